@@ -1,0 +1,126 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { startProvider } from './provider.ts'
+import { startRedis } from './redis-process.ts'
+import { startUpstream } from './upstream.ts'
+
+/**
+ * `npm run demo`: the server as an operator runs it, with a provider and a trading service of the sandbox around it.
+ * The provider is at 127.0.0.1 and the server at localhost: to a browser they are two sites, as in life.
+ */
+
+const environment = process.env
+const ports = {
+  PORT: Number(environment['PORT'] ?? 3000),
+  OPS_PORT: Number(environment['OPS_PORT'] ?? 9464),
+  PROVIDER_PORT: Number(environment['PROVIDER_PORT'] ?? 4000),
+  UPSTREAM_PORT: Number(environment['UPSTREAM_PORT'] ?? 4100),
+}
+const CLIENT_ID = 'demo-client'
+const HOST = '127.0.0.1'
+const READY_MS = 20_000
+
+const closers: (() => Promise<unknown>)[] = []
+
+try {
+  await run()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  await stop(1)
+}
+
+async function run(): Promise<void> {
+  for (const [name, port] of Object.entries(ports)) await requireFree(name, port)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(0))
+
+  const publicUrl = `http://localhost:${ports.PORT}`
+  const provider = await startProvider({
+    port: ports.PROVIDER_PORT,
+    clientId: CLIENT_ID,
+    redirectUris: [`${publicUrl}/auth/callback`],
+  })
+  closers.push(() => provider.close())
+  const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider })
+  closers.push(() => upstream.close())
+  const redisUrl = await redis()
+
+  const child = startServer({
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    CLIENT_ID,
+    STATIC_DIR: fileURLToPath(new URL('page', import.meta.url)),
+    PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
+    HOST,
+    PORT: String(ports.PORT),
+    OPS_PORT: String(ports.OPS_PORT),
+    LOG_LEVEL: environment['LOG_LEVEL'] ?? 'error',
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+  })
+  await ready(child)
+  const where = redisUrl === undefined ? 'in memory (no redis-server found)' : 'in Redis'
+  process.stdout.write(`Open ${publicUrl} (sessions ${where}; any e-mail signs up; Ctrl-C stops)\n`)
+}
+
+/** The session store: the one named, else one of our own, else none. */
+async function redis(): Promise<string | undefined> {
+  if (environment['REDIS_URL']) return environment['REDIS_URL']
+  if (spawnSync('redis-server', ['--version']).error !== undefined) return undefined
+  const started = await startRedis()
+  closers.push(() => started.close())
+  return started.url
+}
+
+function startServer(settings: Record<string, string>): ChildProcess {
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const { PATH = '' } = environment
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, ...settings },
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // Its own group: Ctrl-C reaches only this process, which then stops everything in order.
+    detached: true,
+  })
+  closers.unshift(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  })
+  return child
+}
+
+async function ready(child: ChildProcess): Promise<void> {
+  const giveUpAt = Date.now() + READY_MS
+  while (Date.now() < giveUpAt) {
+    if (child.exitCode !== null) throw new Error('The server stopped; see above.')
+    const answer = await fetch(`http://${HOST}:${ports.OPS_PORT}/readyz`).catch(() => undefined)
+    if (answer?.ok === true) {
+      child.once('exit', () => void stop(1))
+      return
+    }
+    await new Promise((resolve) => void setTimeout(resolve, 50))
+  }
+  throw new Error('The server did not become ready in time.')
+}
+
+async function requireFree(name: string, port: number): Promise<void> {
+  const probe = createServer().listen(port, HOST)
+  try {
+    await once(probe, 'listening')
+  } catch {
+    throw new Error(`Port ${port} is taken. Stop what uses it, or choose another: ${name}=… npm run demo`)
+  }
+  probe.close()
+  await once(probe, 'close')
+}
+
+let isStopping = false
+
+async function stop(code: number): Promise<void> {
+  if (isStopping) return
+  isStopping = true
+  for (const close of closers) await close().catch(() => undefined)
+  process.exit(code)
+}

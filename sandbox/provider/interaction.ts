@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { errors, type Interaction, type InteractionResult, type Provider } from 'oidc-provider'
+import { errorPage, type FormPage, formPage, type Screen } from './pages.ts'
+import { ATTRIBUTION_PARAMETERS } from './settings.ts'
+import { DEMO_EMAIL, type User, type Users } from './users.ts'
+
+const FORM_LIMIT_BYTES = 16_384
+
+/** The provider's own screens: shows the form of a waiting authorization request and takes its answer. */
+export class InteractionPages {
+  readonly #provider: Provider
+  readonly #users: Users
+  constructor(provider: Provider, users: Users) {
+    this.#provider = provider
+    this.#users = users
+  }
+
+  /** Serves `/interaction/{uid}`. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const interaction = await this.#provider.interactionDetails(request, response)
+      if (request.method === 'POST') await this.#answer(interaction, await readForm(request), response)
+      else this.#show(interaction, response, { screen: requestedScreen(request, interaction) })
+    } catch (error) {
+      if (!(error instanceof errors.SessionNotFound)) throw error
+      sendPage(
+        response,
+        400,
+        errorPage('session_expired', 'This log-in was finished already, or it took too long.'),
+      )
+    }
+  }
+
+  async #answer(interaction: Interaction, form: URLSearchParams, response: ServerResponse): Promise<void> {
+    if (form.get('action') === 'cancel') {
+      const cancelled = { error: 'access_denied', error_description: 'The user cancelled' }
+      return this.#finish(interaction, cancelled, response)
+    }
+    const screen = screenFrom(form.get('screen')) ?? defaultScreen(interaction)
+    const email = form.get('email') ?? ''
+    const user = this.#userFor(screen, email, interaction)
+    if (typeof user === 'string')
+      return this.#show(interaction, response, { screen, email, refusal: user }, 422)
+    await this.#forgetOtherUser(interaction, user)
+    const { accountId } = user
+    const result = {
+      registration: {},
+      login: { accountId },
+      consent: await this.#consent(interaction, accountId),
+    }
+    return this.#finish(interaction, result, response)
+  }
+
+  /** The user the form stands for, or why it is refused. */
+  #userFor(screen: Screen, email: string, interaction: Interaction): User | string {
+    if (screen === 'consent') return this.#current(interaction) ?? 'You are not logged in any more.'
+    if (!/^[^\s@]+@[^\s@]+$/.test(email.trim())) return 'Type an e-mail address.'
+    if (screen === 'login') return this.#users.byEmail(email) ?? 'There is no account yet: sign up first.'
+    return this.#users.signUp(email) ?? 'This address has an account already: log in instead.'
+  }
+
+  async #consent({ params }: Interaction, accountId: string): Promise<{ grantId: string }> {
+    const grant = new this.#provider.Grant({ accountId, clientId: params['client_id'] ?? '' })
+    grant.addOIDCScope(params['scope'] ?? '')
+    return { grantId: await grant.save() }
+  }
+
+  /** Without this the library would insist on a logout page of its own before the user may change. */
+  async #forgetOtherUser(interaction: Interaction, user: User): Promise<void> {
+    if (!interaction.session || interaction.session.accountId === user.accountId) return
+    const session = await this.#provider.Session.findByUid(interaction.session.uid)
+    await session?.destroy()
+    delete interaction.session
+  }
+
+  /** Keeps the answer and sends the browser on to the library, which ends the authorization request. */
+  async #finish(
+    interaction: Interaction,
+    result: InteractionResult,
+    response: ServerResponse,
+  ): Promise<void> {
+    interaction.result = result
+    await interaction.persist()
+    response.writeHead(303, { location: interaction.returnTo, 'cache-control': 'no-store' }).end()
+  }
+
+  #show(
+    interaction: Interaction,
+    response: ServerResponse,
+    shown: { screen: Screen; email?: string; refusal?: string },
+    status = 200,
+  ): void {
+    const { params, uid } = interaction
+    const suggested = shown.screen === 'registration' ? '' : (this.#current(interaction)?.email ?? DEMO_EMAIL)
+    const page: FormPage = {
+      email: suggested,
+      ...shown,
+      action: `/interaction/${uid}`,
+      client: params['client_id'] ?? '',
+      scopes: params['scope']?.split(' ') ?? [],
+      attribution: ATTRIBUTION_PARAMETERS.flatMap((name) => {
+        const value = params[name]
+        return value === undefined ? [] : [[name, value] as const]
+      }),
+    }
+    sendPage(response, status, formPage(page))
+  }
+
+  #current({ session }: Interaction): User | undefined {
+    return session && this.#users.byAccountId(session.accountId)
+  }
+}
+
+function defaultScreen({ prompt }: Interaction): Screen {
+  return screenFrom(prompt.name) ?? 'login'
+}
+
+function requestedScreen(request: IncomingMessage, interaction: Interaction): Screen {
+  const { searchParams } = new URL(request.url ?? '', 'http://sandbox')
+  return screenFrom(searchParams.get('screen')) ?? defaultScreen(interaction)
+}
+
+function screenFrom(name: string | null): Screen | undefined {
+  return name === 'login' || name === 'registration' || name === 'consent' ? name : undefined
+}
+
+function sendPage(response: ServerResponse, status: number, page: string): void {
+  response
+    .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    .end(page)
+}
+
+async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > FORM_LIMIT_BYTES) throw new Error('the form is too large')
+    chunks.push(chunk)
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString())
+}

@@ -1,0 +1,53 @@
+import type { Adapter, StoredPayload } from 'oidc-provider'
+
+/** The kinds of artifact whose id is itself a secret handed to a client. */
+const SECRET_KINDS = new Set(['AccessToken', 'RefreshToken', 'AuthorizationCode'])
+
+/** The provider's whole state: forgotten when the process ends. */
+export class ProviderMemory {
+  /** Every secret ever handed out, also those used up or revoked since. */
+  readonly issued = new Set<string>()
+  readonly #kinds = new Map<string, Map<string, StoredPayload>>()
+
+  /** The storage of one kind of artifact. Expiry is not looked at here: the library checks `exp` itself. */
+  adapter(kind: string): Adapter {
+    const items = this.#itemsOf(kind)
+    const { issued } = this
+    return {
+      async upsert(id, payload) {
+        items.set(id, payload)
+        if (SECRET_KINDS.has(kind)) issued.add(id)
+      },
+      async find(id) {
+        return items.get(id)
+      },
+      async findByUid(uid) {
+        return [...items.values()].find((payload) => payload.uid === uid)
+      },
+      async findByUserCode() {
+        return undefined // device flow only, which is off
+      },
+      async consume(id) {
+        const payload = items.get(id)
+        if (payload) payload.consumed = Math.floor(Date.now() / 1000)
+      },
+      async destroy(id) {
+        items.delete(id)
+      },
+      async revokeByGrantId(grantId) {
+        for (const [id, payload] of items) if (payload.grantId === grantId) items.delete(id)
+      },
+    }
+  }
+
+  /** Ends every token, code and grant; browsers stay logged in at the provider, as after a clean-up there. */
+  revokeAll(): void {
+    for (const kind of [...SECRET_KINDS, 'Grant']) this.#itemsOf(kind).clear()
+  }
+
+  #itemsOf(kind: string): Map<string, StoredPayload> {
+    const items = this.#kinds.get(kind) ?? new Map<string, StoredPayload>()
+    this.#kinds.set(kind, items)
+    return items
+  }
+}

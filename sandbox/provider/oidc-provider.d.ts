@@ -1,0 +1,85 @@
+// oidc-provider ships no types. This declares the small part the sandbox uses, and nothing more.
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
+  /** What the library keeps about one artifact: a token, a code, a browser session, an interaction. */
+  export interface StoredPayload {
+    uid?: string
+    grantId?: string
+    consumed?: number
+    [key: string]: unknown
+  }
+
+  /** Storage of one kind of artifact, as the library calls it. */
+  export interface Adapter {
+    upsert(id: string, payload: StoredPayload, expiresInSeconds: number): Promise<void>
+    find(id: string): Promise<StoredPayload | undefined>
+    findByUid(uid: string): Promise<StoredPayload | undefined>
+    findByUserCode(userCode: string): Promise<StoredPayload | undefined>
+    consume(id: string): Promise<void>
+    destroy(id: string): Promise<void>
+    revokeByGrantId(grantId: string): Promise<void>
+  }
+
+  /** What one log-in allows one client to do; every token belongs to a grant. */
+  export interface Grant {
+    getOIDCScope(): string
+    addOIDCScope(scope: string): void
+    /** Returns the id of the grant. */
+    save(): Promise<string>
+  }
+
+  export interface InteractionResult {
+    registration?: object
+    login?: { accountId: string }
+    consent?: { grantId: string }
+    error?: string
+    error_description?: string
+  }
+
+  /** An authorization request that waits for the user, kept while the provider's own pages are shown. */
+  export interface Interaction {
+    uid: string
+    prompt: { name: string }
+    params: Record<string, string | undefined>
+    session?: { accountId: string; uid: string; cookie: string }
+    returnTo: string
+    result?: InteractionResult
+    persist(): Promise<unknown>
+  }
+
+  export interface Session {
+    destroy(): Promise<void>
+  }
+
+  /** The library's request context, as far as the settings look into it. */
+  export interface Context {
+    body: unknown
+    type: string
+    oidc: {
+      client: { clientId: string }
+      result?: InteractionResult
+      session: { accountId: string; grantIdFor(clientId: string): string | undefined }
+      provider: Provider
+    }
+  }
+
+  export class Provider {
+    constructor(issuer: string, settings: Record<string, unknown>)
+    callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
+    readonly Grant: {
+      new (of: { accountId: string; clientId: string }): Grant
+      find(id: string): Promise<Grant | undefined>
+    }
+    readonly Session: { findByUid(uid: string): Promise<Session | undefined> }
+    readonly AccessToken: { find(token: string): Promise<{ accountId: string } | undefined> }
+  }
+
+  export const interactionPolicy: {
+    Prompt: new (options: { name: string; requestable: boolean }) => object
+    base(): { add(prompt: object, position: number): void }
+  }
+
+  export const errors: { SessionNotFound: new (message: string) => Error }
+}

@@ -1,0 +1,125 @@
+import { html, type Html } from './html.ts'
+
+/** The screens of one form: log in, sign up, or agree once more while still logged in. */
+export type Screen = 'login' | 'registration' | 'consent'
+
+export interface FormPage {
+  screen: Screen
+  /** Where the form is posted to; the other screens are the same address with `?screen=`. */
+  action: string
+  client: string
+  scopes: readonly string[]
+  /** Shown in the e-mail field, or as the account in use on the consent screen. */
+  email: string
+  /** Partner values that came with the request, as [name, value]. */
+  attribution: readonly (readonly [string, string])[]
+  /** Why the last attempt was refused. */
+  refusal?: string
+}
+
+const SCOPE_MEANINGS: Readonly<Record<string, string>> = {
+  trade: 'Buy and sell contracts for you',
+  account_manage: 'See and manage your accounts',
+  offline_access: 'Stay connected while you are away',
+}
+
+const SCREENS: Readonly<Record<Screen, { title: string; submit: string }>> = {
+  login: { title: 'Log in', submit: 'Log in and allow' },
+  registration: { title: 'Sign up', submit: 'Sign up and allow' },
+  consent: { title: 'Allow access', submit: 'Allow' },
+}
+
+/** Log-in (or sign-up) and consent in one page: a single submit answers everything. Works without scripts. */
+export function formPage(page: FormPage): string {
+  const { title, submit } = SCREENS[page.screen]
+  return document(
+    title,
+    html`
+      <h1>${title}</h1>
+      ${page.refusal === undefined ? '' : html`<p class="refusal" role="alert">${page.refusal}</p>`}
+      <form method="post" action="${page.action}">
+        <input type="hidden" name="screen" value="${page.screen}" />
+        ${page.screen === 'consent' ? html`<p>Logged in as <strong>${page.email}</strong></p>` : fields(page)}
+        ${page.screen === 'registration' ? attribution(page) : ''}
+        <p><strong>${page.client}</strong> asks to:</p>
+        <ul>
+          ${page.scopes.map((scope) => html`<li>${SCOPE_MEANINGS[scope] ?? scope} (<code>${scope}</code>)</li>`)}
+        </ul>
+        <div class="actions">
+          <button name="action" value="continue" data-action="continue">${submit}</button>
+          <button name="action" value="cancel" data-action="cancel" class="quiet" formnovalidate>
+            Cancel
+          </button>
+        </div>
+      </form>
+      ${otherScreen(page)}
+    `,
+  )
+}
+
+/** The page for requests that cannot be sent back to an application: it must not be trusted with an answer. */
+export function errorPage(error: string, description = 'The request could not be understood.'): string {
+  return document(
+    'Something is wrong',
+    html`
+      <h1>Something is wrong</h1>
+      <p>${description}</p>
+      <p><code data-error="${error}">${error}</code></p>
+      <p>Go back to the application and try again.</p>
+    `,
+  )
+}
+
+function fields({ screen, email }: FormPage): Html {
+  const password = screen === 'login' ? 'current-password' : 'new-password'
+  return html`
+    <label for="email">E-mail</label>
+    <input id="email" name="email" type="email" value="${email}" autocomplete="username" required />
+    <label for="password">Password <small>(any will do)</small></label>
+    <input id="password" name="password" type="password" autocomplete="${password}" required />
+  `
+}
+
+function attribution({ attribution }: FormPage): Html {
+  if (attribution.length === 0) return html`<p class="note">No partner is credited with this sign-up.</p>`
+  return html`
+    <div class="note">
+      <p>This sign-up is credited to a partner:</p>
+      <dl>
+        ${attribution.map(
+          ([name, value]) =>
+            html`<dt>${name}</dt>
+              <dd data-attribution="${name}">${value}</dd>`,
+        )}
+      </dl>
+    </div>
+  `
+}
+
+function otherScreen({ screen, action }: FormPage): Html {
+  switch (screen) {
+    case 'login':
+      return html`<p>No account yet? <a href="${action}?screen=registration">Sign up</a></p>`
+    case 'registration':
+      return html`<p>Already signed up? <a href="${action}?screen=login">Log in</a></p>`
+    case 'consent':
+      return html`<p>Not you? <a href="${action}?screen=login">Use another account</a></p>`
+  }
+}
+
+function document(title: string, body: Html): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title} · Sandbox provider</title>
+        <link rel="stylesheet" href="/sandbox.css" />
+      </head>
+      <body>
+        <header>Sandbox provider – a stand-in for development; any e-mail works</header>
+        <main>${body}</main>
+      </body>
+    </html> `.text
+}

@@ -1,0 +1,141 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { type Context, type Grant, interactionPolicy } from 'oidc-provider'
+import type { ProviderMemory } from './memory.ts'
+import { errorPage } from './pages.ts'
+import type { Users } from './users.ts'
+
+/** Query parameters kept with the authorization request besides those of OAuth (interface 2.1). */
+export const ATTRIBUTION_PARAMETERS = ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] as const
+
+export interface ProviderSettings {
+  clientId: string
+  redirectUris: readonly string[]
+  accessTokenSeconds: number
+  refreshTokens: boolean
+  /** Distinguishes this provider's cookies: browsers share cookies between the ports of one host. */
+  cookiePrefix: string
+  memory: ProviderMemory
+  users: Users
+}
+
+/**
+ * Turns oidc-provider, an OpenID Connect server, into the plain OAuth 2.0 server of interface 4.3:
+ * opaque tokens, a public client, PKCE with S256, nothing else switched on.
+ */
+export function oidcSettings(settings: ProviderSettings): Record<string, unknown> {
+  const { memory, users, refreshTokens } = settings
+  const scopes = ['trade', 'account_manage', ...(refreshTokens ? ['offline_access'] : [])]
+  return {
+    adapter: (kind: string) => memory.adapter(kind),
+    clients: [client(settings)],
+    clientAuthMethods: ['none'],
+    clientBasedCORS: () => false,
+    // The default of 15 s would keep expired tokens alive.
+    clockTolerance: 0,
+    scopes,
+    claims: {},
+    pkce: { required: () => true },
+    extraParams: [...ATTRIBUTION_PARAMETERS, 'app_id'],
+    routes: { authorization: '/oauth2/auth', token: '/oauth2/token', revocation: '/oauth2/revoke' },
+    features: features(),
+    interactions: {
+      policy: promptPolicy(),
+      url: (_context: Context, interaction: { uid: string }) => `/interaction/${interaction.uid}`,
+    },
+    loadExistingGrant,
+    findAccount: (_context: Context, accountId: string) =>
+      users.byAccountId(accountId) && { accountId, claims: () => ({ sub: accountId }) },
+    // A token lives its own life: leaving the provider's pages does not end it.
+    expiresWithSession: () => false,
+    issueRefreshToken: () => refreshTokens,
+    rotateRefreshToken: true,
+    ttl: lifetimes(settings.accessTokenSeconds),
+    cookies: cookies(settings.cookiePrefix),
+    jwks: { keys: [signingKey()] },
+    renderError: (context: Context, error: { error: string; error_description?: string }) => {
+      context.type = 'html'
+      context.body = errorPage(error.error, error.error_description)
+    },
+  }
+}
+
+function client({ clientId, redirectUris, refreshTokens }: ProviderSettings): Record<string, unknown> {
+  return {
+    client_id: clientId,
+    client_name: clientId,
+    redirect_uris: [...redirectUris],
+    response_types: ['code'],
+    grant_types: ['authorization_code', ...(refreshTokens ? ['refresh_token'] : [])],
+    token_endpoint_auth_method: 'none',
+    id_token_signed_response_alg: 'ES256',
+  }
+}
+
+function features(): Record<string, unknown> {
+  const on = { enabled: true }
+  const off = { enabled: false }
+  return {
+    revocation: { ...on, allowedPolicy: sameClient },
+    devInteractions: off,
+    dPoP: off,
+    pushedAuthorizationRequests: off,
+    resourceIndicators: off,
+    rpInitiatedLogout: off,
+    userinfo: off,
+  }
+}
+
+function sameClient(_context: Context, client: { clientId: string }, token: { clientId: string }): boolean {
+  return token.clientId === client.clientId
+}
+
+/** `prompt=registration` asks for the sign-up screen, before anything else is looked at. */
+function promptPolicy(): unknown {
+  const policy = interactionPolicy.base()
+  policy.add(new interactionPolicy.Prompt({ name: 'registration', requestable: true }), 0)
+  return policy
+}
+
+/**
+ * Every log-in gets a grant of its own, also where the browser was still logged in at the provider: otherwise
+ * two applications' log-ins would share one, and revoking a token of the first would end those of the second.
+ */
+async function loadExistingGrant({ oidc }: Context): Promise<Grant | undefined> {
+  const { provider, session } = oidc
+  const { clientId } = oidc.client
+  const fresh = oidc.result?.consent?.grantId
+  if (fresh !== undefined) return provider.Grant.find(fresh)
+  const earlierId = session.grantIdFor(clientId)
+  const earlier = earlierId === undefined ? undefined : await provider.Grant.find(earlierId)
+  if (!earlier) return undefined
+  const grant = new provider.Grant({ accountId: session.accountId, clientId })
+  grant.addOIDCScope(earlier.getOIDCScope())
+  await grant.save()
+  return grant
+}
+
+function lifetimes(accessTokenSeconds: number): Record<string, number> {
+  const hour = 60 * 60
+  const fortnight = 14 * 24 * hour
+  return {
+    AccessToken: accessTokenSeconds,
+    AuthorizationCode: 60,
+    Interaction: hour / 2,
+    Session: fortnight,
+    Grant: fortnight,
+    RefreshToken: fortnight,
+    IdToken: hour,
+  }
+}
+
+function cookies(prefix: string): Record<string, unknown> {
+  return {
+    keys: [randomBytes(32).toString('base64url')],
+    names: { session: `${prefix}_session`, interaction: `${prefix}_interaction`, resume: `${prefix}_resume` },
+  }
+}
+
+/** Nothing is ever signed with it: the library insists on one, and warns when it must use its own. */
+function signingKey(): unknown {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+}

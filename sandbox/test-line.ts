@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { WebSocket } from 'ws'
+
+type Message = Record<string, unknown>
+
+/** A client of the WebSocket surface: asks, and reads streams. Messages wait until somebody wants them. */
+export class TestLine {
+  readonly socket: WebSocket
+  readonly #waiting: { wanted: (message: Message) => boolean; take: (message: Message) => void }[] = []
+  #unread: Message[] = []
+  #nextId = 1
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Message))
+  }
+
+  static async connect(url: string): Promise<TestLine> {
+    const socket = new WebSocket(url)
+    // Before it opens: no message may be missed.
+    const line = new TestLine(socket)
+    await once(socket, 'open')
+    return line
+  }
+
+  /** Sends a request, and returns the first answer to it. */
+  async ask(request: Message): Promise<Message> {
+    const id = this.#nextId++
+    this.socket.send(JSON.stringify({ ...request, req_id: id }))
+    return this.#first((message) => message['req_id'] === id)
+  }
+
+  /** Sends a request that is refused, and returns the code of its error. */
+  async refusal(request: Message): Promise<unknown> {
+    const { error } = await this.ask(request)
+    return (error as Message | undefined)?.['code']
+  }
+
+  /** The next message of a type that nobody has read yet. */
+  async next(type: string): Promise<Message> {
+    return this.#first((message) => message['msg_type'] === type)
+  }
+
+  #first(wanted: (message: Message) => boolean): Promise<Message> {
+    const unread = this.#unread.find(wanted)
+    if (!unread) return new Promise((take) => void this.#waiting.push({ wanted, take }))
+    this.#unread = this.#unread.filter((message) => message !== unread)
+    return Promise.resolve(unread)
+  }
+
+  #receive(message: Message): void {
+    const index = this.#waiting.findIndex(({ wanted }) => wanted(message))
+    if (index === -1) this.#unread.push(message)
+    else this.#waiting.splice(index, 1)[0]?.take(message)
+  }
+}
+
+/** The HTTP status that a WebSocket handshake is refused with. */
+export async function handshakeStatus(url: string): Promise<number | undefined> {
+  const socket = new WebSocket(url)
+  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  response.resume()
+  return response.statusCode
+}

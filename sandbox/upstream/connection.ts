@@ -1,0 +1,89 @@
+import type { RawData, WebSocket } from 'ws'
+import type { Account } from './accounts.ts'
+import { Refusal } from './refusal.ts'
+import { STREAM_TYPES, Subscriptions } from './subscriptions.ts'
+import type { Terms } from './terms.ts'
+import type { World } from './world.ts'
+
+export type ConnectionKind = 'public' | 'demo' | 'real'
+
+/** A request as it came: one object whose keys include the name of an operation. */
+export type Message = Record<string, unknown>
+
+/** What a connection does with a message: finds the operation and carries it out. */
+export type Dispatch = (message: Message, connection: Connection) => void
+
+/** The real service hangs up on clients that are silent for about this long. */
+const IDLE_MS = 120_000
+
+/** One WebSocket of a client: reads requests, writes answers, and owns the streams. */
+export class Connection {
+  readonly kind: ConnectionKind
+  readonly world: World
+  /** Undefined on the public socket. */
+  readonly account: Account | undefined
+  readonly subscriptions = new Subscriptions()
+  /** The proposals shown on this connection, by id, until they are bought. */
+  readonly proposals = new Map<string, Terms>()
+  readonly #socket: WebSocket
+
+  constructor(socket: WebSocket, kind: ConnectionKind, world: World, account: Account | undefined) {
+    this.#socket = socket
+    this.kind = kind
+    this.world = world
+    this.account = account
+  }
+
+  /** Answers requests until the connection ends. */
+  serve(dispatch: Dispatch): void {
+    const idle = setTimeout(() => this.#socket.close(1000, 'idle'), IDLE_MS)
+    this.#socket.on('message', (data) => {
+      idle.refresh()
+      this.#receive(data, dispatch)
+    })
+    this.#socket.on('error', () => this.#socket.terminate())
+    this.#socket.on('close', () => {
+      clearTimeout(idle)
+      this.subscriptions.forgetAll(STREAM_TYPES)
+    })
+  }
+
+  /** Sends one answer, or one message of a stream, to the request it belongs to. */
+  answer(request: Message, type: string, body: Message, subscriptionId?: string): void {
+    const { req_id: requestId, passthrough } = request
+    this.#send({
+      echo_req: request,
+      msg_type: type,
+      ...body,
+      ...(subscriptionId !== undefined && { subscription: { id: subscriptionId } }),
+      ...(requestId !== undefined && { req_id: requestId }),
+      ...(passthrough !== undefined && { passthrough }),
+    })
+  }
+
+  /** Sends the error answer to a request. */
+  refuse(request: Message, type: string, { code, message, details }: Refusal): void {
+    this.answer(request, type, { error: { code, message, ...(details && { details }) } })
+  }
+
+  #receive(data: RawData, dispatch: Dispatch): void {
+    const message = parse(data)
+    if (message) dispatch(message, this)
+    else this.refuse({}, 'error', new Refusal('BadRequest', 'The message is not a JSON object.'))
+  }
+
+  #send(message: Message): void {
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message))
+  }
+}
+
+function parse(data: RawData): Message | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.isBuffer(data) ? data.toString() : '')
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Message)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

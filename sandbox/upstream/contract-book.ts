@@ -1,0 +1,38 @@
+import type { Account } from './accounts.ts'
+import { Contract } from './contract.ts'
+import { Refusal } from './refusal.ts'
+import type { Terms } from './terms.ts'
+
+/** Every contract ever bought, open or ended. */
+export class ContractBook {
+  readonly #contracts = new Map<number, Contract>()
+  readonly #tickMs: number
+  #nextId = 123_456_789
+
+  constructor(tickMs: number) {
+    this.#tickMs = tickMs
+  }
+
+  /** @throws Refusal when the account has too little money, or another currency */
+  buy(account: Account, terms: Terms): Contract {
+    if (terms.currency !== account.currency)
+      throw new Refusal('ContractBuyValidationError', `The account is not in ${terms.currency}.`)
+    if (account.balance < terms.stake)
+      throw new Refusal('InsufficientBalance', `Your account balance (${account.balance}) is insufficient.`)
+    const contract = new Contract(this.#nextId++, account, terms, this.#tickMs)
+    this.#contracts.set(contract.id, contract)
+    return contract
+  }
+
+  /** A contract of this account; those of others are not to be seen. */
+  of(account: Account, id: number): Contract | undefined {
+    const contract = this.#contracts.get(id)
+    return contract?.account === account ? contract : undefined
+  }
+
+  openOf(account: Account): Contract[] {
+    return [...this.#contracts.values()].filter(
+      (contract) => contract.account === account && contract.status === 'open',
+    )
+  }
+}

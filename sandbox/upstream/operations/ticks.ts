@@ -1,0 +1,121 @@
+import { Type } from 'typebox'
+import { candles, type Candle, candleAt } from '../candles.ts'
+import type { Connection, Message } from '../connection.ts'
+import type { Instrument, Tick } from '../market.ts'
+import { operation, type Operation, subscribe } from '../operation.ts'
+import { instrumentOf } from '../terms.ts'
+
+const MOST = 5000
+const GRANULARITIES = [60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400]
+
+/** Prices, now and before. */
+export const tickOperations: readonly Operation[] = [
+  operation({
+    name: 'ticks',
+    answers: 'tick',
+    properties: { ticks: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]), subscribe },
+    run(request, connection) {
+      const instruments = [request.ticks].flat().map((code) => instrumentOf(code, connection.world.market))
+      if (request.subscribe !== 1)
+        return instruments.forEach(({ info, latest }) =>
+          connection.answer(request, 'tick', { tick: tickView(info, latest) }),
+        )
+      // All or none, where several are asked for at once.
+      for (const { info } of instruments) connection.subscriptions.refuseRunning('ticks', info.code)
+      for (const instrument of instruments) streamTicks(request, connection, instrument, true)
+    },
+  }),
+  operation({
+    name: 'ticks_history',
+    answers: 'history',
+    properties: {
+      ticks_history: Type.String(),
+      adjust_start_time: Type.Optional(Type.Literal(1)),
+      count: Type.Optional(Type.Integer({ minimum: 1 })),
+      end: Type.Optional(Type.Union([Type.Literal('latest'), Type.Integer()])),
+      start: Type.Optional(Type.Integer()),
+      style: Type.Optional(Type.Enum(['ticks', 'candles'])),
+      granularity: Type.Optional(Type.Enum(GRANULARITIES)),
+      subscribe,
+    },
+    run(request, connection) {
+      const instrument = instrumentOf(request.ticks_history, connection.world.market)
+      const { start = 0, end = 'latest', granularity = 60 } = request
+      const count = Math.min(request.count ?? MOST, MOST)
+      const last = end === 'latest' ? Number.POSITIVE_INFINITY : end
+      const ticks = instrument.history.filter(({ epoch }) => epoch >= start && epoch <= last)
+      const wantsStream = request.subscribe === 1
+      const pip = { pip_size: instrument.info.pipSize }
+      if (request.style === 'candles') {
+        if (wantsStream) connection.subscriptions.refuseRunning('candles', subjectOf(instrument, granularity))
+        const shown = candles(ticks, granularity).slice(-count)
+        const stream = wantsStream ? streamCandles(request, connection, instrument, granularity) : undefined
+        connection.answer(request, 'candles', { candles: shown, ...pip }, stream)
+      } else {
+        const shown = ticks.slice(-count)
+        const history = { prices: shown.map(({ quote }) => quote), times: shown.map(({ epoch }) => epoch) }
+        const stream = wantsStream ? streamTicks(request, connection, instrument, false) : undefined
+        connection.answer(request, 'history', { history, ...pip }, stream)
+      }
+    },
+  }),
+]
+
+/** Begins a stream of ticks, with the latest first where that is wanted. Returns its id. */
+function streamTicks(request: Message, connection: Connection, instrument: Instrument, now: boolean): string {
+  const subscription = connection.subscriptions.open('ticks', instrument.info.code)
+  const send = (tick: Tick): void => {
+    const view = { ...tickView(instrument.info, tick), id: subscription.id }
+    connection.answer(request, 'tick', { tick: view }, subscription.id)
+  }
+  if (now) send(instrument.latest)
+  subscription.onEnd(instrument.ticks.add(send))
+  return subscription.id
+}
+
+/** Begins a stream of the candle that is being made. Returns its id. */
+function streamCandles(
+  request: Message,
+  connection: Connection,
+  instrument: Instrument,
+  granularity: number,
+): string {
+  const { code, pipSize } = instrument.info
+  const subscription = connection.subscriptions.open('candles', subjectOf(instrument, granularity))
+  let candle: Candle | undefined = candles(instrument.history, granularity).at(-1)
+  const send = (tick: Tick): void => {
+    candle = candleAt(tick, granularity, candle)
+    const price = (value: number): string => value.toFixed(pipSize)
+    const ohlc = {
+      id: subscription.id,
+      symbol: code,
+      epoch: tick.epoch,
+      open_time: candle.epoch,
+      granularity,
+      open: price(candle.open),
+      high: price(candle.high),
+      low: price(candle.low),
+      close: price(candle.close),
+      pip_size: pipSize,
+    }
+    connection.answer(request, 'ohlc', { ohlc }, subscription.id)
+  }
+  subscription.onEnd(instrument.ticks.add(send))
+  return subscription.id
+}
+
+function subjectOf({ info }: Instrument, granularity: number): string {
+  return `${info.code} (${granularity} s candles)`
+}
+
+function tickView({ code, pipSize }: Instrument['info'], { epoch, quote }: Tick): Message {
+  const spread = 1.1 * 10 ** (1 - pipSize)
+  return {
+    ask: Number((quote + spread).toFixed(pipSize)),
+    bid: Number((quote - spread).toFixed(pipSize)),
+    epoch,
+    pip_size: pipSize,
+    quote,
+    symbol: code,
+  }
+}

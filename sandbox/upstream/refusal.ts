@@ -1,0 +1,11 @@
+/** Why a WebSocket request is not carried out; becomes the `error` of the answer. */
+export class Refusal extends Error {
+  readonly code: string
+  readonly details: Record<string, unknown> | undefined
+  constructor(code: string, message: string, details?: Record<string, unknown>) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.details = details
+  }
+}

@@ -1,0 +1,68 @@
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { bulkPurchaseRoutes } from './rest/bulk-purchase.ts'
+import { type CredentialKind, credentialKind } from './rest/credentials.ts'
+import { optionsEnvelope } from './rest/envelopes.ts'
+import { notFound, wrapFailures } from './rest/handlers.ts'
+import { optionsRoutes } from './rest/options.ts'
+import { partnerRoutes } from './rest/partners.ts'
+import { paymentAgentRoutes } from './rest/payment-agents.ts'
+import { paymentRoutes } from './rest/payments.ts'
+import { walletRoutes } from './rest/wallets.ts'
+import type { World } from './world.ts'
+
+/** One REST request that arrived, whatever became of it. */
+export interface SeenRequest {
+  method: string
+  /** With the query. */
+  path: string
+  headers: Record<string, string | string[] | undefined>
+  body: string
+  /** What the request carried, in its header or its body; not whether it was good. */
+  credential: CredentialKind
+}
+
+const BODY_LIMIT_BYTES = 10 * 1024 * 1024
+/** A long demo, or a benchmark, must not fill the memory: older requests are forgotten. */
+const MOST_REQUESTS = 20_000
+
+/** The REST surface (interface 4.1 and 4.2), and the list it writes every arriving request to. */
+export async function buildRest(world: World, seen: SeenRequest[]): Promise<FastifyInstance> {
+  const app = fastify({ bodyLimit: BODY_LIMIT_BYTES, exposeHeadRoutes: false })
+  // Bodies stay text here: they are recorded as they came, and each route parses its own.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+
+  app.addHook('preHandler', async (request) => remember(request, seen))
+  // Headers a real gateway adds, and that must not reach a browser.
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('x-ratelimit-remaining', String(299 - (seen.length % 300)))
+    reply.header('x-brand', 'sandbox')
+    reply.header('set-cookie', 'upstream_affinity=sandbox; Path=/; HttpOnly')
+  })
+
+  wrapFailures(app, optionsEnvelope)
+  app.setNotFoundHandler(async () => {
+    throw notFound('endpoint')
+  })
+  app.get('/v1/health', async (_request, reply) => reply.type('text/plain; charset=utf-8').send('OK'))
+  await app.register(optionsRoutes, { world })
+  await app.register(bulkPurchaseRoutes, { world })
+  await app.register(walletRoutes, { world })
+  await app.register(paymentAgentRoutes, { world })
+  await app.register(paymentRoutes, { world })
+  await app.register(partnerRoutes, { world })
+  await app.ready()
+  return app
+}
+
+function remember(request: FastifyRequest, seen: SeenRequest[]): void {
+  const body = typeof request.body === 'string' ? request.body : ''
+  if (seen.length >= MOST_REQUESTS) seen.splice(0, MOST_REQUESTS / 2)
+  seen.push({
+    method: request.method,
+    path: request.url,
+    headers: request.headers,
+    body,
+    credential: credentialKind(request, body),
+  })
+}

@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { AccountType } from '../accounts.ts'
+import { purchaseView } from '../contract.ts'
+import { Refusal } from '../refusal.ts'
+import { contractProperties, type Terms, termsOf } from '../terms.ts'
+import type { World } from '../world.ts'
+import { bearerOf, hasAppId, ownerOfPat } from './credentials.ts'
+import { optionsEnvelope } from './envelopes.ts'
+import { Failure } from './failure.ts'
+import { bodyOf, wrapFailures } from './handlers.ts'
+
+/** The sandbox's own invention: interface 4.1 only says that the body carries a PAT for each account. */
+const purchase = Type.Object({
+  contract: Type.Object(contractProperties),
+  accounts: Type.Array(Type.Object({ token: Type.String() }), { minItems: 1, maxItems: 100 }),
+})
+
+/** Buys one contract for many accounts. The PATs in the body are the only credential; the same body buys again. */
+export async function bulkPurchaseRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
+  wrapFailures(app, optionsEnvelope)
+  for (const type of ['demo', 'real'] as const)
+    app.post(`/trading/v1/options/contracts/bulk-purchase/${type}`, async (request, reply) => {
+      checkCredentials(request)
+      const { contract, accounts } = bodyOf(purchase, request)
+      const terms = refusalAsFailure(() => termsOf(contract, world.market))
+      const results = accounts.map(({ token }) => buyFor(token, type, terms, world))
+      return optionsEnvelope.success({ results }, request, reply)
+    })
+}
+
+function checkCredentials(request: FastifyRequest): void {
+  if (bearerOf(request) !== undefined)
+    throw new Failure(400, 'BearerNotAllowed', 'A bulk purchase takes no bearer token.')
+  if (!hasAppId(request)) throw new Failure(400, 'MissingAppId', 'The header Service-App-ID is missing.')
+}
+
+/** One result: a bad token, or an empty account, spoils only its own purchase. */
+function buyFor(token: string, type: AccountType, terms: Terms, { users, contracts }: World): object {
+  const account = ownerOfPat(token, users)?.account
+  if (account?.type !== type) return { error: { code: 'InvalidToken', message: 'The token is invalid.' } }
+  try {
+    return { account_id: account.id, ...purchaseView(contracts.buy(account, terms)) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { account_id: account.id, error: { code: error.code, message: error.message } }
+  }
+}
+
+function refusalAsFailure<Result>(attempt: () => Result): Result {
+  try {
+    return attempt()
+  } catch (error) {
+    throw error instanceof Refusal ? new Failure(400, error.code, error.message) : error
+  }
+}

@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Account } from '../accounts.ts'
+import type { User } from '../users.ts'
+import type { World } from '../world.ts'
+import { optionsEnvelope } from './envelopes.ts'
+import { Failure } from './failure.ts'
+import { bodyOf, forUsersOf, notFound, pathParameter, wrapFailures } from './handlers.ts'
+
+const newAccount = Type.Object({
+  account_type: Type.Enum(['demo', 'real']),
+  currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
+})
+
+/** Trading accounts, and the way from one to its WebSocket. */
+export async function optionsRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
+  wrapFailures(app, optionsEnvelope)
+  const forUser = forUsersOf(world, optionsEnvelope)
+
+  app.get(
+    '/trading/v1/options/accounts',
+    forUser(({ accounts }) => accounts.map(accountView)),
+  )
+
+  // An object for an account that was there already, an array for a new one: as the real service has it.
+  app.post(
+    '/trading/v1/options/accounts',
+    forUser((user, request, reply) => {
+      const { account_type: type, currency = 'USD' } = bodyOf(newAccount, request)
+      const existing = user.accounts.find((it) => it.type === type && it.currency === currency)
+      if (existing) return accountView(existing)
+      reply.code(201)
+      return [accountView(world.users.open(user, type, currency))]
+    }),
+  )
+
+  app.post(
+    '/trading/v1/options/accounts/:account_id/reset-demo-balance',
+    forUser((user, request) => {
+      const account = ownAccount(user, pathParameter(request, 'account_id'))
+      if (account.type !== 'demo')
+        throw new Failure(400, 'NotADemoAccount', 'Only a demo account can be reset.')
+      account.reset()
+      return accountView(account)
+    }),
+  )
+
+  app.post(
+    '/trading/v1/options/accounts/:account_id/otp',
+    forUser((user, request) => {
+      const account = ownAccount(user, pathParameter(request, 'account_id'))
+      return { url: world.oneTimePasswords.issue(account) }
+    }),
+  )
+
+  app.get(
+    '/applications/v1/markup-statistics',
+    forUser(() => ({ currency: 'USD', total_markup: '0.00', transactions: 0, applications: [] })),
+  )
+}
+
+function ownAccount(user: User, id: string): Account {
+  const account = user.accounts.find((it) => it.id === id)
+  if (!account) throw notFound('account')
+  return account
+}
+
+function accountView({ id, type, currency, balance }: Account): object {
+  return { account_id: id, account_type: type, currency, balance, group: 'row', status: 'active' }
+}

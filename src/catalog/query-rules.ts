@@ -1,0 +1,42 @@
+import type { FieldError } from '../problem.ts'
+import type { QueryRule } from './endpoint.ts'
+
+const DAY_MS = 86_400_000
+
+/** A reporting period (interface 2.6): both dates inclusive, the end on or after the start, at most `maxDays` after it. */
+export function reportingPeriod(startName: string, endName: string, maxDays: number): QueryRule {
+  return (query) => {
+    const parameters = new URLSearchParams(query)
+    const errors: FieldError[] = []
+    const start = readDate(parameters, startName, errors)
+    const end = readDate(parameters, endName, errors)
+    if (start === undefined || end === undefined) return errors
+    if (end < start) errors.push({ field: endName, message: `must be on or after ${startName}` })
+    else if (end - start > maxDays * DAY_MS) {
+      errors.push({ field: endName, message: `must be at most ${maxDays} days after ${startName}` })
+    }
+    return errors
+  }
+}
+
+function readDate(parameters: URLSearchParams, field: string, errors: FieldError[]): number | undefined {
+  const [value, ...more] = parameters.getAll(field)
+  const message =
+    value === undefined
+      ? 'is required'
+      : more.length > 0
+        ? 'must be given once'
+        : isCalendarDate(value)
+          ? undefined
+          : 'must be a calendar date, YYYY-MM-DD'
+  if (message === undefined && value !== undefined) return Date.parse(value)
+  errors.push({ field, message: message ?? 'is required' })
+  return undefined
+}
+
+/** A day that exists: Date.parse alone would take 2026-02-30 for the second of March. */
+function isCalendarDate(value: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(value)) return false
+  const time = Date.parse(value)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value)
+}

@@ -1,0 +1,22 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Guard } from '../http/guard.ts'
+import type { Metrics } from '../measure.ts'
+import type { AccessTokens } from '../oauth/access-tokens.ts'
+import type { Endings } from '../session/endings.ts'
+import type { SessionReader } from '../session/session-reader.ts'
+import type { RestClient } from '../upstream/rest-client.ts'
+
+/** What the routes below /ws work with. */
+export interface RelayParts {
+  readonly config: Config['relay']
+  readonly upstream: Config['upstream']
+  readonly drainMs: number
+  readonly guard: Guard
+  readonly metrics: Metrics
+  readonly reader: SessionReader
+  readonly endings: Endings
+  readonly tokens: AccessTokens
+  readonly rest: RestClient
+  readonly log: FastifyBaseLogger
+}

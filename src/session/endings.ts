@@ -1,0 +1,107 @@
+import type { Store } from '../store/store.ts'
+import type { SessionReader } from './session-reader.ts'
+import type { EndReason, Session, Sessions } from './sessions.ts'
+
+/** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
+export type WatchEnd = EndReason | 'storeLost'
+
+/** Told once, when the session that is held has ended. */
+export type WatchListener = (reason: WatchEnd) => void
+
+interface Held {
+  session: Session
+  readonly listeners: Set<WatchListener>
+  timer?: NodeJS.Timeout
+  /** Since when the session could not be re-read (epoch ms). */
+  unreadSince?: number
+}
+
+const RETRY_MS = 1000
+/** The longest a Node timer can be set for without overflowing. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * Hears that a session ended, wherever it was ended, for whoever holds something on its behalf. A change told by the
+ * store is only a hint: the session is read again, and that decides (and has the server track the key again).
+ */
+export class Endings {
+  readonly #held = new Map<string, Held>()
+  readonly #reader: SessionReader
+  readonly #storeGraceMs: number
+  /** Held sessions count as used. */
+  readonly #keepAlive: boolean
+
+  constructor(
+    sessions: Sessions,
+    reader: SessionReader,
+    store: Store,
+    options: { storeGraceMs: number; keepAlive: boolean },
+  ) {
+    this.#reader = reader
+    this.#storeGraceMs = options.storeGraceMs
+    this.#keepAlive = options.keepAlive
+    sessions.onEnd((key, reason) => this.#end(key, reason))
+    store.onChange((key) => {
+      if (key !== undefined) void this.#check(key)
+      else for (const held of this.#held.keys()) void this.#check(held)
+    })
+  }
+
+  /** Holds a live session. Returns how to let go of it; letting go twice is harmless. */
+  watch(session: Session, listener: WatchListener): () => void {
+    const held = this.#held.get(session.key) ?? { session, listeners: new Set() }
+    this.#held.set(session.key, held)
+    held.listeners.add(listener)
+    // Read once more: it may have ended between the caller's reading and now.
+    void this.#check(session.key)
+    return () => {
+      held.listeners.delete(listener)
+      if (held.listeners.size > 0 || this.#held.get(session.key) !== held) return
+      clearTimeout(held.timer)
+      this.#held.delete(session.key)
+    }
+  }
+
+  async #check(key: string): Promise<void> {
+    const held = this.#held.get(key)
+    if (held === undefined) return
+    const found = await this.#reader.reload(held.session.id)
+    if (this.#held.get(key) !== held) return
+    switch (found.is) {
+      case 'live':
+        delete held.unreadSince
+        held.session = found.session
+        return this.#schedule(held)
+      case 'none': {
+        const expired = Date.now() >= Math.min(held.session.record.endsAt, held.session.idleEndsAt)
+        return this.#end(key, expired ? 'expired' : 'gone')
+      }
+      case 'storeDown':
+        held.unreadSince ??= Date.now()
+        if (Date.now() - held.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
+        return this.#recheckIn(held, RETRY_MS)
+    }
+  }
+
+  /** Looks again when the session would end by itself, or when it is time to count the holding as use. */
+  #schedule(held: Held): void {
+    if (this.#keepAlive) this.#reader.used(held.session)
+    const untilEnd = Math.min(held.session.record.endsAt, held.session.idleEndsAt) - Date.now()
+    const pause = this.#keepAlive ? Math.min(untilEnd, this.#reader.touchEveryMs) : untilEnd
+    this.#recheckIn(held, Math.max(pause, 0) + 1)
+  }
+
+  #recheckIn(held: Held, ms: number): void {
+    clearTimeout(held.timer)
+    held.timer = setTimeout(() => void this.#check(held.session.key), Math.min(ms, MAX_TIMER_MS))
+    held.timer.unref()
+  }
+
+  #end(key: string, reason: WatchEnd): void {
+    const held = this.#held.get(key)
+    if (held === undefined) return
+    clearTimeout(held.timer)
+    this.#held.delete(key)
+    for (const listener of held.listeners) listener(reason)
+  }
+}

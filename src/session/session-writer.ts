@@ -1,0 +1,60 @@
+import fastifySession, { type FastifySessionOptions } from '@fastify/session'
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { SessionCookie } from './session-cookie.ts'
+import type { SessionRecord, Sessions } from './sessions.ts'
+
+declare module 'fastify' {
+  interface Session {
+    record?: SessionRecord
+  }
+}
+
+/**
+ * Registers @fastify/session in the scope of `fastify`, where new sessions are made. It is never given the cookie of
+ * a request: a login always makes a new session, so there is nothing to load, renew, resurrect or clear.
+ */
+export async function registerSessionWriter(
+  fastify: FastifyInstance,
+  cookie: SessionCookie,
+  sessions: Sessions,
+): Promise<void> {
+  fastify.addHook('onRequest', async (request) => {
+    delete request.cookies[cookie.name]
+  })
+  await fastify.register(fastifySession, {
+    secret: cookie.signer,
+    cookieName: cookie.name,
+    cookie: { secure: true },
+    saveUninitialized: false,
+    rolling: false,
+    idGenerator: () => randomBytes(32).toString('base64url'),
+    store: creatingStore(sessions),
+  })
+}
+
+/** Saves a new session. @returns its id, and the value its cookie is to have @throws StoreUnavailable */
+export async function saveNewSession(
+  request: FastifyRequest,
+  record: SessionRecord,
+): Promise<{ id: string; cookieValue: string }> {
+  const { session } = request
+  session.set('record', record)
+  await session.save()
+  // Saved: the plugin's own closing hook has nothing left to do. (It would announce the cookie in its own way, and
+  // behind a TLS proxy it may take the connection for plain http.)
+  request.session = null as never
+  return { id: session.sessionId, cookieValue: session.encryptedSessionId }
+}
+
+function creatingStore(sessions: Sessions): NonNullable<FastifySessionOptions['store']> {
+  return {
+    get: (_id, done) => done(null, null),
+    set: (id, session, done) => {
+      if (session.record === undefined) return done(new Error('a session needs a record'))
+      sessions.create(id, session.record).then(() => done(), done)
+    },
+    // Nothing here destroys: endings go through Sessions.end(), which also tells the relays.
+    destroy: (_id, done) => done(new Error('sessions are ended elsewhere')),
+  }
+}

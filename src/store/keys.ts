@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto'
+
+const PREFIX = 'bff:1:'
+
+/** Key of a session. The id itself is the browser's secret and never stands in the store. */
+export function sessionKey(sessionId: string): string {
+  return `${PREFIX}session:${sha256(sessionId)}`
+}
+
+/** Key of a login transaction: only who has both the state and the cookie's secret can name it. */
+export function loginKey(state: string, secret: string): string {
+  return `${PREFIX}login:${sha256(`${state}.${secret}`)}`
+}
+
+/** Key of the lock that one holder takes to refresh the tokens of a session. */
+export function refreshLockKey(key: string): string {
+  return `${key}:refresh`
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

@@ -1,0 +1,75 @@
+import { LRUCache } from 'lru-cache'
+import type { Store, StoredValue } from './store.ts'
+
+/** More sessions than one development process ever holds; the oldest go first. */
+const MAX_KEYS = 100_000
+
+/** A store inside this process, for development: it ends with the process and nobody else sees it. */
+export class MemoryStore implements Store {
+  readonly #values = new LRUCache<string, StoredValue>({ max: MAX_KEYS, ttl: 1, ttlResolution: 0 })
+  readonly #listeners: ((key: string | undefined) => void)[] = []
+
+  async create(key: string, value: string, expiresAt: number): Promise<boolean> {
+    if (this.#values.has(key)) return false
+    return this.#write(key, value, expiresAt)
+  }
+
+  async read(key: string): Promise<StoredValue | undefined> {
+    return this.#values.get(key)
+  }
+
+  async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
+    return keys.map((key) => this.#values.get(key)?.value)
+  }
+
+  async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
+    if (this.#values.get(key)?.value !== expected) return false
+    return this.#write(key, value, expiresAt)
+  }
+
+  async swap(key: string, value: string): Promise<string | undefined> {
+    const previous = this.#values.get(key)
+    if (previous !== undefined) this.#write(key, value, previous.expiresAt)
+    return previous?.value
+  }
+
+  async extend(key: string, expiresAt: number): Promise<void> {
+    const current = this.#values.get(key)
+    if (current !== undefined && current.expiresAt < expiresAt) this.#write(key, current.value, expiresAt)
+  }
+
+  async remove(key: string): Promise<boolean> {
+    const removed = this.#values.delete(key)
+    if (removed) this.#tell(key)
+    return removed
+  }
+
+  async removeIf(key: string, expected: string): Promise<boolean> {
+    return this.#values.get(key)?.value === expected && (await this.remove(key))
+  }
+
+  onChange(listener: (key: string | undefined) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  unavailableSince(): undefined {
+    return undefined
+  }
+
+  async close(): Promise<void> {
+    this.#values.clear()
+  }
+
+  #write(key: string, value: string, expiresAt: number): boolean {
+    const ttl = expiresAt - Date.now()
+    // lru-cache takes a ttl of 0 as "never expires"
+    if (ttl <= 0) this.#values.delete(key)
+    else this.#values.set(key, { value, expiresAt }, { ttl })
+    this.#tell(key)
+    return true
+  }
+
+  #tell(key: string): void {
+    for (const listener of this.#listeners) listener(key)
+  }
+}

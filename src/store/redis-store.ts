@@ -1,0 +1,153 @@
+import { createClient } from 'redis'
+import { StoreUnavailable, type Store, type StoredValue } from './store.ts'
+
+/** No answer may keep a request waiting for longer than this. */
+const COMMAND_DEADLINE_MS = 1500
+
+const REPLACE = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+return 1`
+
+const REMOVE_IF = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+
+function connect(url: string) {
+  return createClient({
+    url,
+    RESP: 3,
+    emitInvalidate: true,
+    // A frozen link would serve stale sessions for ever: the ping keeps the socket talking, the timeout notices silence.
+    pingInterval: 1000,
+    socket: {
+      socketTimeout: 2500,
+      connectTimeout: 2000,
+      reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 1000) + Math.random() * 100,
+    },
+    // Fail at once while the link is down, rather than queue and act on it later.
+    disableOfflineQueue: true,
+  })
+}
+
+/** What the store reports of its link. */
+export interface StoreLog {
+  warn(details: object, message: string): void
+  info(details: object, message: string): void
+}
+
+/** The store on one Redis. Reads are tracked by the server (CLIENT TRACKING), which is what feeds {@link onChange}. */
+export class RedisStore implements Store {
+  readonly #client: ReturnType<typeof connect>
+  readonly #listeners: ((key: string | undefined) => void)[] = []
+  #downSince: number | undefined = Date.now()
+
+  private constructor(url: string, log: StoreLog) {
+    this.#client = connect(url)
+    this.#client.on('error', (error: Error & { code?: string }) => this.#lost(error.code ?? error.name, log))
+    this.#client.on('reconnecting', () => this.#lost('reconnecting', log))
+    this.#client.on('end', () => this.#lost('closed', log))
+    this.#client.on('ready', () => {
+      this.#downSince = undefined
+      // Whatever changed while nobody was listening was not heard of.
+      this.#tell(undefined)
+      log.info({}, 'the session store is connected')
+    })
+    this.#client.on('invalidate', (key: unknown) => this.#tell(key === null ? undefined : String(key)))
+  }
+
+  /** Starts to connect, and goes on trying by itself; resolves when connected, or after `waitMs` at the latest. */
+  static async open(url: string, log: StoreLog, waitMs = 3000): Promise<RedisStore> {
+    const store = new RedisStore(url, log)
+    // It only rejects when closed while still connecting; errors are heard above.
+    const connected = store.#client.connect().catch(() => undefined)
+    await Promise.race([connected, delay(waitMs)])
+    return store
+  }
+
+  async create(key: string, value: string, expiresAt: number): Promise<boolean> {
+    const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
+    return (await this.#ask(() => this.#client.set(key, value, options))) !== null
+  }
+
+  async read(key: string): Promise<StoredValue | undefined> {
+    const [value, expiresAt] = await this.#ask(() =>
+      Promise.all([this.#client.get(key), this.#client.pExpireTime(key)]),
+    )
+    return value === null || expiresAt < 0 ? undefined : { value, expiresAt }
+  }
+
+  async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
+    // Not MGET: in a cluster the keys live on different nodes.
+    const values = await this.#ask(() => Promise.all(keys.map((key) => this.#client.get(key))))
+    return values.map((value) => value ?? undefined)
+  }
+
+  async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
+    const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
+    return (await this.#ask(() => this.#client.eval(REPLACE, call))) === 1
+  }
+
+  async swap(key: string, value: string): Promise<string | undefined> {
+    const options = { condition: 'XX', expiration: 'KEEPTTL', GET: true } as const
+    return (await this.#ask(() => this.#client.set(key, value, options))) ?? undefined
+  }
+
+  async extend(key: string, expiresAt: number): Promise<void> {
+    await this.#ask(() => this.#client.pExpireAt(key, expiresAt, 'GT'))
+  }
+
+  async remove(key: string): Promise<boolean> {
+    return (await this.#ask(() => this.#client.del(key))) === 1
+  }
+
+  async removeIf(key: string, expected: string): Promise<boolean> {
+    const call = { keys: [key], arguments: [expected] }
+    return (await this.#ask(() => this.#client.eval(REMOVE_IF, call))) === 1
+  }
+
+  onChange(listener: (key: string | undefined) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  unavailableSince(): number | undefined {
+    return this.#downSince
+  }
+
+  async close(): Promise<void> {
+    this.#client.removeAllListeners('end')
+    if (this.#client.isReady) await this.#client.close().catch(() => undefined)
+    else this.#client.destroy()
+  }
+
+  /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
+  async #ask<Answer>(command: () => Promise<Answer>): Promise<Answer> {
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), COMMAND_DEADLINE_MS)
+    })
+    try {
+      return await Promise.race([command(), deadline])
+    } catch (cause) {
+      throw new StoreUnavailable(cause)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #lost(reason: string, log: StoreLog): void {
+    if (this.#downSince === undefined) {
+      this.#downSince = Date.now()
+      log.warn({ reason }, 'the session store is not reachable')
+    }
+    this.#tell(undefined)
+  }
+
+  #tell(key: string | undefined): void {
+    for (const listener of this.#listeners) listener(key)
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,43 @@
+/** A value and the moment the store will forget it (epoch ms). */
+export interface StoredValue {
+  readonly value: string
+  readonly expiresAt: number
+}
+
+/**
+ * What sessions and login transactions need of a store: single-key operations, each atomic. No write can bring a
+ * removed key back, but {@link Store.create}. Every method rejects with {@link StoreUnavailable} while the store is away.
+ */
+export interface Store {
+  /** Writes a key that does not exist yet. False, and nothing written, when it does. */
+  create(key: string, value: string, expiresAt: number): Promise<boolean>
+  read(key: string): Promise<StoredValue | undefined>
+  /** Values in the order of the keys; undefined where there is none. */
+  readMany(keys: readonly string[]): Promise<(string | undefined)[]>
+  /** Compare-and-set: writes only where `expected` still stands. False when it does not. */
+  replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
+  /** Puts `value` in the place of what is there, keeping its expiry, and returns what was there. Never creates. */
+  swap(key: string, value: string): Promise<string | undefined>
+  /** Moves the expiry later, never earlier; a key that is gone stays gone. */
+  extend(key: string, expiresAt: number): Promise<void>
+  /** True when this call removed it. */
+  remove(key: string): Promise<boolean>
+  /** Removes the key if it still holds `expected`. */
+  removeIf(key: string, expected: string): Promise<boolean>
+  /**
+   * Hears of every change to a key that was read here, by whoever it was made, expiry included. `undefined`: any key
+   * may have changed unheard, because the connection was in doubt. Listeners must not throw.
+   */
+  onChange(listener: (key: string | undefined) => void): void
+  /** Since when the store has been unreachable (epoch ms), undefined while it is there. */
+  unavailableSince(): number | undefined
+  close(): Promise<void>
+}
+
+/** The store did not answer, or not in time. Nothing is known about whether a write happened. */
+export class StoreUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('the session store is unavailable', { cause })
+    this.name = 'StoreUnavailable'
+  }
+}

@@ -1,0 +1,275 @@
+import { test } from 'tap'
+import { startProvider } from '../sandbox/provider.ts'
+import { TestBrowser } from '../sandbox/test-browser.ts'
+import { callbackOf, CLIENT_ID, DEMO_USER, REDIRECT_URI } from '../sandbox/test-client.ts'
+import { handshakeStatus } from '../sandbox/test-line.ts'
+import { type Json, lineOf, nobody, providerOf, rise, trading } from '../sandbox/test-world.ts'
+import { startUpstream } from '../sandbox/upstream.ts'
+
+await test('a log-in yields a token that is active until it is revoked', async (t) => {
+  const { provider, client } = await providerOf(t)
+  const browser = new TestBrowser()
+  const callback = await client.logIn(browser)
+  t.equal(callback.get('state'), 'state-1234')
+  const { body, token } = await client.exchange(callback)
+  t.match(body, { token_type: 'Bearer', expires_in: 3600 })
+  t.notOk('refresh_token' in body)
+  t.same(await provider.isActive(token), { accountId: 'user-demo' })
+  t.ok(provider.issued.has(token))
+  t.equal(provider.tokenRequests(), 1)
+
+  // Still logged in at the provider: no form.
+  const again = await client.exchange(callbackOf(await browser.visit(client.authorizationUrl())))
+  await client.revoke(token)
+  t.equal(await provider.isActive(token), undefined)
+  t.ok(await provider.isActive(again.token), 'the other log-in is left alone')
+  await provider.revokeAll()
+  t.equal(await provider.isActive(again.token), undefined)
+})
+
+await test('a sign-up shows the attribution it came with, and makes a new user', async (t) => {
+  const { provider, client } = await providerOf(t)
+  const browser = new TestBrowser()
+  await client.logIn(browser)
+  const partner = { sidc: '<b>guid</b>', utm_medium: 'affiliate', utm_source: 'CU1', utm_campaign: 'spring' }
+  const signUp = client.authorizationUrl({ prompt: 'registration', ...partner })
+  const page = await browser.visit(signUp)
+  t.match(page.html, '<h1>Sign up</h1>')
+  t.match(page.html, '&lt;b&gt;guid')
+  t.notMatch(page.html, '<b>guid')
+  const person = { email: 'new@example.test', password: 'any' }
+  const { token } = await client.exchange(callbackOf(await browser.submit(page, person)))
+  t.match((await provider.isActive(token))?.accountId, /^user-[0-9a-f-]{36}$/, 'not who was logged in before')
+  t.match(provider.authorizations.at(-1), { prompt: 'registration', ...partner })
+
+  const stranger = new TestBrowser()
+  const taken = await stranger.submit(await stranger.visit(signUp), person)
+  t.equal(taken.status, 422)
+  const login = await stranger.visit(client.authorizationUrl())
+  const unknown = await stranger.submit(login, { ...DEMO_USER, email: 'nobody@example.test' })
+  t.match(unknown.html, 'no account yet')
+})
+
+await test('cancelling answers access_denied', async (t) => {
+  const { client } = await providerOf(t)
+  const browser = new TestBrowser()
+  const page = await browser.visit(client.authorizationUrl())
+  const callback = callbackOf(await browser.submit(page, { action: 'cancel' }))
+  t.match(Object.fromEntries(callback), { error: 'access_denied', state: 'state-1234' })
+  t.notOk(callback.has('code'))
+})
+
+await test('the provider refuses what an OAuth server must refuse', async (t) => {
+  const { client } = await providerOf(t)
+  const browser = new TestBrowser()
+  for (const wrong of [{ client_id: 'other' }, { redirect_uri: `${REDIRECT_URI}/` }]) {
+    const page = await browser.visit(client.authorizationUrl(wrong))
+    t.equal(page.status, 400)
+    t.equal(page.left, undefined, 'never sent to an address nobody registered')
+  }
+  const callback = await client.logIn(browser)
+  const wrongVerifier = await client.exchange(callback, { code_verifier: 'x'.repeat(43) })
+  t.match(wrongVerifier, { status: 400, body: { error: 'invalid_grant' } })
+  const wrongClient = await client.exchange(callback, { client_id: 'other' })
+  t.match(wrongClient, { status: 401, body: { error: 'invalid_client' } })
+})
+
+await test('a code replayed, or a refresh token used twice, ends every token that came of it', async (t) => {
+  const { provider, client } = await providerOf(t, { refreshTokens: true })
+  const callback = await client.logIn()
+  const { token } = await client.exchange(callback)
+  t.equal((await client.exchange(callback)).status, 400)
+  t.equal(await provider.isActive(token), undefined)
+
+  const { body } = await client.exchange(await client.logIn())
+  const first = String(body['refresh_token'])
+  const refreshed = await client.refresh(first)
+  t.ok(await provider.isActive(refreshed.token))
+  t.not(refreshed.body['refresh_token'], first)
+  t.equal((await client.refresh(first)).body['error'], 'invalid_grant')
+  t.equal(await provider.isActive(refreshed.token), undefined)
+})
+
+await test('an access token ends by itself', async (t) => {
+  const { provider, client } = await providerOf(t, { accessTokenSeconds: 1 })
+  const { token } = await client.exchange(await client.logIn())
+  while (await provider.isActive(token)) await new Promise((resolve) => setTimeout(resolve, 50))
+  t.pass()
+})
+
+await test('REST endpoints take a good bearer token and nothing else', async (t) => {
+  const { upstream, call } = await trading(t)
+  const health = await fetch(`${upstream.url}/v1/health`)
+  t.equal(await health.text(), 'OK')
+  t.match(health.headers.get('content-type'), 'text/plain')
+
+  for (const authorization of ['', 'Bearer wrong', 'Bearer pat_demo_DOT90004580']) {
+    const refused = await call('GET', '/trading/v1/options/accounts', undefined, { authorization })
+    t.equal(refused.status, 401)
+    t.match(refused.body, { errors: [{ status: 401, code: 'Unauthorized' }], meta: { method: 'GET' } })
+  }
+  const listed = await call('GET', '/trading/v1/options/accounts')
+  t.match(listed.body, { data: [{ account_type: 'demo', balance: 10_000 }, { account_type: 'real' }] })
+  const credentials = upstream.requests.map((request) => request.credential)
+  t.same(credentials, ['none', 'none', 'bearer', 'pat', 'bearer'])
+  const owner = { authorization: 'Bearer pat_demo_DOT90004580', 'service-app-id': 'web' }
+  t.equal((await call('GET', '/trading/v1/options/accounts', undefined, owner)).status, 200)
+})
+
+await test('each family of endpoints has its own envelope', async (t) => {
+  const { call } = await trading(t)
+  const statusOf = async (method: string, path: string, body?: Json): Promise<number> =>
+    (await call(method, path, body)).status
+  t.match((await call('GET', '/account/v1/nickname')).body, { data: { nickname: String }, errors: [] })
+  t.match((await call('GET', '/wallet/v1/wallets')).body, { data: [{ balance: '5000.00' }], links: Object })
+  const accounts = '/trading/v1/options/accounts'
+  t.match((await call('POST', accounts, { account_type: 'demo' })).body, { data: { account_type: 'demo' } })
+  const created = await call('POST', accounts, { account_type: 'real', currency: 'EUR' })
+  t.equal(created.status, 201)
+  t.match(created.body, { data: [{ account_type: 'real', currency: 'EUR' }] })
+  t.equal(await statusOf('POST', accounts, { account_type: 'other' }), 400)
+  t.equal(await statusOf('POST', `${accounts}/DOT90004580/reset-demo-balance`), 200)
+  t.equal(await statusOf('POST', `${accounts}/ROT90004581/reset-demo-balance`), 400)
+
+  const overview = '/partners/analytics/v1/overview?start_date=2026-01-01&end_date='
+  t.match((await call('GET', `${overview}2026-01-31`)).body, { signup_summary: { total: 93 } })
+  t.equal(await statusOf('GET', `${overview}2028-01-01`), 200, '730 days later')
+  for (const wrong of ['2028-01-02', '2025-12-31', '2026-02-30', ''])
+    t.equal(await statusOf('GET', overview + wrong), 400)
+
+  const transfer = { amount: 10, request_id: 'once' }
+  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', transfer), 201)
+  t.equal(await statusOf('POST', '/payment-agents/v1/transfer', transfer), 200)
+  t.match((await call('GET', '/wallet/v1/wallets')).body, { data: [{ balance: '4990.00' }] })
+  t.equal(await statusOf('GET', '/payment-agents/v1/transfer/once'), 200)
+  t.equal(await statusOf('GET', '/payment-agents/v1/withdraw/once'), 404)
+})
+
+await test('a bulk purchase takes PATs in its body, and refuses a bearer token', async (t) => {
+  const { upstream, call, token } = await trading(t)
+  await call('GET', '/trading/v1/options/accounts')
+  const path = '/trading/v1/options/contracts/bulk-purchase/demo'
+  const pats = ['pat_demo_DOT90004580', 'pat_real_ROT90004581', 'pat_demo_DOT1']
+  const body = { contract: rise(1), accounts: pats.map((pat) => ({ token: pat })) }
+  const appId = { 'service-app-id': 'web' }
+  t.equal((await call('POST', path, body, { ...appId, authorization: `Bearer ${token}` })).status, 400)
+  t.equal(upstream.requests.at(-1)?.credential, 'bearer+pat')
+  t.equal((await call('POST', path, body, { authorization: '' })).status, 400, 'the application has no name')
+  const bought = await call('POST', path, body, { ...appId, authorization: '' })
+  const { results } = bought.body['data'] as Json
+  const refused = { error: { code: 'InvalidToken' } }
+  t.match(results, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused])
+})
+
+await test('a one-time password opens one socket, of its own kind', async (t) => {
+  const { upstream, otpUrl, call } = await trading(t)
+  const url = await otpUrl('demo')
+  t.ok(upstream.issued.has(url))
+  const line = await lineOf(t, url)
+  t.equal(await handshakeStatus(url), 401, 'used')
+  t.equal(await handshakeStatus((await otpUrl('demo')).replace('/ws/demo', '/ws/real')), 401, 'another kind')
+  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/demo`), 401, 'none')
+  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/other`), 404)
+  t.equal((await call('POST', '/trading/v1/options/accounts/DOT1/otp')).status, 404)
+  await line.ask({ ping: 1 })
+  t.same(upstream.sockets(), { public: 0, demo: 1, real: 0 })
+})
+
+await test('market data streams without a log-in', async (t) => {
+  const { upstream } = await trading(t)
+  const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const request = { ticks: 'R_50', subscribe: 1, passthrough: { mine: true } }
+  const first = await line.ask(request)
+  t.match(first, { msg_type: 'tick', tick: { symbol: 'R_50', pip_size: 4 }, echo_req: request })
+  t.same(first['passthrough'], { mine: true })
+  const id = (first['subscription'] as { id: string }).id
+  t.match(await line.next('tick'), { subscription: { id }, tick: { id } })
+  t.match(await line.ask({ ticks: 'R_50', subscribe: 1 }), {
+    msg_type: 'tick',
+    error: { code: 'AlreadySubscribed', message: 'You are already subscribed to R_50' },
+  })
+  t.match(await line.ask({ forget: id }), { forget: 1 })
+  t.match(await line.ask({ forget: id }), { forget: 0 })
+  const candles = { ticks_history: 'R_100', style: 'candles', count: 3, end: 'latest', subscribe: 1 }
+  t.match(await line.ask(candles), { msg_type: 'candles', candles: { length: 3 }, pip_size: 2 })
+  t.match(await line.next('ohlc'), { ohlc: { granularity: 60, symbol: 'R_100' } })
+  t.match(await line.ask({ forget_all: ['ticks', 'candles'] }), { forget_all: [String] })
+  t.match(await line.ask({ ticks_history: 'R_10', end: 'latest' }), { history: { prices: { length: 5000 } } })
+  t.match(await line.ask({ proposal: 1, ...rise(5) }), { proposal: { ask_price: 10, payout: 18.18 } })
+})
+
+await test('what a socket cannot do, it says', async (t) => {
+  const { upstream, otpUrl } = await trading(t)
+  const publicLine = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  t.equal(await publicLine.refusal({ buy: 'some', price: 1 }), 'AuthorizationRequired')
+  t.equal(await publicLine.refusal({ dance: 1 }), 'UnrecognisedRequest')
+  t.equal(await publicLine.refusal({ ticks: 'NONE' }), 'InvalidSymbol')
+  t.same((await publicLine.ask({ proposal: 1, symbol: 'R_100' }))['error'], {
+    code: 'InputValidationFailed',
+    details: {},
+    message: 'Input validation failed: Properties not allowed: symbol.',
+  })
+  publicLine.socket.send('{')
+  t.match(await publicLine.next('error'), { error: { code: 'BadRequest' } })
+  const line = await lineOf(t, await otpUrl('real'))
+  t.equal(await line.refusal({ statement: 1 }), 'NotImplemented')
+  t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
+})
+
+await test('a contract bought on a demo account runs, settles and pays', async (t) => {
+  const { otpUrl } = await trading(t)
+  const line = await lineOf(t, await otpUrl('demo'))
+  t.match(await line.ask({ balance: 1, subscribe: 1 }), { balance: { balance: 10_000, currency: 'USD' } })
+  await line.ask({ transaction: 1, subscribe: 1 })
+  const quoted = await line.ask({ proposal: 1, ...rise(10), subscribe: 1 })
+  const { id } = quoted['proposal'] as { id: string }
+  t.match(await line.next('proposal'), { proposal: { id } }, 'the quote is streamed')
+
+  const bought = await line.ask({ buy: id, price: 10, subscribe: 1 })
+  t.match(bought, { buy: { balance_after: 9990, buy_price: 10, payout: 18.18 } })
+  t.match(await line.next('balance'), { balance: { balance: 9990 } })
+  t.match(await line.next('transaction'), { transaction: { action: 'buy', amount: -10 } })
+  t.match(await line.ask({ portfolio: 1 }), { portfolio: { contracts: { length: 1 } } })
+
+  let contract: Json
+  do contract = (await line.next('proposal_open_contract'))['proposal_open_contract'] as Json
+  while (contract['status'] === 'open')
+  const won = contract['status'] === 'won'
+  t.equal(Number(contract['exit_spot']) > Number(contract['entry_spot']), won)
+  t.match(await line.next('transaction'), { transaction: { action: 'sell', amount: won ? 18.18 : 0 } })
+  t.match(await line.next('balance'), { balance: { balance: won ? 10_008.18 : 9990 } })
+})
+
+await test('a contract can be sold before its end', async (t) => {
+  const { otpUrl } = await trading(t)
+  const line = await lineOf(t, await otpUrl('demo'))
+  const parameters = { ...rise(1), duration_unit: 'm' }
+  const bought = await line.ask({ buy: 1, price: 10, parameters })
+  const { contract_id: id } = bought['buy'] as { contract_id: number }
+  t.equal(await line.refusal({ sell: id, price: 10_000 }), 'PriceMoved')
+  const sold = (await line.ask({ sell: id, price: 0 }))['sell'] as { sold_for: number; balance_after: number }
+  t.equal(sold.balance_after, Number((9990 + sold.sold_for).toFixed(2)))
+  const shown = await line.ask({ proposal_open_contract: 1, contract_id: id })
+  t.match(shown['proposal_open_contract'], { status: 'sold', is_sold: 1 })
+})
+
+await test('the same seed gives the same prices', async (t) => {
+  const historyOf = async (seed: number): Promise<unknown> => {
+    // A tick so slow that none comes during the test.
+    const upstream = await startUpstream({ provider: nobody, seed, tickMs: 3_600_000 })
+    t.teardown(() => upstream.close())
+    const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+    const { history } = await line.ask({ ticks_history: 'R_75', end: 'latest', count: 1000 })
+    return (history as Json)['prices']
+  }
+  t.same(await historyOf(7), await historyOf(7))
+  t.notSame(await historyOf(7), await historyOf(8))
+})
+
+await test('a taken port is told as EADDRINUSE', async (t) => {
+  const { provider } = await providerOf(t)
+  const port = Number(new URL(provider.url).port)
+  const client = { clientId: CLIENT_ID, redirectUris: [REDIRECT_URI] }
+  await t.rejects(startUpstream({ port, provider: nobody }), { code: 'EADDRINUSE' })
+  await t.rejects(startProvider({ port, ...client }), { code: 'EADDRINUSE' })
+})

@@ -24,7 +24,18 @@ const START_MS = 10_000
 export async function startRedis(more: readonly string[] = [], port?: number): Promise<RedisProcess> {
   const dir = await mkdtemp(join(tmpdir(), 'bff-redis-'))
   const chosen = port ?? (await freePort())
-  const options = ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', dir]
+  const options = [
+    '--port',
+    String(chosen),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    dir,
+  ]
   const child = spawn('redis-server', [...options, ...more], { stdio: 'ignore' })
   const failed = once(child, 'error').then(([error]: unknown[]) => {
     throw error

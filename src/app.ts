@@ -73,9 +73,6 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     ...{ guard, metrics, cookie, sessions, reader, provider, tokens },
   }
   await server.register(async function authentication(scope) {
-    scope.addHook('onRequest', async (_request, reply) => {
-      reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
-    })
     await scope.register(fastifyCookie)
     await scope.register(loginRoutes, auth)
     await scope.register(sessionRoutes, auth)

@@ -126,21 +126,22 @@ function trustProxy(value: string | undefined): TrustProxy {
   return (_address, hop) => hop < hops
 }
 
-/** Sites, roughly (no public suffix list): the same scheme, and the same host or its last two labels. Only for a warning. */
+/** For a warning only, and roughly (no public suffix list): the same scheme, and the same host or its last two labels. */
 function sameSite(one: string, other: string): boolean {
-  const site = (origin: string) => {
-    const { protocol, hostname } = new URL(origin)
-    const isAddress = /[\d\]]$/.test(hostname)
-    return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
-  }
-  return site(one) === site(other)
+  return roughSite(one) === roughSite(other)
+}
+
+function roughSite(origin: string): string {
+  const { protocol, hostname } = new URL(origin)
+  const isAddress = /[\d\]]$/.test(hostname)
+  return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
-  const frontendOrigins = new Set(
+  const frontendOrigins: ReadonlySet<string> = new Set(
     settings.FRONTEND_ORIGINS === undefined
       ? [frontendUrl, publicUrl]
       : splitList(settings.FRONTEND_ORIGINS).map((origin) => new URL(origin).origin),
@@ -156,7 +157,9 @@ function parse(settings: Settings) {
   }
   for (const origin of frontendOrigins) {
     if (!sameSite(origin, publicUrl)) {
-      warnings.push(`${origin} is not same-site with ${publicUrl}: browsers will not send it the session cookie`)
+      warnings.push(
+        `${origin} is not same-site with ${publicUrl}: browsers will not send it the session cookie`,
+      )
     }
   }
   return Object.freeze({
@@ -168,15 +171,16 @@ function parse(settings: Settings) {
     drainMs: seconds(settings.DRAIN_SECONDS),
     readyGraceMs: seconds(settings.READY_GRACE_SECONDS),
     redisUrl: settings.REDIS_URL,
-    secrets: settings.SESSION_SECRETS === undefined
-      ? [randomBytes(32).toString('base64url')]
-      : splitList(settings.SESSION_SECRETS),
+    secrets:
+      settings.SESSION_SECRETS === undefined
+        ? [randomBytes(32).toString('base64url')]
+        : splitList(settings.SESSION_SECRETS),
     http: {
       trustProxy: trustProxy(settings.TRUST_PROXY),
       hsts: publicUrl.startsWith('https:'),
       publicUrl,
       frontendUrl,
-      frontendOrigins: frontendOrigins as ReadonlySet<string>,
+      frontendOrigins,
       maxBodyBytes: settings.MAX_BODY_BYTES,
       staticDir: settings.STATIC_DIR,
       staticCsp: settings.STATIC_CSP,

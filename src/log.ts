@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino'
+import { pino, type Logger, type LoggerOptions } from 'pino'
 
 const MAX_CAUSES = 4
 
@@ -11,9 +11,14 @@ interface LoggedError {
   readonly cause?: LoggedError
 }
 
-/** The log: JSON lines on stdout. Requests, replies and errors are written field by field, never as they are. */
+/** The log: JSON lines on stdout. */
 export function createLog(level: string): Logger {
-  return pino({
+  return pino(loggerOptions(level))
+}
+
+/** Requests, replies and errors are written field by field, never as they are. */
+export function loggerOptions(level: string): LoggerOptions {
+  return {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -22,7 +27,7 @@ export function createLog(level: string): Logger {
       req: () => undefined,
       res: () => undefined,
     },
-  })
+  }
 }
 
 function loggedError(error: unknown, depth: number): LoggedError | undefined {

@@ -26,7 +26,10 @@ closeWithGrace({ delay: config.drainMs, logger: false }, async ({ signal, err })
 const { host, port, opsPort } = config.listen
 await app.ops.listen({ host, port: opsPort })
 await app.server.listen({ host, port })
-log.info({ publicUrl: config.publicUrl, sessions: config.redisUrl === undefined ? 'memory' : 'redis' }, 'ready')
+log.info(
+  { publicUrl: config.publicUrl, sessions: config.redisUrl === undefined ? 'memory' : 'redis' },
+  'ready',
+)
 
 function configOrExit(): Config {
   if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {

@@ -45,7 +45,10 @@ export const settingFormats = {
     test: (value) => /^(\/[A-Za-z0-9_-]+)+$/.test(value),
     must: 'a path such as /partners/v1/overview: letters, digits, _ and - only',
   },
-  jsonPointer: { test: (value) => /^(\/([^~]|~[01])*)+$/.test(value), must: 'a JSON pointer such as /data/url' },
+  jsonPointer: {
+    test: (value) => /^(\/([^~]|~[01])*)+$/.test(value),
+    must: 'a JSON pointer such as /data/url',
+  },
   headerName: { test: (value) => /^[A-Za-z0-9-]+$/.test(value), must: 'a header name' },
   scope: {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),

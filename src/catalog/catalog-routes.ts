@@ -159,7 +159,7 @@ async function send(parts: CatalogParts, call: Call, isSafe: boolean): Promise<F
       isSafe,
       response: reply.raw,
       ownHeaders: reply.getHeaders(),
-      onAnswer: () => reply.hijack(),
+      onAnswer: () => void reply.hijack(),
       holds: (status) =>
         status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
     },
@@ -187,7 +187,9 @@ function conclude(outcome: ForwardOutcome, call: Call, reply: FastifyReply, isSa
     case 'held': {
       const isError = outcome.status >= 500
       throw new Problem('upstream_error', {
-        ...(isError ? { status: outcome.status } : { detail: 'The trading service answered with a redirect.' }),
+        ...(isError
+          ? { status: outcome.status }
+          : { detail: 'The trading service answered with a redirect.' }),
         ...(Number(outcome.retryAfter) >= 0 && { retryAfterSeconds: Number(outcome.retryAfter) }),
         ...unknown,
       })
@@ -202,12 +204,21 @@ function conclude(outcome: ForwardOutcome, call: Call, reply: FastifyReply, isSa
       reply.header('connection', 'close')
       throw new Problem('body_too_large')
     case 'cut':
-      call.request.log.warn({ err: outcome.cause, route: call.endpoint.path }, 'upstream broke off its answer')
+      call.request.log.warn(
+        { err: outcome.cause, route: call.endpoint.path },
+        'upstream broke off its answer',
+      )
       return reply
     case 'browserGone':
       if (!isSafe) {
         const { method, path: route } = call.endpoint
-        const details = { audit: 'browser_left', method, route, status: outcome.status, session: call.session?.tag }
+        const details = {
+          audit: 'browser_left',
+          method,
+          route,
+          status: outcome.status,
+          session: call.session?.tag,
+        }
         call.request.log.warn(details, 'the browser left before the answer')
       }
       return reply.hijack()

@@ -25,10 +25,21 @@ export function catalog(partnerOverviewPath: string | undefined): readonly Endpo
 }
 
 const ENDPOINTS: readonly Endpoint[] = [
-  { method: 'GET', path: '/v1/health', credential: 'none', summary: 'Health of the trading service', sharedForMs: 1000 },
+  {
+    method: 'GET',
+    path: '/v1/health',
+    credential: 'none',
+    summary: 'Health of the trading service',
+    sharedForMs: 1000,
+  },
   { method: 'GET', path: '/account/v1/nickname', credential: 'bearer', summary: 'Account nickname' },
   { method: 'GET', path: '/trading/v1/options/accounts', credential: 'bearer', summary: 'List accounts' },
-  { method: 'POST', path: '/trading/v1/options/accounts', credential: 'bearer', summary: 'Create an account' },
+  {
+    method: 'POST',
+    path: '/trading/v1/options/accounts',
+    credential: 'bearer',
+    summary: 'Create an account',
+  },
   {
     method: 'POST',
     path: '/trading/v1/options/accounts/:account_id/reset-demo-balance',
@@ -68,7 +79,12 @@ const ENDPOINTS: readonly Endpoint[] = [
     summary: 'Change the payment-agent settings of the client',
   },
   { method: 'GET', path: '/payment-agents/v1/agents', credential: 'bearer', summary: 'List payment agents' },
-  { method: 'GET', path: '/payment-agents/v1/agents/:id', credential: 'bearer', summary: 'One payment agent' },
+  {
+    method: 'GET',
+    path: '/payment-agents/v1/agents/:id',
+    credential: 'bearer',
+    summary: 'One payment agent',
+  },
   {
     method: 'GET',
     path: '/payment-agents/v1/agent-statistics',
@@ -82,7 +98,12 @@ const ENDPOINTS: readonly Endpoint[] = [
     credential: 'bearer',
     summary: 'Status of a transfer',
   },
-  { method: 'POST', path: '/payment-agents/v1/withdraw', credential: 'bearer', summary: 'Create a withdrawal' },
+  {
+    method: 'POST',
+    path: '/payment-agents/v1/withdraw',
+    credential: 'bearer',
+    summary: 'Create a withdrawal',
+  },
   {
     method: 'GET',
     path: '/payment-agents/v1/withdraw/:request_id',

@@ -5,7 +5,10 @@ import type { Problem } from '../problem.ts'
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
   return reply
     .code(problem.status)
-    .headers({ 'cache-control': 'no-store', ...problem.headers() })
-    .type('application/problem+json')
-    .send(request.method === 'HEAD' ? '' : problem.body(request.id))
+    .headers({
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      ...problem.headers(),
+    })
+    .send(request.method === 'HEAD' ? undefined : Buffer.from(problem.body(request.id)))
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../measure.ts'
 import { Problem } from '../problem.ts'
@@ -32,7 +32,7 @@ export function createServer(
 ): FastifyInstance {
   const server = Fastify({
     loggerInstance: logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     trustProxy: config.trustProxy,
     bodyLimit: config.maxBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -67,6 +67,9 @@ function addBaseHeaders(server: FastifyInstance, config: Config['http']): void {
     const { origin } = request.headers
     const listed = origin !== undefined && origin !== config.publicUrl && config.frontendOrigins.has(origin)
     reply.header('cross-origin-resource-policy', listed ? 'same-site' : 'same-origin')
+    if (isPathOf(request.raw.url ?? '', '/auth')) {
+      reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+    }
     if (config.hsts) reply.header('strict-transport-security', 'max-age=31536000')
     done()
   })
@@ -114,7 +117,8 @@ function translate(error: unknown): Problem {
   }
   const { code, statusCode = 500 } = error as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', { cause: error })
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Problem('unsupported_media_type', { cause: error })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Problem('unsupported_media_type', { cause: error })
   if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
   return new Problem('internal_error', { cause: error })
 }
@@ -124,7 +128,11 @@ function refuseUnparsable(error: Error & { code?: string }, socket: Socket): voi
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const status = timedOut ? '408 Request Timeout' : tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const status = timedOut
+    ? '408 Request Timeout'
+    : tooLarge
+      ? '431 Request Header Fields Too Large'
+      : '400 Bad Request'
   const body = new Problem('bad_request', { status: Number.parseInt(status, 10) }).body(randomUUID())
   const head = [
     `HTTP/1.1 ${status}`,

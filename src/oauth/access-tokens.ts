@@ -24,10 +24,7 @@ function renewAt(record: SessionRecord): number {
 }
 
 /** The record of a session from a grant: what it lives on, and until when. */
-export function recordOf(
-  grant: TokenGrant,
-  session: { endsAt: number; loginKey: string },
-): SessionRecord {
+export function recordOf(grant: TokenGrant, session: { endsAt: number; loginKey: string }): SessionRecord {
   const { accessToken, expiresAt, refreshToken, scope } = grant
   return {
     accessToken,
@@ -87,7 +84,8 @@ export class AccessTokens {
     const found = await this.#reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause
     if (found.is === 'none') return { is: 'ended' }
-    if (found.session.record.accessToken !== session.record.accessToken) return { is: 'good', session: found.session }
+    if (found.session.record.accessToken !== session.record.accessToken)
+      return { is: 'good', session: found.session }
     if (mayRenew && session.record.refreshToken !== undefined) return this.#renewOnce(session)
     await this.#sessions.end(session.key, 'refused')
     return { is: 'ended' }

@@ -23,7 +23,11 @@ export async function callbackRoute(fastify: FastifyInstance, parts: AuthParts):
   })
 }
 
-async function callback(parts: AuthParts, request: CallbackRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function callback(
+  parts: AuthParts,
+  request: CallbackRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const query = new URLSearchParams(request.query.text)
   const [state, ...more] = query.getAll('state')
   const error = query.get('error')
@@ -117,12 +121,17 @@ async function fail(
   const known = ticket?.transaction
   const description = new URLSearchParams(request.query.text).get('error_description')?.slice(0, 500)
   const level = error === 'invalid_client' ? 'error' : 'warn'
-  request.log[level]({ audit: 'login_failed', error, flow: known?.flow, description, err: cause }, 'login failed')
+  request.log[level](
+    { audit: 'login_failed', error, flow: known?.flow, description, err: cause },
+    'login failed',
+  )
   parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome: error })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
     // Best effort: without it a callback that comes again is told of an unknown state.
-    await parts.transactions.settle(ticket, { is: 'failed', code: error, flow, returnTo }).catch(() => undefined)
+    await parts.transactions
+      .settle(ticket, { is: 'failed', code: error, flow, returnTo })
+      .catch(() => undefined)
   }
   return reply.redirect(failureUrl(parts.config.frontendUrl, error, known), 303)
 }

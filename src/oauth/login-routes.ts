@@ -63,7 +63,11 @@ async function start(
     for (const name of stale) reply.setCookie(name, '', transactions.attributes(0))
     reply.setCookie(cookieName, cookieValue, transactions.attributes())
     const { verifier } = transaction
-    const address = await provider.authorizationUrl({ state, verifier, ...(signup && { signup: signup.values }) })
+    const address = await provider.authorizationUrl({
+      state,
+      verifier,
+      ...(signup && { signup: signup.values }),
+    })
     return await reply.redirect(address.href, 303)
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error

@@ -110,7 +110,11 @@ export class LoginTransactions {
       cookieValue: `${secret}.${Date.now().toString(36)}`,
       transaction,
     }
-    await this.#store.create(key, this.#seal(ticket, { is: 'pending', ...transaction }), Date.now() + this.#ttlMs)
+    await this.#store.create(
+      key,
+      this.#seal(ticket, { is: 'pending', ...transaction }),
+      Date.now() + this.#ttlMs,
+    )
     return { ticket, stale: surplus(others) }
   }
 
@@ -156,7 +160,9 @@ export class LoginTransactions {
   /** Forgets the finished logins of these sessions; returns the cookies to delete. */
   async forget(cookieHeader: string | undefined, sessionKeys: readonly string[]): Promise<string[]> {
     const marks = await this.#marks(cookieHeader)
-    const finished = marks.filter(({ mark }) => mark?.is === 'finished' && sessionKeys.includes(mark.sessionKey))
+    const finished = marks.filter(
+      ({ mark }) => mark?.is === 'finished' && sessionKeys.includes(mark.sessionKey),
+    )
     await Promise.all(finished.map(({ cookie }) => this.#store.remove(loginKey(cookie.state, cookie.secret))))
     return finished.map(({ cookie }) => cookie.name)
   }

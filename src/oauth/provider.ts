@@ -64,7 +64,7 @@ export class Provider {
     const dispatcher = this.#agent
     // Not Node's own fetch: it refuses a dispatcher of another undici.
     this.#client[client.customFetch] = (url, options) =>
-      undiciFetch(url, { ...(options as object), dispatcher }) as unknown as Promise<Response>
+      undiciFetch(url, { ...(options as object), dispatcher })
   }
 
   /** The address the browser is sent to: exactly the parameters of interface 2.1, from settings alone. */

@@ -6,7 +6,10 @@ export interface Ending {
   readonly reason: string
 }
 
-const ending = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_too_big'): Ending => ({ code, reason })
+const ending = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_too_big'): Ending => ({
+  code,
+  reason,
+})
 
 /** Every ending of our own making (CONTRACT: relays). Upstream's own codes pass through {@link fromUpstream}. */
 export const ENDINGS = {

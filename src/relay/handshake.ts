@@ -95,7 +95,12 @@ export class Handshake {
     const onEnd = (ending: Ending | undefined): void => {
       registry.remove(relay)
       metrics.relayEndings.inc({ code: codeLabel(ending) })
-      const details = { audit: 'relay_ended', kind: this.#kind, code: ending?.code, session: this.#request.sessionTag }
+      const details = {
+        audit: 'relay_ended',
+        kind: this.#kind,
+        code: ending?.code,
+        session: this.#request.sessionTag,
+      }
       this.#request.log.info(details, 'relay ended')
       this.#cleanUp()
     }

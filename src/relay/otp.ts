@@ -48,9 +48,12 @@ export class OtpClient {
         timeoutMs: headersMs,
       })
       if (status === 401) return { is: 'unauthorized' }
-      if (status < 200 || status >= 300) return { is: 'refused', ending: endingOf(status), why: `status ${status}` }
+      if (status < 200 || status >= 300)
+        return { is: 'refused', ending: endingOf(status), why: `status ${status}` }
       const url = this.#find(body)
-      return url instanceof URL ? { is: 'url', url } : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
+      return url instanceof URL
+        ? { is: 'url', url }
+        : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
     } catch (error) {
       const isTimeout = error instanceof Error && error.name === 'TimeoutError'
       const ending = isTimeout ? ENDINGS.upstreamTimeout : ENDINGS.upstreamUnreachable

@@ -49,7 +49,12 @@ export class Relay {
    */
   constructor(
     sockets: { browser: WebSocket; upstream: WebSocket },
-    options: { kind: RelayKind; limits: RelayLimits; metrics: Metrics; onEnd: (ending: Ending | undefined) => void },
+    options: {
+      kind: RelayKind
+      limits: RelayLimits
+      metrics: Metrics
+      onEnd: (ending: Ending | undefined) => void
+    },
   ) {
     this.kind = options.kind
     this.#limits = options.limits

@@ -74,7 +74,9 @@ export class Sessions {
     const opened = this.#envelope.open(key, id, stored.value)
     if (opened === undefined) return undefined
     const record = parseRecord(opened)
-    return record && { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
+    return (
+      record && { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
+    )
   }
 
   /** Compare-and-set. Undefined when the session was changed or ended meanwhile: read it again. */

@@ -36,7 +36,8 @@ export class Envelope {
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
     const sealed = Buffer.from(body, 'base64url')
-    if (version !== VERSION || !this.#secrets.has(print) || sealed.length < IV_BYTES + TAG_BYTES) return undefined
+    if (version !== VERSION || !this.#secrets.has(print) || sealed.length < IV_BYTES + TAG_BYTES)
+      return undefined
     const decipher = createDecipheriv(
       'aes-256-gcm',
       this.#derive(print, holderSecret),

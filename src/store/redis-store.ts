@@ -53,7 +53,7 @@ export class RedisStore implements Store {
       this.#tell(undefined)
       log.info({}, 'the session store is connected')
     })
-    this.#client.on('invalidate', (key: unknown) => this.#tell(key === null ? undefined : String(key)))
+    this.#client.on('invalidate', (key: Buffer | string | null) => this.#tell(key?.toString()))
   }
 
   /** Starts to connect, and goes on trying by itself; resolves when connected, or after `waitMs` at the latest. */

@@ -103,7 +103,10 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#request.response.end()
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error & { code?: string }): void {
+  onResponseError(
+    _controller: Dispatcher.DispatchController | undefined,
+    cause: Error & { code?: string },
+  ): void {
     if (this.#held) return
     if (this.#browserGone) return this.#settle({ is: 'browserGone', status: this.#status })
     if (cause instanceof BodyTooLarge) return this.#settle({ is: 'bodyTooLarge' })

@@ -13,9 +13,10 @@ export class Failure extends Error {
   }
 }
 
-/** What any foreign error is shown as. */
+/** What any error is shown as; the framework's own (a body too large, for one) keep their status. */
 export function failureFrom(error: unknown): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure(500, 'InternalServerError', 'The sandbox has a fault: see its log.')
+  if (error instanceof Failure) return error
+  if (error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)
+    return new Failure(Number(error.statusCode), 'BadRequest', error.message)
+  return new Failure(500, 'InternalServerError', 'The sandbox has a fault: see its log.')
 }

@@ -1,8 +1,8 @@
 import type { Test } from 'tap'
-import { type ProviderOptions, type SandboxProvider, startProvider } from './provider.ts'
-import { CLIENT_ID, REDIRECT_URI, TestClient } from './test-client.ts'
-import { TestLine } from './test-line.ts'
-import { type SandboxUpstream, startUpstream } from './upstream.ts'
+import { type ProviderOptions, type SandboxProvider, startProvider } from '../../sandbox/provider.ts'
+import { CLIENT_ID, REDIRECT_URI, TestClient } from './oauth-client.ts'
+import { TestLine } from './message-line.ts'
+import { type SandboxUpstream, startUpstream } from '../../sandbox/upstream.ts'
 
 export type Json = Record<string, unknown>
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { TestBrowser, type Visit } from './test-browser.ts'
+import { TestBrowser, type Visit } from './form-browser.ts'
 
 /** The registered address the test client pretends to live at. Nothing listens there. */
 export const REDIRECT_URI = 'http://127.0.0.1:9/auth/callback'

@@ -1,0 +1,60 @@
+import { test } from 'tap'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { logIn, testWorld } from '../support/world.ts'
+
+for (const redis of [false, true]) {
+  await test(`a user logs in, calls the API and logs out (${redis ? 'Redis' : 'memory'})`, async (t) => {
+    const { browser, server, provider, upstream } = await testWorld(t, { redis })
+    const arrival = await logIn(browser, server.url)
+    t.equal(arrival.url.href, `${server.url}/`)
+    t.equal(arrival.hops.find(({ url }) => url.pathname === '/auth/callback')?.status, 303)
+
+    const [session] = browser.named('__Host-session')
+    t.match(session, { secure: true, httpOnly: true, sameSite: 'strict' })
+    t.ok(
+      (session?.maxAgeSeconds ?? 0) > 3500 && (session?.maxAgeSeconds ?? 0) <= 3600,
+      'lives as long as the token',
+    )
+
+    const state = (await (await browser.fetch('/auth/session')).json()) as Record<string, unknown>
+    t.match(state, { authenticated: true, scope: 'trade account_manage' })
+
+    const accounts = await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+    t.equal(accounts.status, 200)
+    t.equal(upstream.requests.at(-1)?.credential, 'bearer')
+    t.equal(accounts.headers.get('set-cookie'), null)
+    t.equal(accounts.headers.get('x-brand'), null)
+
+    const before = browser.clone()
+    const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+    t.equal(logout.status, 204)
+    t.same(browser.named('__Host-'), [], 'no cookie is left')
+    const stolen = await before.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+    t.equal(stolen.status, 401)
+    t.equal(provider.tokenRequests(), 1)
+  })
+}
+
+await test('a callback with the state of another browser exchanges nothing', async (t) => {
+  const { browser, server, provider } = await testWorld(t)
+  const form = await browser.navigate(`${server.url}/auth/login`)
+  const victim = new JarBrowser()
+  await victim.navigate(`${server.url}/auth/login`)
+  const done = await browser.submit(form, { email: 'demo@example.test', password: 'any', action: 'continue' })
+  const callback = done.hops.find(({ url }) => url.pathname === '/auth/callback')?.url
+  const arrival = await victim.navigate(callback?.href ?? '')
+  t.equal(arrival.url.searchParams.get('auth_error'), 'state_mismatch')
+  t.equal(provider.tokenRequests(), 1)
+  t.same(victim.named('__Host-session'), [])
+})
+
+await test('a user who cancels comes back with access_denied', async (t) => {
+  const { browser, server, provider } = await testWorld(t)
+  const form = await browser.navigate(`${server.url}/auth/login?return_to=/chart?x=1%23top`)
+  const arrival = await browser.submit(form, { action: 'cancel' })
+  t.equal(
+    arrival.url.href,
+    `${server.url}/?auth_error=access_denied&flow=login&return_to=%2Fchart%3Fx%3D1%23top`,
+  )
+  t.equal(provider.tokenRequests(), 0)
+})

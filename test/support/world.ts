@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
+import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
+import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
+import { buildApp, type App } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { loggerOptions } from '../../src/log.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { JarBrowser, type Arrival } from './jar-browser.ts'
+
+/** The registered application of every test. */
+export const CLIENT_ID = 'test-client'
+/** Secrets of every test's servers: several instances must share them. */
+export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
+
+/** One line of a server's log. */
+export type LogLine = Record<string, unknown> & { msg: string }
+
+/** A running server: the whole application in this process, on ports of its own. */
+export interface TestServer {
+  readonly url: string
+  readonly opsUrl: string
+  readonly port: number
+  readonly app: App
+  readonly log: LogLine[]
+  close(): Promise<void>
+}
+
+/** A port nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+/** A redis-server that ends with the test. */
+export async function testRedis(t: Test): Promise<RedisProcess> {
+  const redis = await startRedis()
+  t.teardown(() => redis.close())
+  return redis
+}
+
+/** A server with these settings that ends with the test. Without REDIS_URL its sessions are in memory. */
+export async function testServer(t: Test, settings: Record<string, string>): Promise<TestServer> {
+  const port = Number(settings['PORT'] ?? (await freePort()))
+  const config = readConfig({
+    PUBLIC_URL: `http://localhost:${port}`,
+    CLIENT_ID,
+    SESSION_SECRETS: SECRETS,
+    HOST: '127.0.0.1',
+    OPS_PORT: '0',
+    LOG_LEVEL: 'debug',
+    ...settings,
+    PORT: String(port),
+  })
+  const lines: LogLine[] = []
+  const log = pino(loggerOptions(config.logLevel), intoLines(lines))
+  const store =
+    config.redisUrl === undefined ? new MemoryStore() : await RedisStore.open(config.redisUrl, log)
+  const app = await buildApp(config, { store, log })
+  await app.server.listen({ host: '127.0.0.1', port })
+  const opsUrl = await app.ops.listen({ host: '127.0.0.1', port: 0 })
+  let closed: Promise<void> | undefined
+  const close = (): Promise<void> => (closed ??= app.close().then(() => store.close()))
+  t.teardown(close)
+  return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
+}
+
+function intoLines(lines: LogLine[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      for (const line of chunk.toString().trim().split('\n')) lines.push(JSON.parse(line) as LogLine)
+      done()
+    },
+  })
+}
+
+/** What a world is made of beside its defaults. */
+export interface WorldOptions {
+  readonly settings?: Record<string, string>
+  readonly provider?: Partial<ProviderOptions>
+  /** Sessions in a real Redis instead of in memory. */
+  readonly redis?: boolean
+}
+
+/** A provider, an upstream and a server, all real, and a browser that has visited nothing yet. */
+export interface World {
+  readonly provider: SandboxProvider
+  readonly upstream: SandboxUpstream
+  readonly server: TestServer
+  readonly redis: RedisProcess | undefined
+  /** The settings of the server, for starting a second instance. */
+  readonly settings: Record<string, string>
+  readonly browser: JarBrowser
+}
+
+/** Starts a world that ends with the test. */
+export async function testWorld(t: Test, options: WorldOptions = {}): Promise<World> {
+  const port = await freePort()
+  const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
+  const provider = await startProvider({
+    clientId: CLIENT_ID,
+    redirectUris: [`${publicUrl}/auth/callback`],
+    ...options.provider,
+  })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider, tickMs: 50 })
+  t.teardown(() => upstream.close())
+  const redis = options.redis === true ? await testRedis(t) : undefined
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
+    ...(redis && { REDIS_URL: redis.url }),
+    ...options.settings,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  return { provider, upstream, server, redis, settings, browser: new JarBrowser() }
+}
+
+/** Logs a browser in as a user of the sandbox's provider, signing up first if need be. */
+export async function logIn(
+  browser: JarBrowser,
+  publicUrl: string,
+  email = 'demo@example.test',
+): Promise<Arrival> {
+  const isDemo = email === 'demo@example.test'
+  const form = await browser.navigate(`${publicUrl}/auth/${isDemo ? 'login' : 'signup'}`)
+  return browser.submit(form, { email, password: 'any', action: 'continue' })
+}

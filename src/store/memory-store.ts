@@ -6,7 +6,14 @@ const MAX_KEYS = 100_000
 
 /** A store inside this process, for development: it ends with the process and nobody else sees it. */
 export class MemoryStore implements Store {
-  readonly #values = new LRUCache<string, StoredValue>({ max: MAX_KEYS, ttl: 1, ttlResolution: 0 })
+  readonly #values = new LRUCache<string, StoredValue>({
+    max: MAX_KEYS,
+    ttl: 1,
+    ttlResolution: 0,
+    dispose: (_value, key, reason) => {
+      if (reason === 'expire' || reason === 'evict') this.#tell(key)
+    },
+  })
   readonly #listeners: ((key: string | undefined) => void)[] = []
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import type { Test } from 'tap'
+import type { Store } from '../../src/store/store.ts'
+
+const soon = (): number => Date.now() + 60_000
+
+/** What every store must do. `open` gives a fresh handle on one and the same store. */
+export async function storeContract(t: Test, open: () => Promise<Store>): Promise<void> {
+  const store = await open()
+  const fresh = (): string => `contract:${randomUUID()}`
+
+  await t.test('creates a key once, also of many at the same moment', async (t) => {
+    const key = fresh()
+    const tries = await Promise.all(['a', 'b', 'c', 'd'].map((value) => store.create(key, value, soon())))
+    t.equal(tries.filter(Boolean).length, 1)
+    t.equal(await store.create(key, 'later', soon()), false)
+    const winner = ['a', 'b', 'c', 'd'][tries.indexOf(true)]
+    t.equal((await store.read(key))?.value, winner)
+  })
+
+  await t.test('reads value and expiry, several in order, and nothing of what is not there', async (t) => {
+    const [one, two] = [fresh(), fresh()]
+    const expiresAt = soon()
+    await store.create(one, '1', expiresAt)
+    await store.create(two, '2', expiresAt)
+    t.same(await store.read(one), { value: '1', expiresAt })
+    t.equal(await store.read(fresh()), undefined)
+    t.same(await store.readMany([two, fresh(), one]), ['2', undefined, '1'])
+    t.same(await store.readMany([]), [])
+  })
+
+  await t.test('replaces only the value that was read, and never brings a removed key back', async (t) => {
+    const key = fresh()
+    await store.create(key, 'old', soon())
+    t.equal(await store.replace(key, 'other', 'new', soon()), false)
+    const winners = await Promise.all(
+      ['x', 'y', 'z'].map((value) => store.replace(key, 'old', value, soon())),
+    )
+    t.equal(winners.filter(Boolean).length, 1, 'of three writers one wins')
+    await store.remove(key)
+    t.equal(await store.replace(key, 'old', 'back', soon()), false)
+    t.equal(await store.read(key), undefined)
+  })
+
+  await t.test('moves an expiry later, never earlier, and revives nothing', async (t) => {
+    const key = fresh()
+    const expiresAt = soon()
+    await store.create(key, 'v', expiresAt)
+    await store.extend(key, expiresAt + 1000)
+    t.equal((await store.read(key))?.expiresAt, expiresAt + 1000)
+    await store.extend(key, expiresAt - 1000)
+    t.equal((await store.read(key))?.expiresAt, expiresAt + 1000)
+    const gone = fresh()
+    await store.extend(gone, soon())
+    t.equal(await store.read(gone), undefined)
+  })
+
+  await t.test('removes once, and conditionally only what is expected', async (t) => {
+    const key = fresh()
+    await store.create(key, 'mine', soon())
+    t.equal(await store.removeIf(key, 'yours'), false)
+    t.equal(await store.removeIf(key, 'mine'), true)
+    t.equal(await store.removeIf(key, 'mine'), false)
+    await store.create(key, 'again', soon())
+    t.same([await store.remove(key), await store.remove(key)], [true, false])
+  })
+
+  await t.test('forgets a key when its time has come, and says so', async (t) => {
+    const key = fresh()
+    await store.create(key, 'short', Date.now() + 40)
+    await store.read(key)
+    const changed = new Promise<void>((resolve) => {
+      store.onChange((name) => {
+        if (name === key) resolve()
+      })
+    })
+    // Expiry is noticed by a read at the latest.
+    while ((await store.read(key)) !== undefined) await new Promise((resolve) => void setTimeout(resolve, 5))
+    await changed
+    t.pass('heard')
+  })
+
+  await t.test('tells of changes made through another handle', async (t) => {
+    const other = await open()
+    const key = fresh()
+    await store.create(key, 'v', soon())
+    for (const change of [
+      () => other.replace(key, 'v', 'w', soon()),
+      () => other.extend(key, soon() + 5000),
+      () => other.remove(key),
+    ]) {
+      await store.read(key)
+      const heard = new Promise<void>((resolve) => {
+        store.onChange((name) => {
+          if (name === key) resolve()
+        })
+      })
+      await change()
+      await heard
+      t.pass('heard')
+    }
+  })
+
+  await t.test('is there', async (t) => t.equal(store.unavailableSince(), undefined))
+}

@@ -1,0 +1,66 @@
+import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { testRedis } from '../support/world.ts'
+import { storeContract } from './store-contract.ts'
+
+const quiet = { warn: () => undefined, info: () => undefined }
+
+await test('the memory store keeps the contract', async (t) => {
+  const store = new MemoryStore()
+  await storeContract(t, async () => store)
+})
+
+await test('the Redis store keeps the contract', async (t) => {
+  const redis = await testRedis(t)
+  await storeContract(t, async () => {
+    const store = await RedisStore.open(redis.url, quiet)
+    t.teardown(() => store.close())
+    return store
+  })
+})
+
+await test('a Redis that is gone is said to be unavailable, at once and by name', async (t) => {
+  const redis = await testRedis(t)
+  const store = await RedisStore.open(redis.url, quiet)
+  t.teardown(() => store.close())
+  const doubt = new Promise<void>((resolve) => {
+    store.onChange((key) => {
+      if (key === undefined) resolve()
+    })
+  })
+  await redis.close()
+  await doubt
+  await t.rejects(store.read('k'), StoreUnavailable)
+  await t.rejects(store.create('k', 'v', Date.now() + 1000), StoreUnavailable)
+  t.type(store.unavailableSince(), 'number')
+})
+
+await test('a Redis that hangs is given up on, and used again when it goes on', async (t) => {
+  const redis = await testRedis(t)
+  const store = await RedisStore.open(redis.url, quiet)
+  t.teardown(() => store.close())
+  await store.create('k', 'v', Date.now() + 60_000)
+  redis.process.kill('SIGSTOP')
+  await t.rejects(store.read('k'), StoreUnavailable)
+  redis.process.kill('SIGCONT')
+  const back = async (): Promise<string | undefined> => {
+    try {
+      return (await store.read('k'))?.value
+    } catch (error) {
+      t.type(error, StoreUnavailable)
+      await new Promise((resolve) => void setTimeout(resolve, 50))
+      return back()
+    }
+  }
+  t.equal(await back(), 'v')
+})
+
+await test('a store that is closed while it cannot connect closes at once', async (t) => {
+  const redis = await testRedis(t)
+  await redis.close()
+  const store = await RedisStore.open(redis.url, quiet, 50)
+  await store.close()
+  t.type(store.unavailableSince(), 'number')
+})

@@ -65,7 +65,7 @@ export class JarBrowser {
         'sec-fetch-site': url.origin === page.origin ? 'same-origin' : 'same-site',
         'sec-fetch-mode': 'cors',
         'sec-fetch-dest': 'empty',
-        ...(!isSafe && { origin: page.origin }),
+        ...((!isSafe || url.origin !== page.origin) && { origin: page.origin }),
         ...init.headers,
       },
     })

@@ -1,0 +1,106 @@
+import { test } from 'tap'
+import { NearCache } from '../../src/session/near-cache.ts'
+import { Sessions, type SessionRecord } from '../../src/session/sessions.ts'
+import { Envelope } from '../../src/store/envelope.ts'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { StoredValue } from '../../src/store/store.ts'
+
+/** A store whose reads answer late: what was read may be old by the time it arrives. */
+class SlowStore extends MemoryStore {
+  reads = 0
+  #gate: Promise<void> = Promise.resolve()
+  #open: () => void = () => undefined
+
+  hold(): void {
+    this.#gate = new Promise((resolve) => (this.#open = resolve))
+  }
+
+  release(): void {
+    this.#open()
+  }
+
+  override async read(key: string): Promise<StoredValue | undefined> {
+    this.reads++
+    const value = await super.read(key)
+    await this.#gate
+    return value
+  }
+}
+
+function record(): SessionRecord {
+  const endsAt = Date.now() + 60_000
+  return {
+    accessToken: 'token',
+    tokenExpiresAt: endsAt,
+    tokenLifetimeMs: 60_000,
+    scope: 'trade',
+    endsAt,
+    loginKey: 'login',
+  }
+}
+
+async function cacheWithSession() {
+  const store = new SlowStore()
+  const limits = { idleMs: 30_000, maxMs: 60_000 }
+  const sessions = new Sessions(store, new Envelope(['a-secret-of-thirty-two-bytes-or-more']), limits, 'tags')
+  const near = new NearCache(sessions, store)
+  await sessions.create('id', record())
+  return { store, sessions, near, key: sessionKey('id') }
+}
+
+await test('a session that was read is held near; a missing one is not', async (t) => {
+  const { store, near, key } = await cacheWithSession()
+  t.equal(near.peek('id', key), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'token')
+  t.equal(near.peek('id', key)?.record.accessToken, 'token')
+  t.equal(await near.load('other'), undefined)
+  t.equal(await near.load('other'), undefined)
+  t.equal(store.reads, 3, 'a miss is asked for again')
+})
+
+await test('readers of one moment share one read', async (t) => {
+  const { store, near } = await cacheWithSession()
+  store.hold()
+  const loads = [near.load('id'), near.load('id'), near.load('id')]
+  store.release()
+  t.ok((await Promise.all(loads)).every((session) => session !== undefined))
+  t.equal(store.reads, 1)
+})
+
+await test('what ended while it was being read is neither kept nor given to who asks after that', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  store.hold()
+  const early = near.load('id')
+  await sessions.end(key, 'logout')
+  const late = near.load('id')
+  store.release()
+  await early
+  t.equal(await late, undefined)
+  t.equal(near.peek('id', key), undefined)
+})
+
+await test('a change, or doubt about everything, empties what it must', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  const session = await near.load('id')
+  if (session === undefined) throw new Error('no session')
+  await sessions.replace(session, { ...record(), accessToken: 'renewed' })
+  t.equal(near.peek('id', key), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'renewed')
+  await store.remove(key)
+  t.equal(near.peek('id', key), undefined)
+})
+
+await test('a writer that lost the race changes nothing, and nothing brings an ended session back', async (t) => {
+  const { sessions, near, key } = await cacheWithSession()
+  const session = await near.load('id')
+  if (session === undefined) throw new Error('no session')
+  t.ok(await sessions.replace(session, { ...record(), accessToken: 'first' }))
+  t.equal(await sessions.replace(session, { ...record(), accessToken: 'second' }), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'first')
+  t.equal(await sessions.end(key, 'logout'), true)
+  t.equal(await sessions.end(key, 'logout'), false)
+  t.equal(await sessions.replace(session, record()), undefined)
+  await sessions.touch(session)
+  t.equal(await near.load('id'), undefined)
+})

@@ -1,0 +1,207 @@
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
+import { huntTokens } from '../support/token-hunt.ts'
+import type { JarBrowser } from '../support/jar-browser.ts'
+import { logIn, SECRETS, testServer, testWorld, type World } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+
+/** Calls the API from the page; with a server's address: on that instance, as behind a balancer. */
+async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
+  const there = url === undefined ? browser : browser.clone()
+  if (url !== undefined) there.page = new URL(url)
+  return there.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+}
+
+async function redisClient(t: Test, world: World) {
+  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
+  t.teardown(() => client.close())
+  return client
+}
+
+/** Asks until the answer is as wanted: for what another process tells us of, when it does. */
+async function until(check: () => Promise<boolean>): Promise<void> {
+  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
+}
+
+await test('a request in the steady state costs no Redis command', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  await logIn(world.browser, world.server.url)
+  t.equal((await accounts(world.browser)).status, 200)
+  const client = await redisClient(t, world)
+  const commands = async (): Promise<number> => {
+    const stats = await client.info('commandstats')
+    const wanted = stats
+      .split('\n')
+      .filter((line) => /^cmdstat_(get|set|pexpire|eval|mget|exists)/.test(line))
+    return wanted.reduce((sum, line) => sum + Number(/calls=(\d+)/.exec(line)?.[1]), 0)
+  }
+  const before = await commands()
+  for (let count = 0; count < 200; count++) t.equal((await accounts(world.browser)).status, 200)
+  t.equal((await commands()) - before, 0)
+})
+
+await test('a session ended anywhere is dead on every instance', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const { browser } = world
+  const client = await redisClient(t, world)
+  const deadOnSecond = async (): Promise<void> => {
+    await until(async () => (await accounts(copy, second.url)).status === 401)
+    t.pass('dead on the other instance')
+  }
+  let copy = browser
+  for (const end of [
+    () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } }),
+    async () => client.del(await client.keys('*session*')),
+    () => client.flushAll(),
+  ]) {
+    await logIn(browser, world.server.url)
+    copy = browser.clone()
+    t.equal((await accounts(copy, second.url)).status, 200)
+    t.equal((await accounts(copy)).status, 200)
+    await end()
+    await deadOnSecond()
+    await until(async () => (await accounts(copy)).status === 401)
+  }
+})
+
+await test('the store holds nothing that can be read, and nothing without an end', async (t) => {
+  const world = await testWorld(t, { redis: true, provider: { refreshTokens: true } })
+  await world.browser.navigate(`${world.server.url}/auth/login`)
+  await logIn(world.browser, world.server.url)
+  const client = await redisClient(t, world)
+  const keys = await client.keys('*')
+  t.ok(keys.length >= 3, `${keys.length} keys`)
+  const cookies = world.browser.named('__Host-').map(({ value }) => value)
+  const secrets = [
+    ...world.provider.issued,
+    ...cookies.flatMap((value) => [value, value.split('.')[0] ?? '']),
+    ...world.provider.authorizations.map(({ state = '' }) => state),
+    SECRETS,
+  ]
+  for (const key of keys) {
+    t.ok((await client.pTTL(key)) > 0, 'it ends')
+    const value = (await client.get(key)) ?? ''
+    const bytes = Buffer.from(value.split('.').at(-1) ?? '', 'base64url').toString('latin1')
+    t.same(
+      huntTokens(
+        [
+          { where: 'key', text: key },
+          { where: 'value', text: value + bytes },
+        ],
+        secrets,
+      ),
+      [],
+    )
+  }
+})
+
+await test('an anonymous request writes nothing', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const client = await redisClient(t, world)
+  world.browser.page = new URL(world.server.url)
+  for (const path of ['/', '/auth/session', ACCOUNTS, '/auth/callback?state=x&code=y', '/auth/callback']) {
+    const answer = await world.browser.fetch(path, {
+      headers: { 'x-csrf': '1', 'sec-fetch-dest': 'document' },
+    })
+    t.same(answer.headers.getSetCookie(), [], path)
+  }
+  t.equal(await client.dbSize(), 0)
+})
+
+await test('an unused session ends; use prolongs it and asking about it does not', async (t) => {
+  const world = await testWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const { browser } = world
+  await logIn(browser, world.server.url)
+  const idleEnd = async (): Promise<number> => {
+    const state = (await (await browser.fetch('/auth/session')).json()) as { idle_expires_at: number }
+    return state.idle_expires_at
+  }
+  const first = await idleEnd()
+  await until(async () => {
+    await accounts(browser)
+    return (await idleEnd()) > first
+  })
+  t.pass('use moved the limit')
+  await until(async () => {
+    const answer = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
+    return !answer.authenticated
+  })
+  t.equal((await accounts(browser)).status, 401, 'asking alone let it end')
+})
+
+await test('a session ends at its absolute limit, however it is used', async (t) => {
+  const world = await testWorld(t, { redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
+  await logIn(world.browser, world.server.url)
+  const copy = world.browser.clone()
+  await until(async () => {
+    const [session] = copy.named('__Host-session')
+    if (session !== undefined)
+      copy.cookies.set('localhost;/;__Host-session', { ...session, expiresAt: Infinity })
+    return (await accounts(copy)).status === 401
+  })
+  t.pass('ended while in use')
+})
+
+await test('a cookie that is doubled, tampered with or unknown is anonymous, and is left alone', async (t) => {
+  const world = await testWorld(t)
+  await logIn(world.browser, world.server.url)
+  const value = world.browser.named('__Host-session')[0]?.value ?? ''
+  const bad = [
+    `__Host-session=${value}; __Host-session=${value}`,
+    `__Host-session=${value.slice(0, -2)}AA`,
+    `__Host-session=${value.split('.')[0]}`,
+    '__Host-session=',
+    `__Host-session=${'x'.repeat(5000)}`,
+    `x__Host-session=${value}`,
+  ]
+  for (const cookie of bad) {
+    const answer = await fetch(world.server.url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    t.equal(answer.status, 401)
+    t.same(answer.headers.getSetCookie(), [])
+  }
+  const good = await fetch(world.server.url + ACCOUNTS, {
+    headers: { cookie: `a=1;__Host-session=${value} ; b=2`, 'x-csrf': '1' },
+  })
+  t.equal(good.status, 200, 'and a good one among others is found')
+})
+
+await test('secrets rotate in two rolls without logging anybody out', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const { browser } = world
+  const other = 'the-next-secret-of-thirty-two-bytes-or-more'
+  const roll = (secrets: string) =>
+    testServer(t, { ...world.settings, PUBLIC_URL: world.server.url, SESSION_SECRETS: secrets })
+  await logIn(browser, world.server.url)
+  const appended = await roll(`${SECRETS},${other}`)
+  const moved = await roll(`${other},${SECRETS}`)
+  const dropped = await roll(other)
+  t.equal((await accounts(browser, appended.url)).status, 200)
+  t.equal((await accounts(browser, moved.url)).status, 200)
+  const unread = await accounts(browser, dropped.url)
+  t.equal(unread.status, 401)
+  t.same(unread.headers.getSetCookie(), [], 'what cannot be read is not cleared')
+  t.equal((await accounts(browser)).status, 200, 'nor deleted')
+})
+
+await test('without the store: 503 at once, cookie kept, and all is well when it is back', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const { browser, redis } = world
+  await logIn(browser, world.server.url)
+  redis?.process.kill('SIGSTOP')
+  await until(async () => (await accounts(browser)).status === 503)
+  const answer = await accounts(browser)
+  t.match(await answer.json(), { code: 'session_store_unavailable' })
+  t.ok(answer.headers.get('retry-after'))
+  t.same(answer.headers.getSetCookie(), [])
+  t.equal((await browser.fetch('/auth/session')).status, 503)
+  const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  t.equal(logout.status, 503, 'never a false 204')
+  t.equal(browser.named('__Host-session').length, 1)
+  const login = await browser.navigate(`${world.server.url}/auth/login`)
+  t.equal(login.url.searchParams.get('auth_error'), 'try_later')
+  redis?.process.kill('SIGCONT')
+  await until(async () => (await accounts(browser)).status === 200)
+  t.pass('back')
+})

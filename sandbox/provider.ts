@@ -28,7 +28,10 @@ export interface SandboxProvider {
 export interface ProviderOptions {
   /** 0, the default, takes any free port. */
   port?: number
+  /** The host of its own address. */
   host?: string
+  /** The address it listens on, where that is another one; in a container, for instance. */
+  bind?: string
   /** The one registered application: a public client. */
   clientId: string
   redirectUris: string[]
@@ -44,7 +47,7 @@ export interface ProviderOptions {
 export async function startProvider(options: ProviderOptions): Promise<SandboxProvider> {
   const { port = 0, host = '127.0.0.1', clientId, redirectUris } = options
   const server = createServer()
-  const actualPort = await listen(server, port, host)
+  const actualPort = await listen(server, port, options.bind ?? host)
   const url = `http://${host}:${actualPort}`
   const memory = new ProviderMemory()
   const users = new Users()

@@ -46,7 +46,7 @@ export interface App {
 export async function buildApp(config: Config, { store, log }: AppParts): Promise<App> {
   const metrics = createMetrics()
   const guard = new Guard(config.http)
-  const server = createServer(config.http, log, metrics)
+  const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
 
   const envelope = new Envelope(config.secrets)
@@ -102,7 +102,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   let isClosing = false
   const ops = createOpsListener(
-    { reasons: () => unreadyReasons(isClosing, store, config.readyGraceMs) },
+    { reasons: () => unreadyReasons(phaseOf(server, isClosing), store, config.readyGraceMs) },
     metrics.registry,
   )
   return {
@@ -116,9 +116,13 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   }
 }
 
-function unreadyReasons(isClosing: boolean, store: Store, graceMs: number): string[] {
-  const reasons: string[] = []
-  if (isClosing) reasons.push('draining')
+function phaseOf(server: FastifyInstance, isClosing: boolean): 'starting' | 'serving' | 'draining' {
+  if (isClosing) return 'draining'
+  return server.server.listening ? 'serving' : 'starting'
+}
+
+function unreadyReasons(phase: ReturnType<typeof phaseOf>, store: Store, graceMs: number): string[] {
+  const reasons: string[] = phase === 'serving' ? [] : [phase]
   const downSince = store.unavailableSince()
   if (downSince !== undefined && Date.now() - downSince >= graceMs) reasons.push('session store unavailable')
   return reasons

@@ -9,11 +9,12 @@ import { RedisStore } from './store/redis-store.ts'
 
 const EXIT_CONFIG = 78
 const OLDEST_NODE = 24
+const STORE_WAIT_MS = 3000
 
 const config = configOrExit()
 const log = createLog(config.logLevel)
 for (const warning of config.warnings) log.warn(warning)
-const store = config.redisUrl === undefined ? new MemoryStore() : await RedisStore.open(config.redisUrl, log)
+const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
 const app = await buildApp(config, { store, log })
 
 closeWithGrace({ delay: config.drainMs, logger: false }, async ({ signal, err }) => {
@@ -24,8 +25,15 @@ closeWithGrace({ delay: config.drainMs, logger: false }, async ({ signal, err })
 })
 
 const { host, port, opsPort } = config.listen
-await app.ops.listen({ host, port: opsPort })
-await app.server.listen({ host, port })
+try {
+  // Alive from here on; ready once the store has been reached, or has been waited for long enough.
+  await app.ops.listen({ host, port: opsPort })
+  if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
+  await app.server.listen({ host, port })
+} catch (error) {
+  log.fatal({ err: error }, 'cannot listen')
+  exit(`Cannot listen on ${host}, ports ${port} and ${opsPort}: ${(error as Error).message}`, 1)
+}
 log.info(
   { publicUrl: config.publicUrl, sessions: config.redisUrl === undefined ? 'memory' : 'redis' },
   'ready',
@@ -44,7 +52,7 @@ function configOrExit(): Config {
   }
 }
 
-function exit(message: string): never {
+function exit(message: string, code = EXIT_CONFIG): never {
   process.stderr.write(`${message}\n`)
-  process.exit(EXIT_CONFIG)
+  process.exit(code)
 }

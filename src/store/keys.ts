@@ -17,6 +17,11 @@ export function refreshLockKey(key: string): string {
   return `${key}:refresh`
 }
 
+/** Key of the counter of logins started from a client's network. */
+export function startsKey(network: string): string {
+  return `${PREFIX}starts:${network}`
+}
+
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

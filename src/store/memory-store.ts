@@ -55,6 +55,13 @@ export class MemoryStore implements Store {
     return this.#values.get(key)?.value === expected && (await this.remove(key))
   }
 
+  async count(key: string, expiresAt: number): Promise<number> {
+    const current = this.#values.get(key)
+    const count = Number(current?.value ?? 0) + 1
+    this.#write(key, String(count), current?.expiresAt ?? expiresAt)
+    return count
+  }
+
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
   }

@@ -13,6 +13,11 @@ const REMOVE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
+const COUNT = `
+local count = redis.call('INCR', KEYS[1])
+if count == 1 then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
+return count`
+
 function connect(url: string) {
   return createClient({
     url,
@@ -41,6 +46,7 @@ export class RedisStore implements Store {
   readonly #client: ReturnType<typeof connect>
   readonly #listeners: ((key: string | undefined) => void)[] = []
   #downSince: number | undefined = Date.now()
+  #connecting: Promise<void> = Promise.resolve()
 
   private constructor(url: string, log: StoreLog) {
     this.#client = connect(url)
@@ -56,13 +62,20 @@ export class RedisStore implements Store {
     this.#client.on('invalidate', (key: Buffer | string | null) => this.#tell(key?.toString()))
   }
 
-  /** Starts to connect, and goes on trying by itself; resolves when connected, or after `waitMs` at the latest. */
-  static async open(url: string, log: StoreLog, waitMs = 3000): Promise<RedisStore> {
+  /** Starts to connect, and goes on trying by itself, now and after every loss. */
+  static connect(url: string, log: StoreLog): RedisStore {
     const store = new RedisStore(url, log)
     // It only rejects when closed while still connecting; errors are heard above.
-    const connected = store.#client.connect().catch(() => undefined)
-    await Promise.race([connected, delay(waitMs)])
+    store.#connecting = store.#client.connect().then(
+      () => undefined,
+      () => undefined,
+    )
     return store
+  }
+
+  /** Resolves when first connected, or after `waitMs`. */
+  async connected(waitMs: number): Promise<void> {
+    await Promise.race([this.#connecting, delay(waitMs)])
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
@@ -104,6 +117,11 @@ export class RedisStore implements Store {
   async removeIf(key: string, expected: string): Promise<boolean> {
     const call = { keys: [key], arguments: [expected] }
     return (await this.#ask(() => this.#client.eval(REMOVE_IF, call))) === 1
+  }
+
+  async count(key: string, expiresAt: number): Promise<number> {
+    const call = { keys: [key], arguments: [String(expiresAt)] }
+    return Number(await this.#ask(() => this.#client.eval(COUNT, call)))
   }
 
   onChange(listener: (key: string | undefined) => void): void {

@@ -6,7 +6,7 @@ export interface StoredValue {
 
 /**
  * What sessions and login transactions need of a store: single-key operations, each atomic. No write can bring a
- * removed key back, but {@link Store.create}. Every method rejects with {@link StoreUnavailable} while the store is away.
+ * removed key back, but {@link Store.create} and {@link Store.count}. Every method rejects with {@link StoreUnavailable} while the store is away.
  */
 export interface Store {
   /** Writes a key that does not exist yet. False, and nothing written, when it does. */
@@ -24,6 +24,8 @@ export interface Store {
   remove(key: string): Promise<boolean>
   /** Removes the key if it still holds `expected`. */
   removeIf(key: string, expected: string): Promise<boolean>
+  /** Adds one to a counter and returns the count. The first makes it, and sets when it starts again from nothing. */
+  count(key: string, expiresAt: number): Promise<number>
   /**
    * Hears of every change to a key that was read here, by whoever it was made, expiry included. `undefined`: any key
    * may have changed unheard, because the connection was in doubt. Listeners must not throw.

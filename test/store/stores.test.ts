@@ -5,6 +5,12 @@ import { StoreUnavailable } from '../../src/store/store.ts'
 import { testRedis } from '../support/world.ts'
 import { storeContract } from './store-contract.ts'
 
+async function connected(url: string): Promise<RedisStore> {
+  const store = RedisStore.connect(url, quiet)
+  await store.connected(5000)
+  return store
+}
+
 const quiet = { warn: () => undefined, info: () => undefined }
 
 await test('the memory store keeps the contract', async (t) => {
@@ -15,7 +21,7 @@ await test('the memory store keeps the contract', async (t) => {
 await test('the Redis store keeps the contract', async (t) => {
   const redis = await testRedis(t)
   await storeContract(t, async () => {
-    const store = await RedisStore.open(redis.url, quiet)
+    const store = await connected(redis.url)
     t.teardown(() => store.close())
     return store
   })
@@ -23,7 +29,7 @@ await test('the Redis store keeps the contract', async (t) => {
 
 await test('a Redis that is gone is said to be unavailable, at once and by name', async (t) => {
   const redis = await testRedis(t)
-  const store = await RedisStore.open(redis.url, quiet)
+  const store = await connected(redis.url)
   t.teardown(() => store.close())
   const doubt = new Promise<void>((resolve) => {
     store.onChange((key) => {
@@ -39,7 +45,7 @@ await test('a Redis that is gone is said to be unavailable, at once and by name'
 
 await test('a Redis that hangs is given up on, and used again when it goes on', async (t) => {
   const redis = await testRedis(t)
-  const store = await RedisStore.open(redis.url, quiet)
+  const store = await connected(redis.url)
   t.teardown(() => store.close())
   await store.create('k', 'v', Date.now() + 60_000)
   redis.process.kill('SIGSTOP')
@@ -60,7 +66,7 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
 await test('a store that is closed while it cannot connect closes at once', async (t) => {
   const redis = await testRedis(t)
   await redis.close()
-  const store = await RedisStore.open(redis.url, quiet, 50)
+  const store = RedisStore.connect(redis.url, quiet)
   await store.close()
   t.type(store.unavailableSince(), 'number')
 })

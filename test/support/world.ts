@@ -63,8 +63,8 @@ export async function testServer(t: Test, settings: Record<string, string>): Pro
   })
   const lines: LogLine[] = []
   const log = pino(loggerOptions(config.logLevel), intoLines(lines))
-  const store =
-    config.redisUrl === undefined ? new MemoryStore() : await RedisStore.open(config.redisUrl, log)
+  const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
+  if (store instanceof RedisStore) await store.connected(5000)
   const app = await buildApp(config, { store, log })
   await app.server.listen({ host: '127.0.0.1', port })
   const opsUrl = await app.ops.listen({ host: '127.0.0.1', port: 0 })

@@ -1,0 +1,182 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { ready, serverProcess } from './support/server-process.ts'
+import { freePort, testWorld } from './support/world.ts'
+
+const DEVELOPMENT = {
+  PUBLIC_URL: 'http://localhost:3000',
+  AUTH_URL: 'http://127.0.0.1:1',
+  API_URL: 'http://127.0.0.1:1',
+  WS_URL: 'ws://127.0.0.1:1',
+  CLIENT_ID: 'client',
+}
+const PRODUCTION = {
+  PUBLIC_URL: 'https://bff.example',
+  AUTH_URL: 'https://auth.example',
+  API_URL: 'https://api.example',
+  WS_URL: 'wss://api.example',
+  CLIENT_ID: 'client',
+  SESSION_SECRETS: 'a-secret-that-must-never-be-printed-anywhere',
+  REDIS_URL: 'redis://:password-not-to-print@redis.example',
+  TRUST_PROXY: '1',
+}
+
+const SCENARIOS: [what: string, settings: Record<string, string>, named: string[]][] = [
+  [
+    'nothing is set',
+    {},
+    [
+      'PUBLIC_URL',
+      'AUTH_URL',
+      'API_URL',
+      'WS_URL',
+      'CLIENT_ID',
+      'SESSION_SECRETS',
+      'REDIS_URL',
+      'TRUST_PROXY',
+    ],
+  ],
+  [
+    'production lacks its own',
+    { ...PRODUCTION, SESSION_SECRETS: '', REDIS_URL: '', TRUST_PROXY: '' },
+    ['SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
+  ],
+  [
+    'production is not encrypted',
+    {
+      ...PRODUCTION,
+      PUBLIC_URL: 'http://bff.example',
+      AUTH_URL: 'http://a.example',
+      API_URL: 'http://a.example',
+      WS_URL: 'ws://a.example',
+      DEV_INSECURE_COOKIES: '1',
+    },
+    ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'DEV_INSECURE_COOKIES'],
+  ],
+  [
+    'values are of the wrong kind',
+    {
+      ...DEVELOPMENT,
+      PORT: '99999',
+      API_URL: 'ftp://x',
+      SESSION_IDLE_SECONDS: '1.5',
+      TRUST_PROXY: 'all',
+      OTP_URL_POINTER: 'x',
+      LOG_LEVEL: 'loud',
+      RELAYS_KEEP_SESSION: 'maybe',
+    },
+    [
+      'PORT',
+      'API_URL',
+      'SESSION_IDLE_SECONDS',
+      'TRUST_PROXY',
+      'OTP_URL_POINTER',
+      'LOG_LEVEL',
+      'RELAYS_KEEP_SESSION',
+    ],
+  ],
+  [
+    'a secret is too short',
+    { ...PRODUCTION, SESSION_SECRETS: `${PRODUCTION.SESSION_SECRETS},short` },
+    ['SESSION_SECRETS'],
+  ],
+  [
+    'a secret is given twice, or its file is not there',
+    { ...PRODUCTION, REDIS_URL_FILE: '/nowhere', CLIENT_SECRET_FILE: '/nowhere' },
+    ['REDIS_URL', 'REDIS_URL_FILE', 'CLIENT_SECRET_FILE'],
+  ],
+  ['PUBLIC_URL has a path', { ...DEVELOPMENT, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
+]
+
+for (const [what, settings, named] of SCENARIOS) {
+  await test(`the start ends with 78 and every problem when ${what}`, async (t) => {
+    const server = await serverProcess(t, settings)
+    t.equal(await server.exited, 78)
+    const { stdout, stderr } = server.output()
+    t.equal(stdout, '')
+    const lines = stderr.trim().split('\n').slice(1)
+    t.same(new Set(lines.map((line) => line.trim().split(' ')[0])), new Set(named))
+    t.notMatch(stderr, /never-be-printed|not-to-print|short/)
+  })
+}
+
+await test('a secret may come from a file, and warnings are given in development', async (t) => {
+  const file = join(t.testdir({}), 'secret')
+  writeFileSync(file, 'a-secret-from-a-file-of-thirty-two-bytes\n')
+  const server = await serverProcess(t, { ...DEVELOPMENT, SESSION_SECRETS_FILE: file })
+  t.ok(await ready(server))
+  const { stdout } = server.output()
+  t.match(stdout, /REDIS_URL is not set/)
+  t.notMatch(stdout, /SESSION_SECRETS is not set/)
+})
+
+await test('a port that is taken ends the start with a clear word', async (t) => {
+  const first = await serverProcess(t, DEVELOPMENT)
+  t.ok(await ready(first))
+  const second = await serverProcess(t, { ...DEVELOPMENT, PORT: String(first.port) })
+  t.equal(await second.exited, 1)
+  t.match(second.output().stderr, new RegExp(`Cannot listen on 127.0.0.1.*${first.port}`))
+})
+
+await test('SIGTERM and SIGINT end it with 0', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const server = await serverProcess(t, DEVELOPMENT)
+    t.ok(await ready(server))
+    server.child.kill(signal)
+    t.equal(await server.exited, 0)
+  }
+})
+
+await test('without provider and upstream every answer still comes, and says what is wrong', async (t) => {
+  const { browser, server, provider, upstream } = await testWorld(t)
+  const form = await browser.navigate(`${server.url}/auth/login`)
+  // The code is given out, then the provider dies before it can be exchanged.
+  const copy = browser.clone()
+  const sent = await fetch(form.url, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({
+      email: 'demo@example.test',
+      password: 'x',
+      action: 'continue',
+      screen: 'login',
+    }),
+    headers: { cookie: copy.cookieHeader(form.url, form.url) },
+  })
+  const resume = await fetch(sent.headers.get('location') ?? '', {
+    redirect: 'manual',
+    headers: { cookie: copy.cookieHeader(new URL(provider.url), undefined, true) },
+  })
+  await provider.close()
+  await upstream.close()
+  const callback = resume.headers.get('location') ?? ''
+  t.match(callback, /\/auth\/callback\?code=/)
+  const arrival = await browser.navigate(callback, { from: new URL(provider.url) })
+  t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
+  const health = await browser.fetch('/api/v1/health', { headers: { 'x-csrf': '1' } })
+  t.equal(health.status, 502)
+  t.match(await health.json(), { code: 'upstream_unreachable' })
+})
+
+await test('readiness waits for the store, and liveness does not', async (t) => {
+  const server = await serverProcess(t, {
+    ...DEVELOPMENT,
+    REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+    READY_GRACE_SECONDS: '0',
+  })
+  let live: Response | undefined
+  while (live === undefined)
+    live = await fetch(`http://127.0.0.1:${server.opsPort}/livez`).catch(() => undefined)
+  t.equal(live.status, 200)
+  const reasons = async (): Promise<string[]> => {
+    const answer = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
+    t.equal(answer.status, 503)
+    return ((await answer.json()) as { reasons: string[] }).reasons
+  }
+  t.same(await reasons(), ['starting', 'session store unavailable'])
+  while ((await reasons()).includes('starting')) await new Promise((resolve) => void setTimeout(resolve, 50))
+  t.same(await reasons(), ['session store unavailable'])
+  const session = await fetch(`http://127.0.0.1:${server.port}/auth/session`).catch(() => undefined)
+  t.equal(session?.status, 200, 'an anonymous browser needs no store')
+})

@@ -1,0 +1,50 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { freePort } from './world.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** The server as a process of its own. */
+export interface ServerProcess {
+  readonly child: ChildProcess
+  readonly port: number
+  readonly opsPort: number
+  /** Everything it printed so far. */
+  output(): { stdout: string; stderr: string }
+  /** Resolves with the exit code. */
+  exited: Promise<number | null>
+}
+
+/** Starts `node src/main.ts` with these settings only; it ends with the test. */
+export async function serverProcess(t: Test, settings: Record<string, string>): Promise<ServerProcess> {
+  const port = Number(settings['PORT'] ?? (await freePort()))
+  const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
+  const child = spawn(process.execPath, [MAIN], {
+    env: { HOST: '127.0.0.1', PORT: String(port), OPS_PORT: String(opsPort), ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Not where a .env may lie about.
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  // 'close' and not 'exit': all output has come by then.
+  const exited = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  })
+  return { child, port, opsPort, output: () => output, exited }
+}
+
+/** Resolves when the process says it is ready, or has ended. */
+export async function ready({ opsPort, child }: ServerProcess): Promise<boolean> {
+  while (child.exitCode === null) {
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
+    if (answer?.ok === true) return true
+    await new Promise((resolve) => void setTimeout(resolve, 20))
+  }
+  return false
+}

@@ -3,9 +3,9 @@ import type { Test } from 'tap'
 import type { Place } from './token-hunt.ts'
 
 /** Debian's; another path through CHROMIUM. */
-const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 /** No sandbox of its own, since tests run as root in containers; nothing that asks the internet. */
-const ARGUMENTS = [
+export const CHROMIUM_ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -29,7 +29,7 @@ const HELD_BY_A_PAGE = `({
 
 /** A real headless browser that ends with the test. */
 export async function testChromium(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS })
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS })
   t.teardown(() => browser.close())
   return browser
 }

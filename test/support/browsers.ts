@@ -1,0 +1,39 @@
+import puppeteer, { type Browser, type LaunchOptions, type Page } from 'puppeteer-core'
+import type { Test } from 'tap'
+import { CHROMIUM, CHROMIUM_ARGUMENTS } from './chromium.ts'
+
+/** Debian's; another path through FIREFOX. */
+const FIREFOX = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
+
+const LAUNCH = {
+  chrome: { browser: 'chrome', executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS },
+  firefox: { browser: 'firefox', executablePath: FIREFOX },
+} as const satisfies Record<string, LaunchOptions>
+
+/** The browsers every journey is made in. */
+export const BROWSERS = ['chrome', 'firefox'] as const
+
+/** A real headless browser that ends with the test. */
+export async function testBrowser(t: Test, name: (typeof BROWSERS)[number]): Promise<Browser> {
+  const browser = await puppeteer.launch({ headless: true, ...LAUNCH[name] })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** Clicks, and waits for the navigation that follows. */
+export async function follow(page: Page, selector: string): Promise<void> {
+  await page.waitForSelector(selector, { visible: true })
+  await Promise.all([page.waitForNavigation(), page.click(selector)])
+}
+
+/** Fills in and sends the provider's form. */
+export async function allow(page: Page, email: string): Promise<void> {
+  await page.locator('input[name=email]').fill(email)
+  await page.locator('input[name=password]').fill('any')
+  await follow(page, '[data-action=continue]')
+}
+
+/** Waits until the demo page knows its session to be so. */
+export async function sessionIs(page: Page, state: 'authenticated' | 'anonymous'): Promise<void> {
+  await page.waitForSelector(`[data-testid=session-state][data-state=${state}]`)
+}

@@ -3,6 +3,9 @@ import { StoreUnavailable, type Store, type StoredValue } from './store.ts'
 
 /** No answer may keep a request waiting for longer than this. */
 const COMMAND_DEADLINE_MS = 1500
+/** A link that has said nothing for so long is in doubt; it is pinged every second. */
+const MAX_SILENCE_MS = 2000
+const LOOK_EVERY_MS = 250
 
 const REPLACE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -23,7 +26,6 @@ function connect(url: string) {
     url,
     RESP: 3,
     emitInvalidate: true,
-    // A frozen link would serve stale sessions for ever: the ping keeps the socket talking, the timeout notices silence.
     pingInterval: 1000,
     socket: {
       socketTimeout: 2500,
@@ -41,24 +43,38 @@ export interface StoreLog {
   info(details: object, message: string): void
 }
 
-/** The store on one Redis. Reads are tracked by the server (CLIENT TRACKING), which is what feeds {@link onChange}. */
+/**
+ * The store on one Redis. Reads are tracked by the server (CLIENT TRACKING), which is what feeds {@link onChange}.
+ *
+ * A link that does not answer in time is in doubt: invalidations may be missing, so everything read before is doubted
+ * too, and commands fail at once. Nothing more is written to it then, so its socket times out and is opened anew,
+ * unless an answer comes first.
+ */
 export class RedisStore implements Store {
   readonly #client: ReturnType<typeof connect>
   readonly #listeners: ((key: string | undefined) => void)[] = []
   #downSince: number | undefined = Date.now()
   #connecting: Promise<void> = Promise.resolve()
+  #answeredAt = 0
+  readonly #log: StoreLog
+  readonly #watchdog: NodeJS.Timeout
 
   private constructor(url: string, log: StoreLog) {
+    this.#log = log
     this.#client = connect(url)
-    this.#client.on('error', (error: Error & { code?: string }) => this.#lost(error.code ?? error.name, log))
-    this.#client.on('reconnecting', () => this.#lost('reconnecting', log))
-    this.#client.on('end', () => this.#lost('closed', log))
+    this.#client.on('error', (error: Error & { code?: string }) => this.#doubt(error.code ?? error.name))
+    this.#client.on('reconnecting', () => this.#doubt('reconnecting'))
+    this.#client.on('end', () => this.#doubt('closed'))
     this.#client.on('ready', () => {
-      this.#downSince = undefined
       // Whatever changed while nobody was listening was not heard of.
       this.#tell(undefined)
-      log.info({}, 'the session store is connected')
+      this.#answered()
     })
+    this.#client.on('ping-interval', () => this.#answered())
+    this.#watchdog = setInterval(() => {
+      if (Date.now() - this.#answeredAt > MAX_SILENCE_MS) this.#doubt('silence')
+    }, LOOK_EVERY_MS)
+    this.#watchdog.unref()
     this.#client.on('invalidate', (key: Buffer | string | null) => this.#tell(key?.toString()))
   }
 
@@ -133,6 +149,7 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#watchdog)
     this.#client.removeAllListeners('end')
     if (this.#client.isReady) await this.#client.close().catch(() => undefined)
     else this.#client.destroy()
@@ -140,12 +157,18 @@ export class RedisStore implements Store {
 
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
   async #ask<Answer>(command: () => Promise<Answer>): Promise<Answer> {
+    if (this.#downSince !== undefined) throw new StoreUnavailable(new Error('the link is down or in doubt'))
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), COMMAND_DEADLINE_MS)
+      timer = setTimeout(() => {
+        this.#doubt('deadline')
+        reject(new Error('no answer in time'))
+      }, COMMAND_DEADLINE_MS)
     })
     try {
-      return await Promise.race([command(), deadline])
+      const answer = await Promise.race([command(), deadline])
+      this.#answered()
+      return answer
     } catch (cause) {
       throw new StoreUnavailable(cause)
     } finally {
@@ -153,11 +176,17 @@ export class RedisStore implements Store {
     }
   }
 
-  #lost(reason: string, log: StoreLog): void {
-    if (this.#downSince === undefined) {
-      this.#downSince = Date.now()
-      log.warn({ reason }, 'the session store is not reachable')
-    }
+  #answered(): void {
+    this.#answeredAt = Date.now()
+    if (this.#downSince === undefined) return
+    this.#downSince = undefined
+    this.#log.info({}, 'the session store is connected')
+  }
+
+  #doubt(reason: string): void {
+    if (this.#downSince !== undefined) return
+    this.#downSince = Date.now()
+    this.#log.warn({ reason }, 'the session store does not answer')
     this.#tell(undefined)
   }
 

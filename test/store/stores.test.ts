@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { startRedis } from '../../sandbox/redis-process.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -48,8 +49,21 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
   const store = await connected(redis.url)
   t.teardown(() => store.close())
   await store.create('k', 'v', Date.now() + 60_000)
+  const doubts = { count: 0 }
+  const doubted = new Promise<void>((resolve) => {
+    store.onChange((key) => {
+      if (key !== undefined) return
+      doubts.count++
+      resolve()
+    })
+  })
   redis.process.kill('SIGSTOP')
+  // Others go on asking all the while: that must not make the link look alive.
+  const traffic = setInterval(() => void store.read('other').catch(() => undefined), 10)
+  t.teardown(() => clearInterval(traffic))
+  await doubted
   await t.rejects(store.read('k'), StoreUnavailable)
+  t.equal(doubts.count, 1, 'said once')
   redis.process.kill('SIGCONT')
   const back = async (): Promise<string | undefined> => {
     try {
@@ -61,6 +75,22 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
     }
   }
   t.equal(await back(), 'v')
+  t.equal(store.unavailableSince(), undefined)
+})
+
+await test('a link that stays dead is opened anew', async (t) => {
+  const redis = await testRedis(t)
+  const store = await connected(redis.url)
+  t.teardown(() => store.close())
+  // A peer that vanished without a word: what is written to it is never answered.
+  redis.process.kill('SIGSTOP')
+  while (store.unavailableSince() === undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
+  const { port } = redis
+  await redis.close()
+  const next = await startRedis([], port)
+  t.teardown(() => next.close())
+  while (store.unavailableSince() !== undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
+  t.equal(await store.create('k', 'v', Date.now() + 1000), true)
 })
 
 await test('a store that is closed while it cannot connect closes at once', async (t) => {

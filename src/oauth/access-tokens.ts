@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session, SessionRecord, Sessions } from '../session/sessions.ts'
 import { refreshLockKey } from '../store/keys.ts'
-import type { Store } from '../store/store.ts'
+import { StoreUnavailable, type Store } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS, type Provider, type TokenGrant } from './provider.ts'
 
-/** The lock outlives the slowest exchange, and frees itself when its holder died. */
-const LOCK_MS = PROVIDER_TIMEOUT_MS + 5000
+/** How long a token that was refreshed is tried to be saved: lost, it would take the session with it. */
+const SAVE_MS = 5000
+/** The lock outlives the slowest refresh, its saving included, and frees itself when its holder died. */
+const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
 const POLL_MS = 50
 const MAX_MARGIN_MS = 60_000
+/** With a token that is still valid, nobody waits longer for the next one. */
+const PATIENCE_MS = 2000
+/** With a token that is still valid, a provider that just failed is left alone for this long. */
+const PAUSE_MS = 5000
 
 /** A session with a token good for use, or why there is none. */
 export type TokenLookup =
@@ -24,8 +31,11 @@ function renewAt(record: SessionRecord): number {
 }
 
 /** The record of a session from a grant: what it lives on, and until when. */
-export function recordOf(grant: TokenGrant, session: { endsAt: number; loginKey: string }): SessionRecord {
-  const { accessToken, expiresAt, refreshToken, scope } = grant
+export function recordOf(
+  grant: TokenGrant,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope'>,
+): SessionRecord {
+  const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
   return {
     accessToken,
     tokenExpiresAt: expiresAt,
@@ -46,7 +56,9 @@ export class AccessTokens {
   readonly #provider: Provider
   readonly #metrics: Metrics
   readonly #log: FastifyBaseLogger
+  /** Under way in this process, by the sealed text of the session: one for each version of it. */
   readonly #renewals = new Map<string, Promise<TokenLookup>>()
+  readonly #failedLately = new LRUCache<string, true>({ max: 10_000, ttl: PAUSE_MS })
 
   constructor(parts: {
     store: Store
@@ -71,9 +83,12 @@ export class AccessTokens {
 
   /** A session whose token is good, renewed if it is time. @throws StoreUnavailable */
   async renewed(session: Session): Promise<TokenLookup> {
-    const result = await this.#renewOnce(session)
-    const stillValid = Date.now() < session.record.tokenExpiresAt
-    return result.is === 'providerDown' && stillValid ? { is: 'good', session } : result
+    const isValid = () => Date.now() < session.record.tokenExpiresAt
+    if (this.#failedLately.has(session.key) && isValid()) return { is: 'good', session }
+    const renewal = this.#renewOnce(session)
+    const result = await (isValid() ? Promise.race([renewal, delay(PATIENCE_MS)]) : renewal)
+    if (isValid() && (result === undefined || result.is === 'providerDown')) return { is: 'good', session }
+    return result ?? renewal
   }
 
   /**
@@ -92,10 +107,10 @@ export class AccessTokens {
   }
 
   #renewOnce(session: Session): Promise<TokenLookup> {
-    const running = this.#renewals.get(session.key)
+    const running = this.#renewals.get(session.sealed)
     if (running !== undefined) return running
-    const renewal = this.#renew(session).finally(() => this.#renewals.delete(session.key))
-    this.#renewals.set(session.key, renewal)
+    const renewal = this.#renew(session).finally(() => this.#renewals.delete(session.sealed))
+    this.#renewals.set(session.sealed, renewal)
     return renewal
   }
 
@@ -103,7 +118,8 @@ export class AccessTokens {
   async #renew(session: Session): Promise<TokenLookup> {
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
-    const giveUpAt = Date.now() + LOCK_MS
+    // Longer than any lock: one whose holder died is waited out, then taken.
+    const giveUpAt = Date.now() + LOCK_MS + 1000
     while (Date.now() < giveUpAt) {
       const mine = await this.#store.create(lock, owner, Date.now() + LOCK_MS)
       try {
@@ -115,39 +131,54 @@ export class AccessTokens {
       } finally {
         if (mine) await this.#store.removeIf(lock, owner).catch(() => undefined)
       }
-      await new Promise((resolve) => void setTimeout(resolve, POLL_MS))
+      await delay(POLL_MS)
     }
     return { is: 'providerDown', cause: new Error('another process holds the refresh lock') }
   }
 
   async #refresh(session: Session): Promise<TokenLookup> {
-    const { record } = session
+    const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
     const outcome = await this.#provider.refresh(record.refreshToken)
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
-    switch (outcome.is) {
-      case 'granted': {
-        // A provider that does not rotate names no new refresh token: the old one goes on.
-        const grant = { refreshToken: record.refreshToken, ...outcome.grant }
-        return this.#save(session, recordOf(grant, record))
-      }
-      case 'refused':
-        if (outcome.code === 'invalid_grant') return this.#refused(session)
-        this.#log.error({ code: outcome.code, err: outcome.cause }, 'the provider refused a refresh')
-        return { is: 'providerDown', cause: outcome.cause }
-      case 'unavailable':
-        this.#log.warn({ err: outcome.cause }, 'the provider could not be asked for a refresh')
-        return { is: 'providerDown', cause: outcome.cause }
+    if (outcome.is === 'granted') {
+      this.#failedLately.delete(key)
+      if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
+      // A provider that does not rotate names no new refresh token: the old one goes on.
+      const grant = { refreshToken: record.refreshToken, ...outcome.grant }
+      return this.#save(session, recordOf(grant, record))
     }
+    const { cause } = outcome
+    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#refused(session)
+    this.#failedLately.set(key, true)
+    if (outcome.is === 'refused') {
+      this.#log.error({ code: outcome.code, err: cause }, 'the provider refused a refresh')
+    } else this.#log.warn({ err: cause }, 'the provider could not be asked for a refresh')
+    return { is: 'providerDown', cause }
   }
 
   /** Saved before it is used. A session that ended meanwhile stays ended, and what arrived too late is revoked. */
   async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
-    const saved = await this.#sessions.replace(session, record)
+    const saved = await this.#replace(session, record)
     if (saved !== undefined) return { is: 'good', session: saved }
-    this.revoke(record)
     const current = await this.#sessions.load(session.id)
-    return current === undefined ? { is: 'ended' } : { is: 'good', session: current }
+    // Only then: on a session that goes on, revoking could take the grant away that it lives on.
+    if (current !== undefined) return { is: 'good', session: current }
+    this.revoke(record)
+    return { is: 'ended' }
+  }
+
+  /** Compare-and-set that sits out a short outage: the old refresh token is used up, so this is the only copy. */
+  async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
+    const giveUpAt = Date.now() + SAVE_MS
+    for (;;) {
+      try {
+        return await this.#sessions.replace(session, record)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || Date.now() >= giveUpAt) throw error
+        await delay(POLL_MS)
+      }
+    }
   }
 
   async #refused(session: Session): Promise<TokenLookup> {
@@ -167,4 +198,8 @@ export class AccessTokens {
       if (done.includes(false)) this.#log.warn({}, 'a token could not be revoked')
     })
   }
+}
+
+function delay(ms: number): Promise<undefined> {
+  return new Promise((resolve) => void setTimeout(resolve, ms, undefined))
 }

@@ -14,7 +14,7 @@ const RULES = {
 const NAMES = Object.keys(RULES) as readonly AttributionName[]
 
 /** One of the four parameters. */
-export type AttributionName = keyof typeof RULES
+type AttributionName = keyof typeof RULES
 
 /** The valid values of a link. */
 export type Attribution = Partial<Record<AttributionName, string>>

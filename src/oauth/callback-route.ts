@@ -1,137 +1,132 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
-import { saveNewSession } from '../session/session-writer.ts'
-import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { recordOf } from './access-tokens.ts'
-import { failureUrl, type AuthError, type AuthParts } from './auth-parts.ts'
-import type { LoginTicket } from './login-transactions.ts'
-import { refusalCode, type TokenGrant } from './provider.ts'
+import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
+import type { AuthParts } from './auth-parts.ts'
+import { finishLogin, setLoginCookies } from './finish-login.ts'
+import type { Consumption, LoginTicket } from './login-transactions.ts'
+import { refusalCode } from './provider.ts'
 
-type CallbackRequest = FastifyRequest<{ Querystring: RawQuery }>
+/** Longest text of the provider's that is logged. */
+const MAX_DESCRIPTION = 500
+
+/** One callback on its way through. */
+interface Callback {
+  readonly parts: AuthParts
+  readonly request: FastifyRequest<{ Querystring: RawQuery }>
+  readonly reply: FastifyReply
+  readonly query: URLSearchParams
+}
+
+/** Why a login failed. `known`: what is known of its transaction; `ticket`: it was this callback's to carry on. */
+interface Failure {
+  readonly error: AuthError
+  readonly cause?: unknown
+  readonly known?: { readonly flow: Flow; readonly returnTo: string }
+  readonly ticket?: LoginTicket
+}
 
 /** `GET /auth/callback`: finishes a login, and always goes back to the frontend. */
 export async function callbackRoute(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
   fastify.get<{ Querystring: RawQuery }>('/auth/callback', async (request, reply) => {
     parts.guard.requireNavigation(request)
+    const callback = { parts, request, reply, query: new URLSearchParams(request.query.text) }
     try {
-      return await callback(parts, request, reply)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      return fail(parts, request, reply, 'try_later', error)
+      return await answer(callback)
+    } catch (cause) {
+      return fail(callback, { error: errorOf(cause), cause })
     }
   })
 }
 
-async function callback(
-  parts: AuthParts,
-  request: CallbackRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const query = new URLSearchParams(request.query.text)
-  const [state, ...more] = query.getAll('state')
-  const error = query.get('error')
-  if (state === undefined && error !== null) return fail(parts, request, reply, refusalCode(error))
-  if (state === undefined || more.length > 0) return fail(parts, request, reply, 'state_mismatch')
+async function answer(callback: Callback): Promise<FastifyReply> {
+  const { parts, request, query } = callback
+  const [state, ...moreStates] = query.getAll('state')
+  const [error, ...moreErrors] = query.getAll('error')
+  if (state === undefined && error !== undefined) {
+    return fail(callback, { error: moreErrors.length > 0 ? 'login_failed' : refusalCode(error) })
+  }
+  if (state === undefined || moreStates.length > 0) return fail(callback, { error: 'state_mismatch' })
 
-  const { transactions, config } = parts
   const { cookie: cookies } = request.headers
   // Read before the login goes on: of two that finish at the same moment, neither may end the other's session.
-  const earlier = await transactions.sessionsMade(cookies)
-  const consumed = await transactions.consume(cookies, state)
+  const earlier = await parts.transactions.settled(cookies)
+  const consumed = await parts.transactions.consume(cookies, state)
   switch (consumed.is) {
     case 'unknown':
-      return fail(parts, request, reply, 'state_mismatch')
-    case 'replayed': {
-      const { outcome } = consumed
-      return outcome.is === 'finished'
-        ? reply.redirect(config.frontendUrl + outcome.returnTo, 303)
-        : reply.redirect(failureUrl(config.frontendUrl, outcome.code as AuthError, outcome), 303)
+      return fail(callback, { error: 'state_mismatch' })
+    case 'abandoned':
+      return fail(callback, { error: 'login_failed', known: consumed })
+    case 'replayed':
+      return replay(callback, consumed)
+    case 'fresh': {
+      const { ticket } = consumed
+      const replaced = [...ticket.transaction.previous, ...earlier.flatMap(({ session }) => session ?? [])]
+      return exchange(callback, ticket, replaced)
     }
-    case 'fresh':
-      return exchange(parts, request, reply, consumed.ticket, earlier)
   }
 }
 
 async function exchange(
-  parts: AuthParts,
-  request: CallbackRequest,
-  reply: FastifyReply,
+  callback: Callback,
   ticket: LoginTicket,
-  earlier: readonly string[],
+  replaced: readonly string[],
 ): Promise<FastifyReply> {
-  const { state, transaction } = ticket
-  const outcome = await parts.provider.exchange(request.query.text, state, transaction.verifier)
-  switch (outcome.is) {
-    case 'unavailable':
-      return fail(parts, request, reply, 'provider_unavailable', outcome.cause, ticket)
-    case 'refused':
-      return fail(parts, request, reply, outcome.code, outcome.cause, ticket)
-    case 'granted':
-      try {
-        return await finish(parts, request, reply, ticket, outcome.grant, earlier)
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        // Nobody will ever use these tokens.
-        parts.tokens.revoke(outcome.grant)
-        return fail(parts, request, reply, 'try_later', error, ticket)
-      }
+  const { parts, request } = callback
+  const { transaction, cookie } = ticket
+  try {
+    const outcome = await parts.provider.exchange(request.query.text, cookie.state, transaction.verifier)
+    switch (outcome.is) {
+      case 'unavailable':
+        return await fail(callback, { error: 'provider_unavailable', cause: outcome.cause, ticket })
+      case 'refused':
+        return await fail(callback, { error: outcome.code, cause: outcome.cause, ticket })
+      case 'granted':
+        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced })
+    }
+  } catch (cause) {
+    return fail(callback, { error: errorOf(cause), cause, ticket })
   }
 }
 
-async function finish(
-  parts: AuthParts,
-  request: CallbackRequest,
-  reply: FastifyReply,
-  ticket: LoginTicket,
-  grant: TokenGrant,
-  earlier: readonly string[],
-): Promise<FastifyReply> {
-  const { transactions, sessions, cookie, metrics, attributionCookie } = parts
-  const { flow, returnTo, previous, attributed } = ticket.transaction
-  if (grant.lifetimeGuessed) request.log.warn({}, 'the provider named no usable expires_in')
-  const record = recordOf(grant, { endsAt: Date.now() + parts.sessionMaxMs, loginKey: ticket.key })
-  const { id, cookieValue } = await saveNewSession(request, record)
-  const key = sessionKey(id)
-  const replaced = new Set([...earlier, ...(previous === undefined ? [] : [previous])])
-  await Promise.all([...replaced].map((old) => sessions.end(old, 'replaced')))
-  await transactions.settle(ticket, { is: 'finished', returnTo, sessionKey: key }, record.endsAt)
-  // The browser learns of the session last: whatever failed before this left its old one in place.
-  const lifetimeMs = record.endsAt - Date.now()
-  reply.setCookie(cookie.name, cookieValue, cookie.attributes(lifetimeMs))
-  reply.setCookie(ticket.cookieName, ticket.cookieValue, transactions.attributes(lifetimeMs))
-  if (flow === 'signup') {
-    metrics.signupsCompleted.inc({ attributed: String(attributed) })
-    reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(true))
-  }
-  metrics.sessionsCreated.inc()
-  metrics.logins.inc({ flow, outcome: 'finished' })
-  request.log.info({ audit: 'login', flow, session: parts.sessions.tag(key) }, 'logged in')
-  return reply.redirect(parts.config.frontendUrl + returnTo, 303)
+/** A callback that comes again: by reload, back button or restored tab. It exchanges nothing and changes nothing. */
+function replay(
+  { parts, reply }: Callback,
+  { outcome, waited, cookie }: Extract<Consumption, { is: 'replayed' }>,
+): FastifyReply {
+  const { frontendUrl } = parts.config
+  if (outcome.is === 'failed') return reply.redirect(failureUrl(frontendUrl, outcome.error, outcome), 303)
+  // A reload in the middle of the exchange: the browser no longer listens to the first answer, so this one has to
+  // bring the cookies.
+  if (waited) setLoginCookies(parts, reply, cookie, outcome)
+  return reply.redirect(frontendUrl + outcome.returnTo, 303)
 }
 
-async function fail(
-  parts: AuthParts,
-  request: CallbackRequest,
-  reply: FastifyReply,
-  error: AuthError,
-  cause?: unknown,
-  ticket?: LoginTicket,
-): Promise<FastifyReply> {
-  const known = ticket?.transaction
-  const description = new URLSearchParams(request.query.text).get('error_description')?.slice(0, 500)
-  const level = error === 'invalid_client' ? 'error' : 'warn'
-  request.log[level](
-    { audit: 'login_failed', error, flow: known?.flow, description, err: cause },
-    'login failed',
-  )
+function errorOf(cause: unknown): AuthError {
+  return cause instanceof StoreUnavailable ? 'try_later' : 'login_failed'
+}
+
+async function fail(callback: Callback, failure: Failure): Promise<FastifyReply> {
+  const { parts, request, reply, query } = callback
+  const { error, cause, ticket, known = ticket?.transaction } = failure
+  // Told by the provider about this very login; without one, anybody can write such a link.
+  const isOperators = error === 'invalid_client' && ticket !== undefined
+  const details = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
+  request.log[isOperators ? 'error' : 'warn']({ ...details, err: cause }, 'login failed')
   parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome: error })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
-    // Best effort: without it a callback that comes again is told of an unknown state.
+    // Best effort: without it a callback that comes again is told that nothing became of the first.
     await parts.transactions
-      .settle(ticket, { is: 'failed', code: error, flow, returnTo })
-      .catch(() => undefined)
+      .settle(ticket, { is: 'failed', error, flow, returnTo })
+      .catch((lost: unknown) => request.log.warn({ err: lost }, 'the outcome of a login could not be noted'))
   }
   return reply.redirect(failureUrl(parts.config.frontendUrl, error, known), 303)
+}
+
+/** What the provider says about a failure, without what a log must not hold. */
+function descriptionOf(query: URLSearchParams): string | undefined {
+  const description = query.get('error_description')?.slice(0, MAX_DESCRIPTION)
+  const secrets = [...query.getAll('code'), ...query.getAll('state')].filter((value) => value.length >= 8)
+  return secrets.reduce((text, secret) => text?.replaceAll(secret, '…'), description)
 }

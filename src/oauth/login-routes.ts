@@ -2,9 +2,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
-import { failureUrl, type AuthParts } from './auth-parts.ts'
-import type { Flow } from './login-transactions.ts'
+import { failureUrl, type Flow } from './auth-error.ts'
+import type { AuthParts } from './auth-parts.ts'
 import { safeReturnTo } from './return-to.ts'
+
+type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
 
 /** `GET /auth/login`, `GET` and `HEAD /auth/signup`: where a browser starts. */
 export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
@@ -18,10 +20,12 @@ export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): P
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
     const link = readAttribution(new URLSearchParams(request.query.text))
-    const isNavigation = request.headers['sec-fetch-mode'] === 'navigate'
+    // Let through as no other destination; one that names none is no browser, or an old one.
+    const isNavigation = request.headers['sec-fetch-dest'] === 'document'
     metrics.attributionLinks.inc({ outcome: link.outcome, by: isNavigation ? 'navigation' : 'fetch' })
     announce(reply, link)
     if (link.outcome === 'complete' && attributionCookie.enabled) {
+      // Also when the start fails below: the partner must outlast an outage.
       const value = attributionCookie.value(link.values)
       reply.setCookie(attributionCookie.name, value, attributionCookie.attributes())
     }
@@ -46,7 +50,7 @@ function announce(reply: FastifyReply, link: { outcome: string; problems: string
 
 async function start(
   parts: AuthParts,
-  request: FastifyRequest<{ Querystring: RawQuery }>,
+  request: StartRequest,
   reply: FastifyReply,
   flow: Flow,
   signup?: { values: Attribution; isComplete: boolean },
@@ -54,24 +58,33 @@ async function start(
   const { config, transactions, provider, cookie } = parts
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
-  const { cookie: cookies } = request.headers
-  try {
-    const sessionKey = cookie.key(cookies)
-    const attributed = signup?.isComplete ?? false
-    const { ticket, stale } = await transactions.start(cookies, { flow, returnTo, attributed, sessionKey })
-    const { state, cookieName, cookieValue, transaction } = ticket
-    for (const name of stale) reply.setCookie(name, '', transactions.attributes(0))
-    reply.setCookie(cookieName, cookieValue, transactions.attributes())
-    const { verifier } = transaction
-    const address = await provider.authorizationUrl({
-      state,
-      verifier,
-      ...(signup && { signup: signup.values }),
-    })
-    return await reply.redirect(address.href, 303)
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error
-    request.log.warn({ err: error, flow }, 'a login could not be started')
+  const tryLater = (reason: 'limit' | 'store', err?: unknown) => {
+    parts.metrics.logins.inc({ flow, outcome: 'try_later' })
+    request.log.warn({ audit: 'login_not_started', flow, reason, err }, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
+  if (!(await parts.startLimit.allows(request.ip))) return tryLater('limit')
+
+  const { cookie: cookies } = request.headers
+  const wish = {
+    ...{ flow, returnTo },
+    attributed: signup?.isComplete ?? false,
+    sessionKey: cookie.key(cookies),
+  }
+  const started = await transactions.start(cookies, wish).catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailable)) throw error
+    return error
+  })
+  if (started instanceof StoreUnavailable) return tryLater('store', started)
+
+  const { ticket, stale } = started
+  const { name, value, state } = ticket.cookie
+  for (const old of stale) reply.setCookie(old, '', transactions.attributes(0))
+  reply.setCookie(name, value, transactions.attributes())
+  const { verifier } = ticket.transaction
+  const address = await provider.authorizationUrl({
+    ...{ state, verifier },
+    ...(signup && { signup: signup.values }),
+  })
+  return reply.redirect(address.href, 303)
 }

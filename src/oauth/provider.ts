@@ -1,20 +1,22 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch } from 'undici'
+import { Agent, fetch as undiciFetch, type Response as FetchResponse } from 'undici'
 import type { Config } from '../config.ts'
 import type { Attribution } from './attribution.ts'
+import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
 
 /** Longest wait for an answer of the provider, body included. */
-export const PROVIDER_TIMEOUT_MS = 10_000
+export const PROVIDER_TIMEOUT_MS = 9_000
 const REVOCATION_TIMEOUT_MS = 2_000
-const MAX_ANSWER_BYTES = 256 * 1024
-const ABSURD_LIFETIME_SECONDS = 30 * 86_400
+/** What fits into a header: a token that does not could never be used. */
+const TOKEN = /^[\x21-\x7e]+$/
 
 /** Tokens as the provider gave them. Times are epoch ms. */
 export interface TokenGrant {
   readonly accessToken: string
   readonly expiresAt: number
   readonly refreshToken?: string
-  readonly scope: string
+  /** Absent: what was asked for, or what was granted before (RFC 6749 §5.1, §6). */
+  readonly scope?: string
   /** The provider named no usable lifetime, so the configured one stands in. */
   readonly lifetimeGuessed: boolean
 }
@@ -40,31 +42,20 @@ export interface AuthorizationRequest {
 export class Provider {
   readonly #config: Config['oauth']
   readonly #client: client.Configuration
+  readonly #revoker: client.Configuration
+  readonly #revocations = new Set<Promise<boolean>>()
   readonly #agent = new Agent({
-    maxResponseSize: MAX_ANSWER_BYTES,
     headersTimeout: PROVIDER_TIMEOUT_MS,
     bodyTimeout: PROVIDER_TIMEOUT_MS,
     connect: { timeout: 3000 },
+    // A connection for each request: on a kept one that the provider is just closing, a login would be lost.
+    pipelining: 0,
   })
 
   constructor(config: Config['oauth']) {
     this.#config = config
-    const metadata: client.ServerMetadata = {
-      issuer: config.authUrl,
-      authorization_endpoint: `${config.authUrl}/oauth2/auth`,
-      token_endpoint: `${config.authUrl}/oauth2/token`,
-      ...(config.revocationUrl === undefined ? {} : { revocation_endpoint: config.revocationUrl }),
-    }
-    const authentication =
-      config.clientSecret === undefined ? client.None() : client.ClientSecretPost(config.clientSecret)
-    this.#client = new client.Configuration(metadata, config.clientId, undefined, authentication)
-    this.#client.timeout = PROVIDER_TIMEOUT_MS / 1000
-    // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
-    if (config.authUrl.startsWith('http:')) client.allowInsecureRequests(this.#client)
-    const dispatcher = this.#agent
-    // Not Node's own fetch: it refuses a dispatcher of another undici.
-    this.#client[client.customFetch] = (url, options) =>
-      undiciFetch(url, { ...(options as object), dispatcher })
+    this.#client = this.#configuration(PROVIDER_TIMEOUT_MS, readTokenAnswer)
+    this.#revoker = this.#configuration(REVOCATION_TIMEOUT_MS, (answer) => answer)
   }
 
   /** The address the browser is sent to: exactly the parameters of interface 2.1, from settings alone. */
@@ -86,6 +77,7 @@ export class Provider {
   /** Exchanges the code of a callback for tokens (interface 2.4). Made once, never repeated: a code is single use. */
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
+    this.#fitIssuer(callback.searchParams)
     return this.#grant(() =>
       client.authorizationCodeGrant(this.#client, callback, {
         pkceCodeVerifier: verifier,
@@ -102,39 +94,72 @@ export class Provider {
   /** Revokes a token (RFC 7009), if the provider can. Resolves false when it could not be done in time. */
   async revoke(token: string): Promise<boolean> {
     if (this.#config.revocationUrl === undefined) return true
-    const late = new Promise<false>((resolve) => {
-      setTimeout(() => resolve(false), REVOCATION_TIMEOUT_MS).unref()
-    })
-    const done = client.tokenRevocation(this.#client, token).then(
+    const revocation = client.tokenRevocation(this.#revoker, token).then(
       () => true,
       () => false,
     )
-    return Promise.race([done, late])
+    this.#revocations.add(revocation)
+    return revocation.finally(() => this.#revocations.delete(revocation))
   }
 
-  /** Ends the connections to the provider. */
+  /** Ends the connections to the provider, once the revocations under way are through. */
   async close(): Promise<void> {
+    await Promise.all(this.#revocations)
     await this.#agent.destroy()
+  }
+
+  #configuration(timeoutMs: number, read: (answer: FetchResponse) => unknown): client.Configuration {
+    const { authUrl, revocationUrl, clientId, clientSecret } = this.#config
+    const metadata: client.ServerMetadata = {
+      issuer: authUrl,
+      authorization_endpoint: `${authUrl}/oauth2/auth`,
+      token_endpoint: `${authUrl}/oauth2/token`,
+      ...(revocationUrl === undefined ? {} : { revocation_endpoint: revocationUrl }),
+    }
+    const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret)
+    const made = new client.Configuration(metadata, clientId, undefined, authentication)
+    made.timeout = timeoutMs / 1000
+    // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
+    if ([authUrl, revocationUrl].some((url) => url?.startsWith('http:'))) client.allowInsecureRequests(made)
+    const dispatcher = this.#agent
+    // Not Node's own fetch: it refuses a dispatcher of another undici.
+    made[client.customFetch] = async (url, options) =>
+      (await read(await undiciFetch(url, { ...(options as object), dispatcher }))) as Response
+    return made
+  }
+
+  /** Some issuers are written with a slash at the end, and AUTH_URL is kept without (RFC 9207 §2.4 compares them). */
+  #fitIssuer(callback: URLSearchParams): void {
+    const { authUrl } = this.#config
+    const [issuer, ...more] = callback.getAll('iss')
+    if (more.length === 0 && issuer === `${authUrl}/`) callback.set('iss', authUrl)
   }
 
   async #grant(request: () => Promise<client.TokenEndpointResponse>): Promise<GrantOutcome> {
     try {
-      return { is: 'granted', grant: this.#read(await request()) }
+      return this.#read(await request())
     } catch (error) {
       return translate(error)
     }
   }
 
-  #read(answer: client.TokenEndpointResponse): TokenGrant {
-    const lifetime = Number(answer.expires_in)
-    const lifetimeGuessed = !(lifetime > 0 && lifetime <= ABSURD_LIFETIME_SECONDS)
-    return {
-      accessToken: answer.access_token,
-      expiresAt: Date.now() + (lifetimeGuessed ? this.#config.tokenFallbackMs : lifetime * 1000),
-      ...(answer.refresh_token === undefined ? {} : { refreshToken: answer.refresh_token }),
-      scope: answer.scope ?? this.#config.scope,
-      lifetimeGuessed,
+  #read(answer: client.TokenEndpointResponse): GrantOutcome {
+    const { access_token: accessToken, token_type: type, expires_in: lifetime } = answer
+    if (type !== 'bearer' || !TOKEN.test(accessToken)) {
+      return {
+        is: 'refused',
+        code: 'login_failed',
+        cause: new Error('the access token is not a usable bearer token'),
+      }
     }
+    const grant: TokenGrant = {
+      accessToken,
+      expiresAt: Date.now() + (lifetime === undefined ? this.#config.tokenFallbackMs : lifetime * 1000),
+      ...(answer.refresh_token === undefined ? {} : { refreshToken: answer.refresh_token }),
+      ...(answer.scope === undefined ? {} : { scope: answer.scope }),
+      lifetimeGuessed: lifetime === undefined,
+    }
+    return { is: 'granted', grant }
   }
 }
 
@@ -153,44 +178,23 @@ export function refusalCode(error: string | undefined): RefusalCode {
 }
 
 /** Foreign errors end here, told apart by class and code. */
-async function translate(error: unknown): Promise<GrantOutcome> {
-  if (error instanceof client.AuthorizationResponseError) {
-    return { is: 'refused', code: refusalCode(error.error), cause: error }
+function translate(error: unknown): GrantOutcome {
+  if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
+    return { is: 'refused', code: refusalCode(error.error), cause: refusal(error.error) }
   }
-  if (error instanceof client.ResponseBodyError) {
-    if (error.status >= 500) return { is: 'unavailable', cause: error }
-    return { is: 'refused', code: refusalCode(error.error), cause: error }
+  if (error instanceof client.ClientError) {
+    const isAway =
+      error.cause instanceof UnusableAnswer || error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
+    return isAway
+      ? { is: 'unavailable', cause: error }
+      : { is: 'refused', code: 'login_failed', cause: error }
   }
-  if (error instanceof client.WWWAuthenticateChallengeError) {
-    // The challenge hides the body; at a token endpoint a 401 is about the client (RFC 6749 §5.2).
-    const body: unknown = await error.response.json().catch(() => undefined)
-    const named = isErrorBody(body) ? body.error : 'invalid_client'
-    return { is: 'refused', code: refusalCode(named), cause: error }
-  }
-  if (error instanceof client.ClientError) return translateByCode(error)
   // fetch() says "the network failed" with a TypeError that has no code of its own.
   if (error instanceof TypeError && !('code' in error)) return { is: 'unavailable', cause: error }
   throw error
 }
 
-function translateByCode(error: client.ClientError): GrantOutcome {
-  switch (error.code) {
-    case 'OAUTH_TIMEOUT':
-    case 'OAUTH_ABORT':
-    case 'OAUTH_PARSE_ERROR':
-    case 'OAUTH_RESPONSE_IS_NOT_JSON':
-      return { is: 'unavailable', cause: error }
-    case 'OAUTH_RESPONSE_IS_NOT_CONFORM': {
-      const status = error.cause instanceof Object && 'status' in error.cause ? Number(error.cause.status) : 0
-      if (status >= 500) return { is: 'unavailable', cause: error }
-      if (status === 401) return { is: 'refused', code: 'invalid_client', cause: error }
-      return { is: 'refused', code: 'login_failed', cause: error }
-    }
-    default:
-      return { is: 'refused', code: 'login_failed', cause: error }
-  }
-}
-
-function isErrorBody(body: unknown): body is { error: string } {
-  return body instanceof Object && 'error' in body && typeof body.error === 'string'
+/** For the log: which error it was (RFC 6749 §5.2 says what it may be made of), and nothing else of the answer. */
+function refusal(error: string): Error {
+  return new Error(`the provider said ${/^[\w.:-]{1,64}$/.test(error) ? error : 'something unreadable'}`)
 }

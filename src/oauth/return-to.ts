@@ -2,8 +2,8 @@ const MAX_LENGTH = 2048
 const RESERVED = /^\/(api|auth|ws)(\/|$)/i
 
 /**
- * Where the browser goes after a login: a path, with query and fragment, of the frontend's own origin. Whatever else
- * was asked for becomes `/`.
+ * Where the browser goes after a login: a path, with query and fragment, of the frontend's own origin, as it was
+ * asked for. Whatever else was asked for becomes `/`.
  * @param values every `return_to` of the query
  */
 export function safeReturnTo(values: readonly string[], frontendUrl: string): string {
@@ -13,16 +13,13 @@ export function safeReturnTo(values: readonly string[], frontendUrl: string): st
   if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(value)) return '/'
   const url = URL.parse(value, frontendUrl)
   if (url === null || url.origin !== frontendUrl) return '/'
-  const path = url.pathname + url.search + url.hash
-  // Dot segments may have left '//host' or a reserved path behind, and an encoded one may be decoded further on.
-  if (/^\/[/\\]/.test(path) || RESERVED.test(decoded(url.pathname)) || path.length > MAX_LENGTH) return '/'
-  return path
+  // Dot segments may lead to '//host' or to a reserved path, and an encoded letter may be decoded further on.
+  return url.pathname.startsWith('//') || RESERVED.test(decodedOnce(url.pathname)) ? '/' : value
 }
 
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
+/** Escapes of ASCII decoded, whatever else is wrong with the others. */
+function decodedOnce(path: string): string {
+  return path.replace(/%([0-7][0-9a-f])/gi, (_escape, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
 }

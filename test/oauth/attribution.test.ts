@@ -1,0 +1,227 @@
+import { test } from 'tap'
+import { loginWorld, startLogin, type LoginWorld } from '../support/token-endpoint.ts'
+import { logIn, testWorld } from '../support/world.ts'
+
+const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
+const LINK = {
+  sidc: SIDC,
+  utm_campaign: 'spring sale +1',
+  utm_medium: 'affiliate',
+  utm_source: 'CU12345',
+}
+const PARTNER = new URL('https://partner.example/')
+
+function signup(values: Record<string, string> = {}): string {
+  return `/auth/signup?${new URLSearchParams(values).toString()}`
+}
+
+/** What a link checker reads. */
+async function check(
+  url: string,
+): Promise<{ status: number; outcome: string | null; problems: string | null }> {
+  const { status, headers } = await fetch(url, { method: 'HEAD', redirect: 'manual' })
+  return { status, outcome: headers.get('x-attribution'), problems: headers.get('x-attribution-problems') }
+}
+
+/** The attribution that the provider was sent. */
+function sent(authorize: URL): Record<string, string> {
+  const all = Object.entries(Object.fromEntries(authorize.searchParams))
+  return Object.fromEntries(all.filter(([name]) => name === 'sidc' || name.startsWith('utm_')))
+}
+
+async function metric({ server }: LoginWorld, line: RegExp): Promise<number> {
+  const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
+  return Number(line.exec(text)?.[1] ?? 0)
+}
+
+await test('HEAD /auth/signup checks a link and starts nothing', async (t) => {
+  const { server } = await loginWorld(t)
+  const link = (values: Record<string, string>): string => server.url + signup(values)
+  t.same(await check(link(LINK)), { status: 200, outcome: 'complete', problems: null })
+  t.same(await check(link({ ...LINK, sidc: SIDC.toUpperCase(), return_to: '/x', other: 'y' })), {
+    status: 200,
+    outcome: 'complete',
+    problems: null,
+  })
+  t.same(await check(link({})), { status: 200, outcome: 'none', problems: null })
+  t.same(await check(link({ return_to: '/x' })), { status: 200, outcome: 'none', problems: null })
+  const problems = async (values: Record<string, string>): Promise<string | null> => {
+    const { outcome, problems } = await check(link(values))
+    t.equal(outcome, 'partial')
+    return problems
+  }
+  const { utm_medium: _, ...rest } = LINK
+  t.equal(await problems({ ...rest, sidc: 'x' }), 'sidc=format,utm_medium=missing')
+  for (const sidc of [
+    '',
+    `{${SIDC}}`,
+    `${SIDC}0`,
+    ` ${SIDC}`,
+    SIDC.replaceAll('-', ''),
+    SIDC.replace('0', 'g'),
+  ]) {
+    t.equal(await problems({ ...LINK, sidc }), 'sidc=format', sidc)
+  }
+  for (const medium of ['Affiliate', 'affiliates', ' affiliate', 'email', '']) {
+    t.equal(await problems({ ...LINK, utm_medium: medium }), 'utm_medium=format', medium)
+  }
+  for (const text of ['', 'x'.repeat(129), 'ä', 'a\nb', 'a\tb', '\u0000', 'a\r\nX-Injected: 1']) {
+    t.equal(await problems({ ...LINK, utm_source: text }), 'utm_source=format', JSON.stringify(text))
+    t.equal(await problems({ ...LINK, utm_campaign: text }), 'utm_campaign=format', JSON.stringify(text))
+  }
+  t.equal(
+    (await check(link({ ...LINK, utm_source: 'x'.repeat(128), utm_campaign: ' ~' }))).outcome,
+    'complete',
+  )
+  const twice = await check(`${link(LINK)}&sidc=${SIDC}&utm_source=a`)
+  t.equal(twice.problems, 'sidc=repeated,utm_source=repeated')
+
+  const answer = await fetch(link(LINK), { method: 'HEAD', redirect: 'manual' })
+  t.equal(answer.headers.get('location'), null)
+  t.same(answer.headers.getSetCookie(), [])
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+})
+
+await test('a complete link reaches the provider, and the 303 says so', async (t) => {
+  const world = await loginWorld(t)
+  const { authorize, arrival } = await startLogin(world, signup({ ...LINK, return_to: '/x' }))
+  t.same(sent(authorize), LINK)
+  t.equal(authorize.searchParams.get('prompt'), 'registration')
+  t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'complete')
+  t.equal(arrival.hops[0]?.headers.get('x-attribution-problems'), null)
+  const cookie = arrival.hops[0]?.headers
+    .getSetCookie()
+    .find((line) => line.startsWith('__Host-attribution='))
+  t.match(cookie, /; Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  t.notMatch(cookie, /domain/i)
+})
+
+await test('what is wrong is dropped, and the sign-up goes on', async (t) => {
+  const world = await loginWorld(t)
+  const { authorize, arrival } = await startLogin(
+    world,
+    `${signup({ ...LINK, sidc: 'x' })}&utm_source=twice&__proto__=x&sidc[a]=b&utm_medium[]=x`,
+  )
+  t.same(sent(authorize), { utm_campaign: LINK.utm_campaign, utm_medium: 'affiliate' })
+  t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'partial')
+  t.equal(arrival.hops[0]?.headers.get('x-attribution-problems'), 'sidc=format,utm_source=repeated')
+  t.same(world.browser.named('__Host-attribution'), [], 'only a complete link is remembered')
+})
+
+await test('a login never carries a partner', async (t) => {
+  const world = await loginWorld(t)
+  await startLogin(world, signup(LINK))
+  const { authorize, arrival } = await startLogin(world, signup(LINK).replace('signup', 'login'))
+  t.same(sent(authorize), {})
+  t.notOk(authorize.searchParams.has('prompt'))
+  t.equal(arrival.hops[0]?.headers.get('x-attribution'), null)
+})
+
+await test('a cancelled sign-up that is tried again keeps its partner, until it is completed', async (t) => {
+  const { browser, server, provider } = await testWorld(t)
+  const url = server.url
+  const form = await browser.navigate(url + signup(LINK), { from: PARTNER })
+  const cancelled = await browser.submit(form, { action: 'cancel' })
+  t.equal(cancelled.url.search, '?auth_error=access_denied&flow=signup&return_to=%2F')
+  t.equal(browser.named('__Host-attribution').length, 1)
+
+  await logIn(browser, url, 'new@example.test')
+  t.match(provider.authorizations.at(-1), { ...LINK, prompt: 'registration' })
+  t.same(browser.named('__Host-attribution'), [], 'deleted after a completed sign-up')
+  const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text()
+  t.match(metrics, /bff_signups_completed_total\{attributed="true"\} 1\n/)
+  t.notMatch(metrics, /CU12345|spring/, "a partner's values are no label")
+
+  await logIn(browser, url, 'another@example.test')
+  t.notOk('sidc' in (provider.authorizations.at(-1) ?? {}))
+})
+
+await test('the remembered link stands in for none at all, and is never merged', async (t) => {
+  const world = await loginWorld(t)
+  const { browser } = world
+  await startLogin(world, signup(LINK))
+  const again = await startLogin(world, signup())
+  t.same(sent(again.authorize), LINK)
+  t.equal(again.arrival.hops[0]?.headers.get('x-attribution'), 'complete')
+  const partial = await startLogin(world, signup({ utm_source: 'other' }))
+  t.same(sent(partial.authorize), { utm_source: 'other' })
+  t.equal(partial.arrival.hops[0]?.headers.get('x-attribution'), 'partial')
+  const wrong = await startLogin(world, signup({ sidc: 'wrong' }))
+  t.same(sent(wrong.authorize), {})
+  const other = { ...LINK, utm_source: 'CU99999', utm_campaign: '"\\;=,' }
+  await startLogin(world, signup(other))
+  t.same(sent((await startLogin(world, signup())).authorize), other, 'the last complete link')
+  await (await startLogin(world)).finish()
+  t.equal(browser.named('__Host-attribution').length, 1, 'a login neither uses nor deletes it')
+  await (await startLogin(world, signup())).finish({ error: 'access_denied' })
+  t.equal(browser.named('__Host-attribution').length, 1, 'nor does a failure')
+})
+
+await test('a remembered link that was tampered with, doubled or outlived is none', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, server } = world
+  await startLogin(world, signup(LINK))
+  const [{ value } = { value: '' }] = browser.named('__Host-attribution')
+  const ask = async (cookie: string): Promise<Record<string, string>> => {
+    const answer = await fetch(server.url + signup(), { redirect: 'manual', headers: { cookie } })
+    t.equal(answer.status, 303)
+    return sent(new URL(answer.headers.get('location') ?? ''))
+  }
+  t.same(await ask(`__Host-attribution=${value}`), LINK)
+  const [text = '', signature] = value.split('.')
+  const forged = Buffer.from(
+    Buffer.from(text, 'base64url').toString().replace('CU12345', 'CU66666'),
+  ).toString('base64url')
+  t.same(await ask(`__Host-attribution=${forged}.${signature}`), {})
+  t.same(await ask(`__Host-attribution=${value}; __Host-attribution=${value}`), {})
+  for (const odd of ['', '.', 'x', 'x.y', '%', `${value}x`])
+    t.same(await ask(`__Host-attribution=${odd}`), {}, odd)
+  const now = Date.now
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + 86_401_000
+  const late = await ask(`__Host-attribution=${value}`)
+  Date.now = now
+  t.same(late, {}, 'a browser that keeps it longer gains nothing')
+})
+
+await test('ATTRIBUTION_TTL_SECONDS=0 remembers nothing', async (t) => {
+  const remembering = await loginWorld(t)
+  await startLogin(remembering, signup(LINK))
+  const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '0' } })
+  const { authorize, arrival } = await startLogin(world, signup(LINK))
+  t.same(sent(authorize), LINK)
+  t.notMatch(arrival.hops[0]?.headers.getSetCookie().join(), /attribution/)
+  const other = { browser: remembering.browser, server: world.server }
+  t.same(sent((await startLogin(other, signup())).authorize), {})
+})
+
+await test('ATTRIBUTION_TTL_SECONDS is how long', async (t) => {
+  const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '120' } })
+  await startLogin(world, signup(LINK))
+  t.equal(world.browser.named('__Host-attribution')[0]?.maxAgeSeconds, 120)
+})
+
+await test('an outage does not lose the partner', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  await world.redis?.close()
+  const arrival = await world.browser.navigate(world.server.url + signup(LINK))
+  t.equal(arrival.url.searchParams.get('auth_error'), 'try_later')
+  t.equal(world.browser.named('__Host-attribution').length, 1)
+  t.same(world.browser.named('__Host-login'), [])
+})
+
+await test('links are counted by outcome, navigations apart from bare fetches', async (t) => {
+  const world = await loginWorld(t)
+  const { server } = world
+  await startLogin(world, signup(LINK))
+  await startLogin(world, signup({ sidc: SIDC }))
+  await (await startLogin(world, signup({ sidc: 'x' }))).finish()
+  await fetch(server.url + signup(LINK), { redirect: 'manual' })
+  await check(server.url + signup(LINK))
+  const links = (outcome: string, by: string): Promise<number> =>
+    metric(world, new RegExp(`bff_attribution_links_total\\{outcome="${outcome}",by="${by}"\\} (\\d+)`))
+  t.equal(await links('complete', 'navigation'), 1)
+  t.equal(await links('partial', 'navigation'), 2)
+  t.equal(await links('complete', 'fetch'), 1, 'a checker with HEAD is not counted')
+  t.equal(await metric(world, /bff_signups_completed_total\{attributed="false"\} (\d+)/), 1)
+})

@@ -1,0 +1,120 @@
+import { test } from 'tap'
+import {
+  held,
+  json,
+  loginWorld,
+  isLoggedIn,
+  startLogin,
+  storeClient,
+  tokens,
+} from '../support/token-endpoint.ts'
+import { testServer } from '../support/world.ts'
+
+const LOGIN = '__Host-login-'
+
+await test('two tabs log in, and each callback may come again', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, endpoint, server } = world
+  const first = await startLogin(world, '/auth/login?return_to=/first')
+  const second = await startLogin(world, '/auth/signup?return_to=/second')
+  t.equal((await second.finish()).url.pathname, '/second')
+  t.equal((await first.finish()).url.pathname, '/first')
+  const [session] = browser.named('__Host-session')
+  for (const [tab, path] of [
+    [first, '/first'],
+    [second, '/second'],
+    [first, '/first'],
+  ] as const) {
+    const again = await tab.finish()
+    t.equal(again.url.href, server.url + path, 'without an error')
+    t.same(again.hops[0]?.headers.getSetCookie(), [], 'changes nothing')
+  }
+  t.equal(endpoint.forms.length, 2, 'exchanges nothing')
+  t.same(browser.named('__Host-session'), [session])
+  t.ok(await isLoggedIn(browser, server.url))
+  // With other parameters too: the state alone says which login it is.
+  t.equal((await first.finish({ error: 'access_denied' })).url.pathname, '/first')
+})
+
+await test('a callback that comes again while the first is still running waits for its outcome', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, endpoint, server } = world
+  const other = await testServer(t, world.settings)
+  const client = await storeClient(t, world)
+  const { state, authorize } = await startLogin(world, '/auth/login?return_to=/chart')
+  const waiting = held()
+  endpoint.behaviour = waiting.behaviour
+  // Reload: the browser hangs up on the first callback, and never sees its cookies.
+  const hungUp = browser.clone()
+  const query = `code=x&state=${state}`
+  const first = hungUp.navigate(`${server.url}/auth/callback?${query}`, { from: authorize })
+  await waiting.asked
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_get:calls=(\d+)/.exec(await client.info('commandstats'))?.[1])
+  const before = await reads()
+  const second = browser.navigate(`${other.url}/auth/callback?${query}`, { from: authorize })
+  // It has looked at the mark twice before it goes on looking.
+  while ((await reads()) < before + 4) await new Promise((resolve) => void setTimeout(resolve, 10))
+  waiting.release()
+  for (const arrival of await Promise.all([first, second])) t.equal(arrival.url.href, `${server.url}/chart`)
+  t.equal(endpoint.forms.length, 1)
+  t.ok(await isLoggedIn(browser, server.url), 'the tab that was reloaded is logged in')
+  t.ok(hungUp.named('__Host-session')[0]?.value, 'into one session')
+  t.equal(browser.named('__Host-session')[0]?.value, hungUp.named('__Host-session')[0]?.value)
+})
+
+await test('a callback that comes again after a failure is told of the same failure', async (t) => {
+  const world = await loginWorld(t)
+  const { endpoint } = world
+  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+  const { finish } = await startLogin(world, '/auth/signup?return_to=/chart')
+  const failed = '?auth_error=invalid_grant&flow=signup&return_to=%2Fchart'
+  t.equal((await finish()).url.search, failed)
+  endpoint.behaviour = tokens()
+  t.equal((await finish()).url.search, failed)
+  t.equal(endpoint.forms.length, 1)
+  t.same(world.browser.named('__Host-session'), [])
+})
+
+await test('many callbacks of one login at the same moment, on two instances, exchange once', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, endpoint, server } = world
+  const other = await testServer(t, world.settings)
+  const { state, authorize } = await startLogin(world)
+  const arrivals = await Promise.all(
+    Array.from({ length: 12 }, async (_, index) => {
+      const { url } = index % 2 === 0 ? server : other
+      return browser.navigate(`${url}/auth/callback?code=x&state=${state}`, { from: authorize })
+    }),
+  )
+  for (const { url } of arrivals) t.equal(url.href, `${server.url}/`)
+  t.equal(endpoint.forms.length, 1)
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('ten logins started at the same moment, over two instances, all finish in any order', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, endpoint, server } = world
+  const other = await testServer(t, world.settings)
+  const logins = await Promise.all(
+    Array.from({ length: 10 }, async (_, index) => {
+      const start = index % 2 === 0 ? server : other
+      const login = await startLogin({ browser, server: start }, `/auth/login?return_to=/${index}`)
+      return { ...login, index }
+    }),
+  )
+  t.equal(browser.named(LOGIN).length, 10)
+  // Some one after another in reverse, the rest at once, each on the instance that did not start it.
+  const finish = async ({ state, authorize, index }: (typeof logins)[number]): Promise<void> => {
+    const { url } = index % 2 === 0 ? other : server
+    const arrival = await browser.navigate(`${url}/auth/callback?code=${index}&state=${state}`, {
+      from: authorize,
+    })
+    t.equal(arrival.url.href, `${server.url}/${index}`)
+    t.ok(await isLoggedIn(browser, server.url))
+  }
+  for (const login of logins.splice(6).toReversed()) await finish(login)
+  await Promise.all(logins.map(finish))
+  t.equal(endpoint.forms.length, 10)
+  t.ok(await isLoggedIn(browser, server.url), 'the browser is logged in')
+})

@@ -1,0 +1,86 @@
+import { test, type Test } from 'tap'
+import { startUpstream } from '../../sandbox/upstream.ts'
+import { gatedProvider, type GatedProvider } from '../support/gated-provider.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
+import { CLIENT_ID, freePort, logIn, SECRETS, testRedis } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** A lifetime that is over as soon as it has begun. */
+const OVER = 0.001
+
+/** Three processes of the server that share a Redis, and a user whose token has just expired. */
+async function threeProcesses(t: Test): Promise<{
+  gate: GatedProvider
+  processes: ServerProcess[]
+  /** Calls the API on one of them. */
+  call: (process: ServerProcess | undefined) => Promise<Response>
+}> {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
+  const upstream = await startUpstream({ provider: gate.provider })
+  t.teardown(() => upstream.close())
+  const redis = await testRedis(t)
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: gate.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REDIS_URL: redis.url,
+    CLIENT_ID,
+    SESSION_SECRETS: SECRETS,
+  }
+  const processes = await Promise.all([
+    serverProcess(t, { ...settings, PORT: String(port) }),
+    serverProcess(t, settings),
+    serverProcess(t, settings),
+  ])
+  t.same(await Promise.all(processes.map(ready)), [true, true, true])
+  const browser = new JarBrowser()
+  gate.expiresIn = OVER
+  await logIn(browser, publicUrl)
+  gate.expiresIn = 3600
+  return {
+    gate,
+    processes,
+    async call(process) {
+      const tab = browser.clone()
+      tab.page = new URL(`http://localhost:${process?.port}`)
+      return tab.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+    },
+  }
+}
+
+await test('fifty calls on three processes when the token expires make one refresh', async (t) => {
+  const { gate, processes, call } = await threeProcesses(t)
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => call(processes[index % 3])))
+  for (const { status } of answers) t.equal(status, 200)
+  t.equal(gate.refreshes.length, 1)
+})
+
+await test('also when the process that holds the lock is killed in the middle', async (t) => {
+  const { gate, processes, call } = await threeProcesses(t)
+  const [holder, ...others] = processes
+  const asked = Promise.withResolvers<void>()
+  const killed = Promise.withResolvers<boolean>()
+  gate.before = async () => {
+    asked.resolve()
+    // The provider never sees this one: its sender is no more.
+    return killed.promise
+  }
+  const lost = call(holder).then(
+    () => 'answered',
+    () => 'lost',
+  )
+  await asked.promise
+  gate.before = async () => true
+  const calls = Array.from({ length: 50 }, (_, index) => call(others[index % 2]))
+  holder?.child.kill('SIGKILL')
+  await holder?.exited
+  killed.resolve(false)
+  t.equal(await lost, 'lost')
+  const answers = await Promise.all(calls)
+  for (const { status } of answers) t.equal(status, 200)
+  t.equal(gate.refreshes.length, 2, 'the one that died, and one more')
+})

@@ -1,0 +1,202 @@
+import { test, type Test } from 'tap'
+import type { ProviderOptions } from '../../sandbox/provider.ts'
+import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
+import { gatedProvider, type GatedProvider } from '../support/gated-provider.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { sessionState } from '../support/token-endpoint.ts'
+import { freePort, logIn, testRedis, testServer, type TestServer } from '../support/world.ts'
+import type { RedisProcess } from '../../sandbox/redis-process.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** A lifetime that is over as soon as it has begun, and one that is not. */
+const OVER = 0.001
+const HOUR = 3600
+
+interface RefreshWorld {
+  readonly gate: GatedProvider
+  readonly upstream: SandboxUpstream
+  readonly server: TestServer
+  readonly redis: RedisProcess
+  readonly settings: Record<string, string>
+  readonly browser: JarBrowser
+  readonly call: (init?: { method?: string; browser?: JarBrowser }) => Promise<Response>
+}
+
+/** A user who has just logged in, with a token that lives for `expiresIn` seconds. */
+async function refreshWorld(
+  t: Test,
+  expiresIn: number,
+  provider: Partial<ProviderOptions> = {},
+): Promise<RefreshWorld> {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`], ...provider })
+  const upstream = await startUpstream({ provider: gate.provider })
+  t.teardown(() => upstream.close())
+  const redis = await testRedis(t)
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: gate.url,
+    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REDIS_URL: redis.url,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  const browser = new JarBrowser()
+  gate.expiresIn = expiresIn
+  await logIn(browser, server.url)
+  gate.expiresIn = HOUR
+  const call: RefreshWorld['call'] = ({ method = 'GET', browser: page = browser } = {}) =>
+    page.fetch(ACCOUNTS, { method, headers: { 'x-csrf': '1' } })
+  return { gate, upstream, server, redis, settings, browser, call }
+}
+
+async function codeOf(answer: Response): Promise<unknown> {
+  return ((await answer.json()) as { code?: unknown }).code
+}
+
+async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
+}
+
+/** A point that is waited at. */
+function barrier(): {
+  readonly hook: () => Promise<boolean>
+  readonly reached: Promise<void>
+  open: (go?: boolean) => void
+} {
+  const reached = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<boolean>()
+  return {
+    async hook() {
+      reached.resolve()
+      return opened.promise
+    },
+    reached: reached.promise,
+    open: (go = true) => opened.resolve(go),
+  }
+}
+
+await test('a token is renewed when it has expired, and the session goes on', async (t) => {
+  const { gate, call, browser, server, upstream } = await refreshWorld(t, OVER)
+  const before = await sessionState(browser, server.url)
+  t.equal((await call()).status, 200)
+  t.equal(gate.refreshes.length, 1)
+  t.equal((await call()).status, 200)
+  t.equal(gate.refreshes.length, 1, 'once per expiry')
+  const after = await sessionState(browser, server.url)
+  t.equal(after['expires_at'], before['expires_at'], 'the absolute limit stays')
+  t.equal(after['scope'], before['scope'])
+  t.ok(upstream.requests.every(({ credential }) => credential === 'bearer'))
+  t.match(Object.fromEntries(gate.refreshes[0] ?? []), {
+    grant_type: 'refresh_token',
+    client_id: 'test-client',
+  })
+  t.equal(browser.named('__Host-session').length, 1)
+})
+
+await test('many calls at once make one refresh', async (t) => {
+  const { gate, call, settings, browser } = await refreshWorld(t, OVER)
+  const other = await testServer(t, settings)
+  const there = browser.clone()
+  there.page = new URL(other.url)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => call({ browser: index % 2 === 0 ? browser : there })),
+  )
+  for (const { status } of answers) t.equal(status, 200)
+  t.equal(gate.refreshes.length, 1)
+})
+
+await test('a token that upstream refuses before its time is renewed', async (t) => {
+  const { gate, call, upstream } = await refreshWorld(t, HOUR, { accessTokenSeconds: 2 })
+  const { provider } = gate
+  await until(async () => {
+    const alive = await Promise.all([...provider.issued].map((token) => provider.isActive(token)))
+    return alive.every((token) => token === undefined)
+  })
+  t.equal((await call()).status, 200)
+  t.equal(gate.refreshes.length, 1)
+  t.equal(upstream.requests.length, 2, 'the call was repeated once')
+})
+
+await test('an outage of the provider does not end the session', async (t) => {
+  const { gate, call, browser, server } = await refreshWorld(t, OVER)
+  gate.before = async () => false
+  const answer = await call()
+  t.equal(answer.status, 503)
+  t.equal(await codeOf(answer), 'provider_unavailable')
+  t.ok((await sessionState(browser, server.url)).authenticated)
+  gate.before = async () => true
+  t.equal((await call()).status, 200, 'as soon as it is back')
+})
+
+await test('invalid_grant ends the session', async (t) => {
+  const { gate, call, browser, server } = await refreshWorld(t, OVER)
+  await gate.provider.revokeAll()
+  const answer = await call()
+  t.equal(answer.status, 401)
+  t.equal(await codeOf(answer), 'session_expired')
+  t.notOk((await sessionState(browser, server.url)).authenticated)
+  t.match(
+    server.log.find(({ audit }) => audit === 'session_ended'),
+    { reason: 'refused' },
+  )
+})
+
+await test('a provider that refuses this client does not end the session, and alarms the operator', async (t) => {
+  const { gate, call, browser, settings } = await refreshWorld(t, OVER)
+  const wrong = await testServer(t, { ...settings, CLIENT_ID: 'unknown-client' })
+  const there = browser.clone()
+  there.page = new URL(wrong.url)
+  const answer = await call({ browser: there })
+  t.equal(answer.status, 503)
+  t.equal(await codeOf(answer), 'provider_unavailable')
+  t.match(
+    wrong.log.find(({ msg }) => msg === 'the provider refused a refresh'),
+    { level: 50, code: 'invalid_client' },
+  )
+  t.equal((await call()).status, 200)
+  t.equal(gate.refreshes.length, 2)
+})
+
+for (const moment of ['before', 'after'] as const) {
+  await test(`logging out ${moment} the provider has renewed the token leaves nothing alive`, async (t) => {
+    const { gate, call, browser, server } = await refreshWorld(t, OVER)
+    const wait = barrier()
+    gate[moment] = wait.hook
+    const stolen = browser.clone()
+    const calling = call({ browser: stolen })
+    await wait.reached
+    const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+    t.equal(logout.status, 204)
+    wait.open()
+    const answer = await calling
+    t.equal(answer.status, 401)
+    t.ok(['session_expired', 'login_required'].includes(String(await codeOf(answer))))
+    // Both the tokens it held and, if any came, those that arrived too late.
+    await until(() => gate.revoked.length >= (moment === 'before' ? 2 : 4))
+    await until(async () => {
+      const alive = await Promise.all([...gate.provider.issued].map((token) => gate.provider.isActive(token)))
+      return alive.every((token) => token === undefined)
+    })
+    t.notOk((await sessionState(stolen, server.url)).authenticated, 'the session was not brought back')
+  })
+}
+
+await test('a store that blinks between refresh and save does not lose the new token', async (t) => {
+  const { gate, call, redis } = await refreshWorld(t, OVER)
+  const wait = barrier()
+  gate.after = wait.hook
+  const calling = call()
+  await wait.reached
+  redis.process.kill('SIGSTOP')
+  wait.open()
+  // Longer than one command may take.
+  await new Promise((resolve) => void setTimeout(resolve, 2000))
+  redis.process.kill('SIGCONT')
+  const answer = await calling
+  t.equal(answer.status, 200)
+  t.equal((await call()).status, 200)
+  t.equal(gate.refreshes.length, 1)
+})

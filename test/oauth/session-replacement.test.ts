@@ -1,0 +1,108 @@
+import { test } from 'tap'
+import {
+  held,
+  json,
+  loginWorld,
+  logInThere,
+  isLoggedIn,
+  startLogin,
+  tokens,
+} from '../support/token-endpoint.ts'
+
+const LOGIN = '__Host-login-'
+
+await test('a second user in the same browser ends the session of the first', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, endpoint, server } = world
+  await logInThere(world)
+  const first = browser.clone()
+  endpoint.behaviour = tokens({ access_token: 'of-the-second-user' })
+  const login = await startLogin(world)
+  t.ok(await isLoggedIn(first, server.url), 'not before the login has succeeded')
+  await login.finish()
+  t.notOk(await isLoggedIn(first, server.url))
+  t.ok(await isLoggedIn(browser, server.url))
+  t.not(browser.named('__Host-session')[0]?.value, first.named('__Host-session')[0]?.value)
+  t.match(
+    server.log.find(({ audit }) => audit === 'session_ended'),
+    { reason: 'replaced' },
+  )
+})
+
+await test('also when the start was a link of another site, which carries no Strict cookie', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, server } = world
+  await logInThere(world)
+  const first = browser.clone()
+  const partner = new URL('https://partner.example/')
+  const { url: authorize } = await browser.navigate(`${server.url}/auth/signup`, { from: partner })
+  const query = new URLSearchParams({ code: 'x', state: authorize.searchParams.get('state') ?? '' })
+  await browser.navigate(`${server.url}/auth/callback?${query.toString()}`, { from: authorize })
+  t.notOk(await isLoggedIn(first, server.url))
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('also when the session is known only from the start, its login cookie being gone', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, server } = world
+  await logInThere(world)
+  const first = browser.clone()
+  for (const [key, { name }] of browser.cookies) if (name.startsWith(LOGIN)) browser.cookies.delete(key)
+  await logInThere(world)
+  t.notOk(await isLoggedIn(first, server.url))
+})
+
+await test('also when another tab made it while the login was under way', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, server } = world
+  const [first, second] = [await startLogin(world), await startLogin(world)]
+  await second.finish()
+  const before = browser.clone()
+  await first.finish()
+  t.notOk(await isLoggedIn(before, server.url))
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('a login that fails leaves the live session as it was', async (t) => {
+  const world = await loginWorld(t)
+  const { browser, endpoint, server } = world
+  await logInThere(world)
+  for (const behaviour of [json({ error: 'invalid_grant' }, 400), json('', 503)]) {
+    endpoint.behaviour = behaviour
+    const arrival = await logInThere(world)
+    t.match(arrival.url.search, /auth_error/)
+    t.ok(await isLoggedIn(browser, server.url))
+  }
+  await (await startLogin(world)).finish({ error: 'access_denied' })
+  t.ok(await isLoggedIn(browser, server.url))
+  // A provider on the same site: the callback carries the Strict cookie.
+  const { state } = await startLogin(world)
+  const callback = `${server.url}/auth/callback?error=access_denied&state=${state}`
+  const arrival = await browser.navigate(callback, { from: new URL(server.url) })
+  t.same(arrival.hops[0]?.headers.getSetCookie(), [])
+  t.ok(await isLoggedIn(browser, server.url))
+})
+
+await test('an outage of the store tells the user to try later', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, endpoint, server, redis } = world
+  const login = await startLogin(world, '/auth/login?return_to=/chart')
+  const during = await startLogin(world, '/auth/login?return_to=/chart')
+  const waiting = held()
+  endpoint.behaviour = waiting.behaviour
+  const finishing = during.finish()
+  await waiting.asked
+  await redis?.close()
+  waiting.release()
+  const known = '?auth_error=try_later&flow=login&return_to=%2Fchart'
+  t.equal((await finishing).url.search, known, 'in the middle of a login')
+  t.equal((await login.finish()).url.search, '?auth_error=try_later', 'the transaction cannot be read')
+  const start = await browser.navigate(`${server.url}/auth/signup?return_to=/chart`)
+  t.equal(start.url.search, known.replace('login', 'signup'))
+  t.equal(start.hops[0]?.status, 303)
+  t.same(start.hops[0]?.headers.getSetCookie(), [])
+  t.same(browser.named('__Host-session'), [])
+  t.equal(endpoint.forms.length, 1)
+  while (endpoint.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
+  t.same(endpoint.revoked, ['the-access-token'], 'a token that nobody will use is revoked')
+})

@@ -2,6 +2,7 @@ import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { catalogRoutes } from './catalog/catalog-routes.ts'
 import { catalog } from './catalog/catalog.ts'
+import { openApiRoute } from './catalog/openapi-route.ts'
 import type { Config } from './config.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
@@ -17,6 +18,7 @@ import { LoginTransactions } from './oauth/login-transactions.ts'
 import { loginRoutes } from './oauth/login-routes.ts'
 import { Provider } from './oauth/provider.ts'
 import { sessionRoutes } from './oauth/session-routes.ts'
+import { StartLimit } from './oauth/start-limit.ts'
 import { createOpsListener } from './ops/ops-listener.ts'
 import { relayRoutes } from './relay/relay-routes.ts'
 import { Endings } from './session/endings.ts'
@@ -53,10 +55,13 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   const cookie = new SessionCookie(config.cookies, config.secrets)
   const sessions = new Sessions(store, envelope, config.session, config.secrets[0] ?? '')
   const reader = new SessionReader(cookie, sessions, store)
+  metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
+  metrics.sessionStore.nearCache = () => reader.nearCache
   const endings = new Endings(sessions, reader, store, {
     storeGraceMs: config.session.relayStoreGraceMs,
     keepAlive: config.session.relaysKeepSession,
   })
+  sessions.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
   sessions.onEnd((key, reason, wasThere) => {
     if (!wasThere) return
     metrics.sessionsEnded.inc({ reason })
@@ -70,6 +75,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     sessionMaxMs: config.session.maxMs,
     transactions: new LoginTransactions(store, envelope, config.cookies, config.oauth.loginTtlMs),
     attributionCookie: new AttributionCookie(config.cookies, config.secrets, config.oauth.attributionTtlMs),
+    startLimit: new StartLimit(store, config.oauth.startsPerMinute),
     ...{ guard, metrics, cookie, sessions, reader, provider, tokens },
   }
   await server.register(async function authentication(scope) {
@@ -87,6 +93,8 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     const endpoints = catalog(config.upstream.partnerOverviewPath)
     const { http, upstream } = config
     await catalogRoutes(scope, endpoints, { http, upstream, guard, metrics, reader, tokens, rest })
+    const { publicUrl, maxBodyBytes } = http
+    await openApiRoute(server, { endpoints, facts: { publicUrl, maxBodyBytes, sessionCookie: cookie.name } })
   })
   await server.register(async function relays(scope) {
     const { relay, upstream, drainMs } = config

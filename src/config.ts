@@ -137,6 +137,12 @@ function roughSite(origin: string): string {
   return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
+/** No connection of a browser is silent for longer while it is answered: a GET may be sent upstream twice. */
+function connectionIdleSeconds(settings: Settings): number {
+  const { UPSTREAM_CONNECT_SECONDS, UPSTREAM_HEADERS_SECONDS, UPSTREAM_BODY_SECONDS } = settings
+  return 60 + Math.max(2 * (UPSTREAM_CONNECT_SECONDS + UPSTREAM_HEADERS_SECONDS), UPSTREAM_BODY_SECONDS)
+}
+
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
@@ -182,6 +188,8 @@ function parse(settings: Settings) {
       frontendUrl,
       frontendOrigins,
       maxBodyBytes: settings.MAX_BODY_BYTES,
+      apiRequestsPerMinute: settings.API_REQUESTS_PER_MINUTE,
+      connectionIdleMs: seconds(connectionIdleSeconds(settings)),
       staticDir: settings.STATIC_DIR,
       staticCsp: settings.STATIC_CSP,
     },
@@ -204,6 +212,7 @@ function parse(settings: Settings) {
       loginTtlMs: seconds(settings.LOGIN_TTL_SECONDS),
       tokenFallbackMs: seconds(settings.TOKEN_FALLBACK_SECONDS),
       attributionTtlMs: seconds(settings.ATTRIBUTION_TTL_SECONDS),
+      startsPerMinute: settings.AUTH_STARTS_PER_MINUTE,
     },
     upstream: {
       apiUrl: withoutSlash(settings.API_URL),

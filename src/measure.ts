@@ -43,6 +43,12 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers,
     }),
+    unreplicatedEnds: new Counter({
+      name: 'bff_session_ends_unreplicated_total',
+      help: 'Sessions ended without a replica confirming it in time: a failover could bring them back',
+      registers,
+    }),
+    sessionStore: createSessionStoreMetrics(registry),
     refreshes: new Counter({
       name: 'bff_token_refreshes_total',
       help: 'Token refreshes by outcome',
@@ -62,12 +68,13 @@ export function createMetrics() {
       labelNames: ['code'],
       registers,
     }),
-    relayMessages: new Counter({
-      name: 'bff_relay_messages_total',
-      help: 'Messages relayed, by direction',
-      labelNames: ['direction'],
+    relayRefusals: new Counter({
+      name: 'bff_relay_refusals_total',
+      help: 'Handshakes that came to no relay, by reason',
+      labelNames: ['reason'],
       registers,
     }),
+    relayTraffic: createRelayTraffic(registry),
     relayOperations: new Counter({
       name: 'bff_relay_operations_total',
       help: 'Messages from browsers by operation',
@@ -75,6 +82,75 @@ export function createMetrics() {
       registers,
     }),
   }
+}
+
+/** What is read of the session store and the near cache only when somebody asks for the metrics. */
+function createSessionStoreMetrics(registry: Registry) {
+  const source = { isUp: () => true, nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }) }
+  const gauge = (name: string, help: string, read: () => number) =>
+    registry.registerMetric(
+      new Gauge({
+        ...{ name, help, registers: [] },
+        collect() {
+          this.set(read())
+        },
+      }),
+    )
+  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()))
+  gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
+  gauge('bff_near_cache_bytes', 'About how many bytes they take', () => source.nearCache().bytes)
+  registry.registerMetric(
+    new Counter({
+      name: 'bff_near_cache_lookups_total',
+      help: 'Sessions looked up in the near cache, by outcome',
+      labelNames: ['outcome'],
+      registers: [],
+      collect() {
+        this.reset()
+        const { hits, misses } = source.nearCache()
+        this.inc({ outcome: 'hit' }, hits)
+        this.inc({ outcome: 'miss' }, misses)
+      },
+    }),
+  )
+  return source
+}
+
+/** What relays count for every message: plain numbers, since they are read only when somebody asks for the metrics. */
+function createRelayTraffic(registry: Registry) {
+  const traffic = {
+    to_browser: { messages: 0, bytes: 0 },
+    to_upstream: { messages: 0, bytes: 0 },
+    /** Bytes that wait in this process for a slow peer; whoever holds the relays puts the answer here. */
+    bufferedBytes: () => 0,
+  }
+  for (const unit of ['messages', 'bytes'] as const) {
+    registry.registerMetric(
+      new Counter({
+        name: `bff_relay_${unit}_total`,
+        help: `${unit === 'messages' ? 'Messages' : 'Payload bytes'} relayed, by direction`,
+        labelNames: ['direction'],
+        registers: [],
+        collect() {
+          this.reset()
+          for (const direction of ['to_browser', 'to_upstream'] as const) {
+            this.inc({ direction }, traffic[direction][unit])
+          }
+        },
+      }),
+    )
+  }
+  registry.registerMetric(
+    new Gauge({
+      name: 'bff_relay_buffered_bytes',
+      help: 'Bytes of messages that wait for a slow peer',
+      registers: [],
+      collect() {
+        this.set(traffic.bufferedBytes())
+      },
+    }),
+  )
+  return traffic
 }
 
 /** The metrics of one server. */

@@ -27,7 +27,7 @@ export const settingsSchema = Type.Object({
     'Comma-separated secrets of 32 bytes or more; the first signs and encrypts, all verify',
     'secrets',
   ),
-  REDIS_URL: text('redis:// or rediss:// address of the session store', 'redisUrl'),
+  REDIS_URL: text('Session store: redis:// or rediss:// (several comma-separated: Cluster), or redis+sentinel://host:port,host:port/master-name', 'redisUrl'),
   TRUST_PROXY: text(
     'Who may set X-Forwarded-*: none, a hop count, or addresses and CIDRs, comma-separated',
     'trustProxy',
@@ -71,8 +71,15 @@ export const settingsSchema = Type.Object({
   LOGIN_TTL_SECONDS: whole(3600, 10, DAY, 'How long a started login may take'),
   TOKEN_FALLBACK_SECONDS: whole(3600, 1, 30 * DAY, 'Token lifetime when the provider names no usable one'),
   ATTRIBUTION_TTL_SECONDS: whole(DAY, 0, 365 * DAY, 'How long a partner link is remembered; 0 = not at all'),
+  AUTH_STARTS_PER_MINUTE: whole(
+    30,
+    0,
+    1_000_000,
+    'Logins and sign-ups that one client address (IPv6: /64) may start in a minute; 0 = no limit',
+  ),
   RELAYS_KEEP_SESSION: flag(true, 'A live relay counts as activity of its session'),
 
+  API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, per process; 0 = no limit'),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Trading sockets of one session, per process'),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Public sockets of one client address, per process'),

@@ -1,10 +1,22 @@
 import type { FieldError } from '../problem.ts'
 
 /** What is sent upstream to prove who asks (CONTRACT: REST). */
-export type CredentialPolicy = 'bearer' | 'pat' | 'none'
+type CredentialPolicy = 'bearer' | 'pat' | 'none'
 
-/** Checks the query string of a request; every fault at once, none when it may pass. */
-export type QueryRule = (query: string) => readonly FieldError[]
+/** One required query parameter, as OpenAPI describes it. */
+interface QueryParameter {
+  readonly name: string
+  readonly description: string
+  readonly format: 'date'
+}
+
+/** What the query of an endpoint must be, where the catalog says so. */
+export interface QueryRule {
+  /** Every fault of a query string at once, none when it may pass. */
+  check(query: string): readonly FieldError[]
+  /** Its required parameters, for the OpenAPI document. */
+  readonly parameters: readonly QueryParameter[]
+}
 
 /** One proxied endpoint. Below /api its path is the upstream's own. */
 export interface Endpoint {

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000
 
 /** A reporting period (interface 2.6): both dates inclusive, the end on or after the start, at most `maxDays` after it. */
 export function reportingPeriod(startName: string, endName: string, maxDays: number): QueryRule {
-  return (query) => {
+  const check = (query: string): readonly FieldError[] => {
     const parameters = new URLSearchParams(query)
     const errors: FieldError[] = []
     const start = readDate(parameters, startName, errors)
@@ -16,6 +16,14 @@ export function reportingPeriod(startName: string, endName: string, maxDays: num
       errors.push({ field: endName, message: `must be at most ${maxDays} days after ${startName}` })
     }
     return errors
+  }
+  const endRule = `on or after ${startName} and at most ${maxDays} days after it`
+  return {
+    check,
+    parameters: [
+      { name: startName, description: 'First day of the reporting period', format: 'date' },
+      { name: endName, description: `Last day of the reporting period, ${endRule}`, format: 'date' },
+    ],
   }
 }
 

@@ -1,9 +1,11 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../measure.ts'
 import { Problem } from '../problem.ts'
+import type { RestAnswer } from '../upstream/collecting.ts'
 import { responseHeaders, USER_AGENT } from '../upstream/headers.ts'
-import type { RestAnswer, RestClient } from '../upstream/rest-client.ts'
+import type { RestClient } from '../upstream/rest-client.ts'
 import type { Endpoint } from './endpoint.ts'
+import { upstreamProblem } from './upstream-problem.ts'
 
 /** An answer, or that there was none: a failure is shared too, or a crowd would hammer a service in trouble. */
 type Shared = { readonly answer: Promise<RestAnswer | Problem>; freshUntil: number }
@@ -23,35 +25,47 @@ export class SharedAnswers {
   }
 
   /** Answers from what is shared, or asks upstream. @throws Problem */
-  async send(endpoint: Endpoint, path: string, reply: FastifyReply): Promise<FastifyReply> {
-    const answer = await this.#ask(endpoint, path)
+  async send(
+    endpoint: Endpoint,
+    path: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
+    const answer = await this.#ask(endpoint, path, request.id)
     if (answer instanceof Problem) throw answer
-    reply.code(answer.status).headers(responseHeaders(answer.headers, {}))
-    return reply.send(answer.body)
+    return reply.code(answer.status).headers(responseHeaders({}, answer.headers)).send(answer.body)
   }
 
-  #ask(endpoint: Endpoint, path: string): Promise<RestAnswer | Problem> {
+  #ask(endpoint: Endpoint, path: string, requestId: string): Promise<RestAnswer | Problem> {
     const known = this.#shared.get(endpoint)
     if (known !== undefined && Date.now() < known.freshUntil) return known.answer
-    const shared: Shared = { answer: this.#fetch(endpoint, path), freshUntil: Number.POSITIVE_INFINITY }
+    const answer = this.#fetch(endpoint, path, requestId, true)
+    const shared: Shared = { answer, freshUntil: Number.POSITIVE_INFINITY }
     this.#shared.set(endpoint, shared)
-    void shared.answer.then(() => {
+    void answer.then(() => {
       shared.freshUntil = Date.now() + (endpoint.sharedForMs ?? 0)
     })
-    return shared.answer
+    return answer
   }
 
-  async #fetch(endpoint: Endpoint, path: string): Promise<RestAnswer | Problem> {
-    const headers = ['user-agent', USER_AGENT]
-    try {
-      const answer = await this.#rest.fetch({ method: endpoint.method, path, headers, body: null })
-      this.#metrics.upstreamRequests.inc({ route: endpoint.path, outcome: 'answered' })
-      if (answer.status >= 500) return new Problem('upstream_error', { status: answer.status })
-      if (answer.status >= 300) return answer.status < 400 ? new Problem('upstream_error') : answer
-      return answer
-    } catch (cause) {
-      this.#metrics.upstreamRequests.inc({ route: endpoint.path, outcome: 'lost' })
-      return new Problem('upstream_unreachable', { cause })
+  async #fetch(
+    endpoint: Endpoint,
+    path: string,
+    requestId: string,
+    mayReconnect: boolean,
+  ): Promise<RestAnswer | Problem> {
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
+    const outcome = await this.#rest.exchange({ method: endpoint.method, path, headers, body: null })
+    this.#metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+    if (outcome.is !== 'answered') {
+      // As every GET: once more, when the connection failed before any byte of an answer.
+      const mayRepeat = outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
+      if (mayReconnect && mayRepeat) return this.#fetch(endpoint, path, requestId, false)
+      return upstreamProblem(outcome, true)
     }
+    const { answer } = outcome
+    const { status } = answer
+    const isHeld = status >= 500 || (status >= 300 && status < 400)
+    return isHeld ? upstreamProblem({ is: 'held', status }, true) : answer
   }
 }

@@ -45,30 +45,24 @@ export class Guard {
 
   /** Lets a listed origin read the answer. */
   allowReading(request: FastifyRequest, reply: FastifyReply): void {
-    reply.header('vary', 'Origin')
     const { origin } = request.headers
     if (origin === undefined || !this.isListed(origin)) return
-    reply.headers({
-      'access-control-allow-origin': origin,
-      'access-control-allow-credentials': 'true',
-      'access-control-expose-headers': EXPOSED_HEADERS,
-    })
+    reply.header('access-control-allow-origin', origin)
+    reply.header('access-control-allow-credentials', 'true')
+    reply.header('access-control-expose-headers', EXPOSED_HEADERS)
   }
 
   /** Answers preflights of `url` here: they never go upstream. */
   addPreflight(fastify: FastifyInstance, url: string, methods: readonly string[]): void {
     fastify.options(url, (request, reply) => {
-      reply.header('vary', 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers')
-      if (request.headers['access-control-request-method'] === undefined) {
-        throw new Problem('method_not_allowed', { allow: methods.join(', ') })
-      }
-      const { origin } = request.headers
-      if (origin === undefined || !this.isListed(origin)) throw new Problem('origin_rejected')
+      // Any other OPTIONS is a wrong method.
+      if (request.headers['access-control-request-method'] === undefined) return reply.callNotFound()
+      if (!this.isListed(request.headers.origin)) throw new Problem('origin_rejected')
+      this.allowReading(request, reply)
       return reply
         .code(204)
         .headers({
-          'access-control-allow-origin': origin,
-          'access-control-allow-credentials': 'true',
+          vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
           'access-control-allow-methods': methods.join(', '),
           'access-control-allow-headers': ALLOWED_HEADERS,
           'access-control-max-age': PREFLIGHT_SECONDS,

@@ -1,12 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../measure.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { baseHeaders } from './base-headers.ts'
+import type { Guard } from './guard.ts'
 import { isPathOf } from './known-paths.ts'
 import { sendProblem } from './send-problem.ts'
+import { refuseUnparsable } from './unparsable.ts'
+import { requireWellFormed } from './well-formed.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,8 +29,11 @@ export interface RawQuery {
   readonly text: string
 }
 
-/** The request must be complete within this time: a slow sender holds a connection no longer. */
+/** Head and whole of a request must have come within these times: a slow sender holds a connection no longer. */
+const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
+const TIMEOUT_CHECK_MS = 1000
+/** Longer than the balancers in front keep idle connections, so that they are the ones who hang up. */
 const KEEP_ALIVE_MS = 72_000
 
 /** A Fastify instance with everything that holds for every route: limits, headers, errors, one log line a request. */
@@ -29,27 +41,50 @@ export function createServer(
   config: Config['http'],
   logger: FastifyBaseLogger,
   metrics: Metrics,
+  guard: Guard,
 ): FastifyInstance {
+  const addBaseHeaders = baseHeaders(config, guard)
   const server = Fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: config.trustProxy,
     bodyLimit: config.maxBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: config.connectionIdleMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    // Only relays are upgraded: anywhere else the header means nothing, and the request is an ordinary one.
-    http: { shouldUpgradeCallback: ({ url = '' }) => isPathOf(url, '/ws') },
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Checked here instead, for HTTP/1.0 too and with a readable answer.
+      requireHostHeader: false,
+      // Only relays are upgraded: anywhere else the header means nothing, and the request is an ordinary one.
+      shouldUpgradeCallback: ({ url = '' }) => isPathOf(url, '/ws'),
+    },
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => randomUUID(),
     routerOptions: { querystringParser: (text) => ({ text }) satisfies RawQuery },
-    clientErrorHandler: refuseUnparsable,
-    frameworkErrors: (error, request, reply) => void sendProblem(request, reply, translate(error)),
+    clientErrorHandler: refuseUnparsable(config),
+    // No hook runs for these: the path itself could not be read.
+    frameworkErrors: (error, request, reply) => {
+      hangUpAfterAnswer(request, reply)
+      addBaseHeaders(request, reply)
+      void sendProblem(request, reply, translate(error))
+    },
   })
   server.decorateRequest('sessionTag', '')
-  addBaseHeaders(server, config)
+  server.addHook('onRequest', (request, reply, done) => {
+    hangUpAfterAnswer(request, reply)
+    addBaseHeaders(request, reply)
+    requireWellFormed(request, reply)
+    done()
+  })
+  // An expectation nobody here knows is no reason not to answer (RFC 9110 §10.1.1).
+  server.server.on('checkExpectation', (request, response) =>
+    server.server.emit('request', request, response),
+  )
   addRequestLog(server, metrics)
   refuseWhileClosing(server)
   server.setErrorHandler((error, request, reply) => {
@@ -60,19 +95,11 @@ export function createServer(
   return server
 }
 
-function addBaseHeaders(server: FastifyInstance, config: Config['http']): void {
-  server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
-    const { origin } = request.headers
-    const listed = origin !== undefined && origin !== config.publicUrl && config.frontendOrigins.has(origin)
-    reply.header('cross-origin-resource-policy', listed ? 'same-site' : 'same-origin')
-    if (isPathOf(request.raw.url ?? '', '/auth')) {
-      reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
-    }
-    if (config.hsts) reply.header('strict-transport-security', 'max-age=31536000')
-    done()
-  })
+/** Node lets go of a connection that asked for an upgrade: when it gets an HTTP answer instead, nobody else would end it. */
+function hangUpAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (!(raw as typeof raw & { upgrade?: boolean }).upgrade) return
+  reply.header('connection', 'close')
+  reply.raw.once('finish', () => raw.socket.destroy())
 }
 
 /** A connection that was kept alive may still bring a request while the server goes down. */
@@ -81,8 +108,9 @@ function refuseWhileClosing(server: FastifyInstance): void {
   server.addHook('preClose', async () => {
     isClosing = true
   })
-  server.addHook('onRequest', (_request, reply, done) => {
-    if (!isClosing) return done()
+  server.addHook('onRequest', (request, reply, done) => {
+    // A page cannot read this of a relay: there the close frame says so.
+    if (!isClosing || isPathOf(request.raw.url ?? '', '/ws')) return done()
     reply.header('connection', 'close')
     done(new Problem('shutting_down', { retryAfterSeconds: 1 }))
   })
@@ -121,26 +149,4 @@ function translate(error: unknown): Problem {
     return new Problem('unsupported_media_type', { cause: error })
   if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
   return new Problem('internal_error', { cause: error })
-}
-
-/** What Node could not parse as HTTP never becomes a request: answer by hand and hang up. */
-function refuseUnparsable(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const status = timedOut
-    ? '408 Request Timeout'
-    : tooLarge
-      ? '431 Request Header Fields Too Large'
-      : '400 Bad Request'
-  const body = new Problem('bad_request', { status: Number.parseInt(status, 10) }).body(randomUUID())
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'Content-Type: application/problem+json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,7 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+
+/** Headers of an answer of upstream, by lower-case name; a repeated one has several values. */
+export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** Request headers that go upstream as they came; framing, credentials and our own are added apart. */
-const REQUEST_HEADERS = [
+export const REQUEST_HEADERS = [
   'accept',
   'accept-encoding',
   'accept-language',
@@ -37,15 +40,12 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
   return list
 }
 
-/** The headers of upstream's answer that come back, put on top of our own. */
-export function responseHeaders(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  own: Readonly<Record<string, unknown>>,
-): Record<string, string | string[]> {
-  const result = { ...own, 'cache-control': 'no-store' } as Record<string, string | string[]>
+/** Our own headers (taken over, not copied), and on top of them those of upstream's answer that come back. */
+export function responseHeaders(own: Record<string, unknown>, headers: UpstreamHeaders): OutgoingHttpHeaders {
+  const result = own as OutgoingHttpHeaders
+  result['cache-control'] = 'no-store'
   for (const name in headers) {
-    const value = headers[name]
-    if (value !== undefined && comesBack(name)) result[name] = value
+    if (comesBack(name)) result[name] = headers[name]
   }
   return result
 }

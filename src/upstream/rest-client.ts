@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
-import { Agent, type Dispatcher } from 'undici'
+import { Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config.ts'
+import { Collecting, type FetchOutcome } from './collecting.ts'
 import { Forwarding, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 
 /** One request to the upstream REST API, its path already built from the catalog. */
@@ -14,74 +15,81 @@ export interface RestRequest {
   readonly timeoutMs?: number
 }
 
-/** The whole of a small answer. */
-export interface RestAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
-}
-
-const MAX_BUFFERED_BYTES = 65_536
 const MAX_CONNECTIONS = 512
+/** Requests that may wait for a connection; more would only wait longer than anybody does. */
+const MAX_WAITING = 1024
+const MAX_HEADER_BYTES = 32_768
+/** What was sent and whose browser has left is let finish for this long when the server stops. */
+const CLOSE_GRACE_MS = 5000
 
 /** Connections to the upstream REST API, kept alive. Redirects are not followed, bodies not decoded, nothing retried. */
 export class RestClient {
-  readonly #agent: Agent
-  readonly #origin: string
+  readonly #pool: Pool
   readonly #basePath: string
+  readonly #config: Config['upstream']
+  #running = 0
 
   constructor(config: Config['upstream']) {
     const { origin, pathname } = new URL(config.apiUrl)
-    this.#origin = origin
+    this.#config = config
     this.#basePath = pathname === '/' ? '' : pathname
-    this.#agent = new Agent({
+    this.#pool = new Pool(origin, {
       connections: MAX_CONNECTIONS,
+      // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
+      allowH2: false,
       connect: { timeout: config.connectMs },
       headersTimeout: config.headersMs,
       bodyTimeout: config.bodyMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
     })
   }
 
   /** Sends a request and streams its answer to the browser. Never rejects. */
   async forward(request: RestRequest, to: ForwardRequest): Promise<ForwardOutcome> {
-    const forwarding = new Forwarding(to)
+    // It may have left while its session was looked up, or between two tries: nobody would tell any more.
+    if (to.response.destroyed) return { is: 'browserGone', sent: 'nothing', status: 0 }
+    const forwarding = new Forwarding(to, this.#config.bodyMs)
+    this.#running++
+    this.#dispatch(request, forwarding)
     try {
-      this.#agent.dispatch(this.#options(request), forwarding)
-    } catch (error) {
-      forwarding.onResponseError(undefined, error as Error)
+      return await forwarding.outcome
+    } finally {
+      this.#running--
     }
-    return forwarding.outcome
   }
 
-  /** Sends a request and reads its answer whole. @throws the connection's error; Error when it is too large */
-  async fetch(request: RestRequest): Promise<RestAnswer> {
-    const options = this.#options(request)
-    const { statusCode, headers, body } = await this.#agent.request({
-      ...options,
-      signal: AbortSignal.timeout(request.timeoutMs ?? 10_000),
-    })
-    const chunks: Buffer[] = []
-    let bytes = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      if (bytes > MAX_BUFFERED_BYTES) throw new Error('the answer is too large')
-      chunks.push(chunk)
-    }
-    return { status: statusCode, headers, body: Buffer.concat(chunks) }
+  /**
+   * Sends a request and reads its answer whole, however it ends. Never rejects.
+   * @param signal breaks it off
+   */
+  exchange(request: RestRequest, signal?: AbortSignal): Promise<FetchOutcome> {
+    const collecting = new Collecting(request.timeoutMs ?? this.#config.headersMs, signal)
+    this.#dispatch(request, collecting)
+    return collecting.outcome
   }
 
-  /** Ends all connections. */
+  /** Ends all connections; what is under way may finish, for a while. */
   async close(): Promise<void> {
-    await this.#agent.destroy()
+    let timer: NodeJS.Timeout | undefined
+    const grace = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_GRACE_MS)
+    })
+    await Promise.race([this.#pool.close(), grace])
+    clearTimeout(timer)
+    await this.#pool.destroy()
   }
 
-  #options({ method, path, headers, body }: RestRequest) {
-    return {
-      origin: this.#origin,
-      path: this.#basePath + path,
-      method,
-      headers: headers as string[],
-      body,
+  #dispatch({ method, path, headers, body }: RestRequest, handler: Forwarding | Collecting): void {
+    try {
+      if (this.#running > MAX_CONNECTIONS + MAX_WAITING)
+        throw new Error('too many requests wait for upstream')
+      this.#pool.dispatch(
+        { path: this.#basePath + path, method, headers: headers as string[], body },
+        handler,
+      )
+    } catch (error) {
+      body?.destroy()
+      handler.onResponseError(undefined, error as Error)
     }
   }
 }

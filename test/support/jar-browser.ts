@@ -3,6 +3,7 @@ export interface JarCookie {
   readonly name: string
   readonly value: string
   readonly host: string
+  readonly path: string
   readonly secure: boolean
   readonly httpOnly: boolean
   readonly sameSite: 'strict' | 'lax' | 'none'
@@ -77,7 +78,10 @@ export class JarBrowser {
   cookieHeader(url: URL, from: URL | undefined, isNavigation = false): string {
     const crossSite = from !== undefined && from.hostname !== url.hostname
     return [...this.cookies.values()]
-      .filter((cookie) => cookie.host === url.hostname && cookie.expiresAt > Date.now())
+      .filter(({ host, path, expiresAt }) => {
+        const isBelow = path === '/' || url.pathname === path || url.pathname.startsWith(`${path}/`)
+        return host === url.hostname && isBelow && expiresAt > Date.now()
+      })
       .filter(({ sameSite }) => !crossSite || sameSite === 'none' || (sameSite === 'lax' && isNavigation))
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ')
@@ -142,13 +146,15 @@ export class JarBrowser {
       const expires = has.get('expires')
       const expiresAt =
         age !== undefined ? Date.now() + age * 1000 : expires === undefined ? Infinity : Date.parse(expires)
-      const key = `${url.hostname};${has.get('path') ?? '/'};${name}`
+      const path = has.get('path') ?? '/'
+      const key = `${url.hostname};${path};${name}`
       if (expiresAt <= Date.now()) this.cookies.delete(key)
       else {
         this.cookies.set(key, {
           name,
           value: pair.slice(at + 1),
           host: url.hostname,
+          path,
           secure: has.has('secure'),
           httpOnly: has.has('httponly'),
           sameSite: (has.get('samesite')?.toLowerCase() ?? 'lax') as JarCookie['sameSite'],

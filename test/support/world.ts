@@ -42,8 +42,8 @@ export async function freePort(): Promise<number> {
 }
 
 /** A redis-server that ends with the test. */
-export async function testRedis(t: Test): Promise<RedisProcess> {
-  const redis = await startRedis()
+export async function testRedis(t: Test, options: readonly string[] = []): Promise<RedisProcess> {
+  const redis = await startRedis(options)
   t.teardown(() => redis.close())
   return redis
 }

@@ -1,0 +1,140 @@
+import { PROBLEM_CODES } from '../problem.ts'
+import { ID, type Endpoint } from './endpoint.ts'
+import { OTHER_PATHS } from './openapi-paths.ts'
+import { problemResponses, type Json } from './openapi-problems.ts'
+
+/** What the document says of the server it describes. */
+export interface OpenApiFacts {
+  readonly publicUrl: string
+  readonly sessionCookie: string
+  readonly maxBodyBytes: number
+}
+
+/** Version of this server's own interface: the routes and their errors, not of what upstream answers. */
+const INTERFACE_VERSION = '1.0.0'
+
+/** The OpenAPI 3.1 document: the catalog and the routes beside it. Upstream's bodies are open, since nobody told their shape. */
+export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFacts): Json {
+  const paths: Record<string, Json> = { ...OTHER_PATHS }
+  for (const endpoint of endpoints) {
+    const path = `/api${endpoint.path.replaceAll(/:(\w+)/g, '{$1}')}`
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operation(endpoint, facts) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trading backend for frontends',
+      version: INTERFACE_VERSION,
+      description:
+        'Login, REST calls and WebSocket relays for browser frontends. Tokens never reach the browser.',
+    },
+    servers: [{ url: facts.publicUrl }],
+    paths,
+    components: components(facts),
+  }
+}
+
+function operation(endpoint: Endpoint, { maxBodyBytes }: OpenApiFacts): Json {
+  const { method, path, credential, summary, query } = endpoint
+  const hasBody = method !== 'GET'
+  const parameters = [
+    { $ref: '#/components/parameters/Csrf' },
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(endpoint, name)),
+    ...(query?.parameters ?? []).map(({ name, description, format }) => {
+      const schema = { type: 'string', format }
+      return { name, in: 'query', required: true, description, schema }
+    }),
+  ]
+  const description =
+    credential === 'none'
+      ? 'The same answer for everybody, asked for at most once a second; the query is not passed on.'
+      : `Sent upstream with ${credential === 'bearer' ? "the session's token" : 'no token but those in the body'}.`
+  return {
+    operationId: operationId(endpoint),
+    tags: ['api'],
+    ...{ summary, description, parameters },
+    ...(hasBody && {
+      requestBody: {
+        description: `Passed on as it comes, up to ${maxBodyBytes} bytes.`,
+        required: credential === 'pat',
+        content: { '*/*': { schema: {} } },
+      },
+    }),
+    ...(credential !== 'none' && { security: [{ session: [] }] }),
+    responses: responses(hasBody, credential !== 'none'),
+  }
+}
+
+function responses(hasBody: boolean, hasSession: boolean): Json {
+  const passedOn = { content: { '*/*': { schema: {} } } }
+  return {
+    '2XX': { description: "The trading service's answer as it came", ...passedOn },
+    '304': { description: 'Not modified' },
+    '4XX': {
+      description: "The trading service's refusal as it came, or a problem of this server",
+      ...passedOn,
+    },
+    '5XX': { description: "A problem; `upstream_error` has the trading service's own status", ...passedOn },
+    ...problemResponses(
+      ...(['bad_request', 'validation_failed', 'csrf_rejected', 'not_found', 'method_not_allowed'] as const),
+      ...(hasBody ? (['body_too_large', 'unsupported_media_type'] as const) : []),
+      ...(hasSession
+        ? (['login_required', 'session_expired', 'rate_limited', 'credential_renewed'] as const)
+        : []),
+      ...(['upstream_error', 'upstream_unreachable', 'upstream_lost', 'upstream_timeout'] as const),
+      ...(hasSession ? (['provider_unavailable', 'session_store_unavailable'] as const) : []),
+      ...(['shutting_down', 'internal_error'] as const),
+    ),
+  }
+}
+
+function pathParameter({ parameters }: Endpoint, name: string): Json {
+  const pattern = (parameters?.[name] ?? ID).source
+  return { name, in: 'path', required: true, schema: { type: 'string', pattern } }
+}
+
+/** `GET /payment-agents/v1/agents/:id` → `getPaymentAgentsV1AgentsById`. */
+function operationId({ method, path }: Endpoint): string {
+  const words = path.replaceAll(':', 'by-').split(/[^A-Za-z0-9]+/)
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+function components({ sessionCookie }: OpenApiFacts): Json {
+  const text = { type: 'string' }
+  return {
+    securitySchemes: {
+      session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'Set by a finished login' },
+    },
+    parameters: {
+      Csrf: {
+        ...{ name: 'X-CSRF', in: 'header', required: true, schema: { type: 'string', const: '1' } },
+        description: 'Proves that a script of an allowed page sent the request',
+      },
+    },
+    schemas: {
+      Problem: {
+        type: 'object',
+        description: 'RFC 9457',
+        required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+        properties: {
+          type: { type: 'string', format: 'uri-reference' },
+          title: text,
+          status: { type: 'integer', minimum: 400, maximum: 599 },
+          detail: text,
+          code: { type: 'string', enum: PROBLEM_CODES },
+          request_id: text,
+          errors: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['field', 'message'],
+              properties: { field: text, message: text },
+            },
+          },
+          outcome: { const: 'unknown', description: 'It may have been executed: look before repeating it' },
+          login_url: { type: 'string', format: 'uri' },
+        },
+      },
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Metrics } from '../measure.ts'
+import type { AccessTokens } from '../oauth/access-tokens.ts'
+import { Problem } from '../problem.ts'
+import type { Session } from '../session/sessions.ts'
+import { boundedBody, NO_BODY } from '../upstream/bounded-body.ts'
+import type { ForwardOutcome } from '../upstream/forwarding.ts'
+import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
+import type { RestClient } from '../upstream/rest-client.ts'
+import type { Endpoint } from './endpoint.ts'
+import { upstreamProblem } from './upstream-problem.ts'
+
+/** What a call needs on its way upstream. */
+export interface ProxyParts {
+  readonly http: Config['http']
+  readonly upstream: Config['upstream']
+  readonly metrics: Metrics
+  readonly tokens: AccessTokens
+  readonly rest: RestClient
+}
+
+/** One call of a browser, checked: its path is built from the catalog. */
+export interface Call {
+  readonly endpoint: Endpoint
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly path: string
+  readonly session: Session | undefined
+}
+
+/**
+ * Sends a call upstream and its answer back. A GET is repeated, once for each reason; nothing else ever is.
+ * @throws Problem
+ */
+export async function proxy(parts: ProxyParts, call: Call): Promise<FastifyReply> {
+  const { endpoint, reply } = call
+  const isSafe = endpoint.method === 'GET'
+  let { session } = call
+  let mayReconnect = isSafe
+  let mayRenew = true
+  for (;;) {
+    const outcome = await send(parts, call, session, isSafe)
+    parts.metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+    if (mayReconnect && failedBeforeAnswer(outcome)) {
+      mayReconnect = false
+      continue
+    }
+    if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
+      session = await renewedAfterRefusal(parts, session, mayRenew)
+      // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
+      if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
+      mayRenew = false
+      continue
+    }
+    if (outcome.is === 'answered') return reply
+    return conclude(outcome, call, isSafe)
+  }
+}
+
+function failedBeforeAnswer(outcome: ForwardOutcome): boolean {
+  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
+}
+
+/** Where a session that upstream or the provider refused is told to go. */
+export function sessionExpired(http: Config['http']): Problem {
+  return new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
+}
+
+async function renewedAfterRefusal(parts: ProxyParts, session: Session, mayRenew: boolean): Promise<Session> {
+  const renewed = await parts.tokens.afterRefusal(session, mayRenew)
+  switch (renewed.is) {
+    case 'good':
+      return renewed.session
+    case 'ended':
+      throw sessionExpired(parts.http)
+    case 'providerDown':
+      throw new Problem('provider_unavailable', { cause: renewed.cause })
+  }
+}
+
+function send(
+  parts: ProxyParts,
+  { endpoint, request, reply, path }: Call,
+  session: Session | undefined,
+  isSafe: boolean,
+): Promise<ForwardOutcome> {
+  const body = isSafe ? NO_BODY : boundedBody(request.raw, parts.http.maxBodyBytes)
+  const headers = requestHeaders(request.headers, request.id)
+  addCredential(headers, parts.upstream, endpoint, session)
+  headers.push(...body.headers)
+  const isBearer = endpoint.credential === 'bearer'
+  return parts.rest.forward(
+    { method: endpoint.method, path, headers, body: body.stream },
+    {
+      isSafe,
+      response: reply.raw,
+      begin: (status, answerHeaders) => {
+        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), answerHeaders))
+        reply.hijack()
+      },
+      holds: (status) =>
+        status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
+    },
+  )
+}
+
+function addCredential(
+  headers: string[],
+  upstream: Config['upstream'],
+  { credential }: Endpoint,
+  session: Session | undefined,
+): void {
+  if (credential === 'none') return
+  headers.push(upstream.appIdHeader, upstream.appId)
+  if (credential === 'bearer' && session !== undefined) {
+    headers.push('authorization', `Bearer ${session.record.accessToken}`)
+  }
+}
+
+/** What is left to do for a call that got no answer it may pass on. @throws Problem */
+function conclude(
+  outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
+  { endpoint, request, reply, session }: Call,
+  isSafe: boolean,
+): FastifyReply {
+  const { method, path: route } = endpoint
+  switch (outcome.is) {
+    case 'bodyTooLarge':
+      throw new Problem('body_too_large')
+    case 'cut':
+      request.log.warn({ err: outcome.cause, method, route }, 'upstream broke off its answer')
+      return reply
+    case 'browserGone':
+      if (!isSafe) {
+        const { status, sent, cause } = outcome
+        const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
+        request.log.warn({ ...details, ...(cause && { err: cause }) }, 'the browser left before the answer')
+      }
+      return reply.hijack()
+    case 'held':
+    case 'unreachable':
+    case 'lost':
+    case 'timeout':
+      throw upstreamProblem(outcome, isSafe)
+  }
+}

@@ -1,0 +1,42 @@
+import { Problem, type ProblemDetails } from '../problem.ts'
+import type { NoAnswer } from '../upstream/no-answer.ts'
+
+/** An answer of upstream that is not passed on. */
+type Held = { readonly is: 'held'; readonly status: number; readonly retryAfter?: string }
+
+const MAX_STATUS = 599
+
+/**
+ * What a browser may know of a call that upstream failed.
+ * @param isSafe nothing can have been changed by it (GET); else the problem says where it may have been executed
+ */
+export function upstreamProblem(outcome: Held | NoAnswer, isSafe: boolean): Problem {
+  const unknown: ProblemDetails = isSafe ? {} : { outcome: 'unknown' }
+  switch (outcome.is) {
+    case 'held':
+      return new Problem('upstream_error', { ...unknown, ...heldDetails(outcome) })
+    case 'unreachable':
+      return new Problem('upstream_unreachable', { cause: outcome.cause })
+    case 'lost':
+      return new Problem('upstream_lost', { ...unknown, cause: outcome.cause })
+    case 'timeout':
+      return new Problem('upstream_timeout', { ...unknown, cause: outcome.cause })
+  }
+}
+
+function heldDetails({ status, retryAfter }: Held): ProblemDetails {
+  if (status < 500) return { detail: 'The trading service answered with a redirect.' }
+  const seconds = retryAfter === undefined ? undefined : secondsUntil(retryAfter)
+  return {
+    // A status that HTTP does not know cannot be passed on.
+    ...(status <= MAX_STATUS && { status }),
+    ...(seconds !== undefined && { retryAfterSeconds: seconds }),
+  }
+}
+
+/** Retry-After (RFC 9110 §10.2.3): seconds, or a date. */
+function secondsUntil(retryAfter: string): number | undefined {
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter)
+  const at = Date.parse(retryAfter)
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000))
+}

@@ -1,0 +1,41 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import type { Guard } from './guard.ts'
+import { isPathOf } from './known-paths.ts'
+
+const HSTS = 'max-age=31536000'
+/** Where pages of listed origins may read answers (CONTRACT: REST), the refusals among them. */
+const CORS_PATHS = ['/api', '/auth/session', '/auth/logout'] as const
+
+/** Puts the headers on a reply that every answer has, whatever else becomes of the request. */
+export type AddBaseHeaders = (request: FastifyRequest, reply: FastifyReply) => void
+
+/** The headers of every answer; which they are depends on nothing but the settings, the path and the Origin. */
+export function baseHeaders(config: Config['http'], guard: Guard): AddBaseHeaders {
+  return (request, reply) => {
+    const { origin } = request.headers
+    const url = request.raw.url ?? ''
+    const isListed = guard.isListed(origin)
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('vary', 'Origin')
+    const isOtherOrigin = isListed && origin !== config.publicUrl
+    reply.header('cross-origin-resource-policy', isOtherOrigin ? 'same-site' : 'same-origin')
+    if (config.hsts) reply.header('strict-transport-security', HSTS)
+    if (isPathOf(url, '/auth')) {
+      reply.header('cache-control', 'no-store')
+      reply.header('referrer-policy', 'no-referrer')
+    }
+    if (isListed && CORS_PATHS.some((path) => isPathOf(url, path))) guard.allowReading(request, reply)
+  }
+}
+
+/** The same for an answer that is written by hand, to no request. */
+export function bareHeaders(config: Config['http'], requestId: string): string[] {
+  return [
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    'Cross-Origin-Resource-Policy: same-origin',
+    ...(config.hsts ? [`Strict-Transport-Security: ${HSTS}`] : []),
+  ]
+}

@@ -1,0 +1,98 @@
+import type { Dispatcher } from 'undici'
+import type { UpstreamHeaders } from './headers.ts'
+import { noAnswer, type NoAnswer, type Sent } from './no-answer.ts'
+
+/** The whole of a small answer. */
+export interface RestAnswer {
+  readonly status: number
+  readonly headers: UpstreamHeaders
+  readonly body: Buffer
+}
+
+/** How a request whose answer is read whole ended. */
+export type FetchOutcome = { readonly is: 'answered'; readonly answer: RestAnswer } | NoAnswer
+
+const MAX_ANSWER_BYTES = 65_536
+
+/** One exchange with upstream whose answer this server reads itself: whole, bounded in size and in time. */
+export class Collecting implements Dispatcher.DispatchHandler {
+  readonly outcome: Promise<FetchOutcome>
+  #resolve: (outcome: FetchOutcome) => void = () => undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #sent: Sent = 'nothing'
+  #answerBegan = false
+  #status = 0
+  #headers: UpstreamHeaders = {}
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+  #expired: Error | undefined
+  readonly #deadline: NodeJS.Timeout
+  readonly #signal: AbortSignal | undefined
+  readonly #onAbort = (): void => this.#expire()
+
+  /**
+   * @param timeoutMs for all of it, the wait for a connection included
+   * @param signal aborted when nobody wants the answer any more
+   */
+  constructor(timeoutMs: number, signal?: AbortSignal) {
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.#deadline = setTimeout(() => this.#expire(), timeoutMs)
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#onAbort)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#expired !== undefined) controller.abort(this.#expired)
+  }
+
+  onBodySent(): void {
+    this.#sent = 'part'
+  }
+
+  onRequestSent(): void {
+    this.#sent = 'whole'
+  }
+
+  onResponseStarted(): void {
+    this.#answerBegan = true
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamHeaders,
+  ): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes > MAX_ANSWER_BYTES) controller.abort(new Error('the answer is too large'))
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    const answer = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
+    this.#settle({ is: 'answered', answer })
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.#settle(noAnswer(cause, this.#sent, this.#answerBegan))
+  }
+
+  #settle(outcome: FetchOutcome): void {
+    clearTimeout(this.#deadline)
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#resolve(outcome)
+  }
+
+  #expire(): void {
+    this.#expired = new DOMException('upstream did not answer in time', 'TimeoutError')
+    if (this.#controller === undefined) this.onResponseError(undefined, this.#expired)
+    else this.#controller.abort(this.#expired)
+  }
+}

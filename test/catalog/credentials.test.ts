@@ -1,0 +1,128 @@
+import { test } from 'tap'
+import { apiWorld, type ApiWorld } from '../support/api-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
+const REFUSED =
+  'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
+
+const isLive = async ({ send, cookie }: ApiWorld): Promise<unknown> =>
+  (await send('GET', '/auth/session', { headers: { cookie } })).json['authenticated']
+
+/** The bearers that arrived, in order. */
+const bearers = ({ upstream }: ApiWorld): (string | undefined)[] =>
+  upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
+
+await test('a refused bearer ends a session that has nothing to renew it with', async (t) => {
+  for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
+    const api = await apiWorld(t)
+    api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
+    const answer = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
+    t.equal(answer.status, 401, method)
+    t.match(answer.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
+    t.equal(answer.headers['www-authenticate'], undefined)
+    t.equal(answer.json['outcome'], undefined, 'it was refused, so it was not executed')
+    t.equal(api.upstream.requests.length, 1)
+    t.equal(await isLive(api), false)
+    t.equal((await api.call('GET', ACCOUNTS)).json['code'], 'login_required')
+    t.equal(api.upstream.requests.length, 1)
+  }
+})
+
+await test('a 401 where no bearer was sent passes, and a 403 passes everywhere', async (t) => {
+  const api = await apiWorld(t)
+  api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
+  const bulk = await api.call('POST', BULK, { body: '{"accounts":[]}' })
+  t.equal(bulk.status, 401)
+  t.equal(bulk.text, '{}')
+  t.same(bearers(api), [undefined])
+  t.equal((await api.call('GET', '/api/v1/health')).status, 401)
+  api.upstream.answer = (_request, socket) =>
+    void socket.write('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]')
+  for (const method of ['GET', 'POST']) {
+    const answer = await api.call(method, ACCOUNTS)
+    t.equal(answer.status, 403)
+    t.equal(answer.text, '[]')
+  }
+  t.equal(await isLive(api), true, 'nobody was logged out')
+})
+
+await test('with a refresh token the call goes on, or says that it may be repeated', async (t) => {
+  const api = await apiWorld(t, { provider: { refreshTokens: true } })
+  const { upstream, call, world } = api
+  const refuseFirst = (): void => {
+    upstream.reset()
+    upstream.answer = (_request, socket) =>
+      void socket.write(upstream.requests.length === 1 ? REFUSED : ok('{"done":1}'))
+  }
+  refuseFirst()
+  const got = await call('GET', `${ACCOUNTS}?a=1`)
+  t.equal(got.status, 200)
+  t.equal(got.text, '{"done":1}')
+  const [old, renewed, ...more] = bearers(api)
+  t.same(more, [])
+  t.not(old, renewed)
+  t.equal(world.provider.tokenRequests(), 2)
+
+  refuseFirst()
+  const posted = await call('POST', ACCOUNTS, { body: '{"buy":1}' })
+  t.equal(posted.status, 503)
+  t.match(posted.json, { code: 'credential_renewed' })
+  t.equal(posted.json['outcome'], undefined)
+  t.equal(posted.headers['retry-after'], '0')
+  t.equal(upstream.requests.length, 1, 'it was not repeated')
+  t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'until the browser does it')
+  t.not(bearers(api)[1], renewed)
+  t.equal(world.provider.tokenRequests(), 3)
+
+  await t.test('a crowd that is refused renews it once', async (t) => {
+    upstream.reset()
+    upstream.answer = ({ headers }, socket) => {
+      const isOld = headers.some(([name, value]) => name === 'authorization' && value === bearers(api)[0])
+      socket.write(isOld ? REFUSED : ok())
+    }
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
+    t.ok(answers.every(({ status }) => status === 200))
+    t.equal(world.provider.tokenRequests(), 4)
+  })
+
+  await t.test('a renewed one that is refused too ends the session', async (t) => {
+    upstream.reset()
+    upstream.answer = (_request, socket) => void socket.write(REFUSED)
+    const answer = await call('GET', ACCOUNTS)
+    t.equal(answer.status, 401)
+    t.equal(answer.json['code'], 'session_expired')
+    t.equal(upstream.requests.length, 2, 'once with each')
+    t.equal(await isLive(api), false)
+  })
+})
+
+await test('a provider that is down is no reason to end a session', async (t) => {
+  const api = await apiWorld(t, { provider: { refreshTokens: true } })
+  api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
+  await api.world.provider.close()
+  for (const method of ['GET', 'POST']) {
+    const answer = await api.call(method, ACCOUNTS)
+    t.equal(answer.status, 503, method)
+    t.equal(answer.json['code'], 'provider_unavailable')
+  }
+  t.equal(await isLive(api), true)
+})
+
+await test('API_REQUESTS_PER_MINUTE counts a session, not a crowd', async (t) => {
+  const api = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '3' } })
+  for (let count = 0; count < 3; count++) t.equal((await api.call('GET', ACCOUNTS)).status, 200)
+  for (const [method, path] of [
+    ['GET', ACCOUNTS],
+    ['POST', BULK],
+  ] as const) {
+    const answer = await api.call(method, path)
+    t.equal(answer.status, 429)
+    t.equal(answer.json['code'], 'rate_limited')
+    const seconds = Number(answer.headers['retry-after'])
+    t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
+  }
+  t.equal(api.upstream.requests.length, 3)
+  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'no session, no limit')
+})

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { test } from 'tap'
+import { apiWorld } from '../support/api-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+
+const HEALTH = '/api/v1/health'
+
+await test('health is asked for once, however many ask', async (t) => {
+  const { send, upstream, world } = await apiWorld(t)
+  const headers = { 'x-csrf': '1' }
+  upstream.answer = (_request, socket) =>
+    void socket.write(
+      'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Brand: x\r\nContent-Length: 2\r\n\r\nOK',
+    )
+  const crowd = await Promise.all(
+    Array.from({ length: 50 }, (_none, index) => send('GET', `${HEALTH}?busting=${index}`, { headers })),
+  )
+  for (const answer of crowd) {
+    t.equal(answer.status, 200)
+    t.equal(answer.text, 'OK')
+    t.match(answer.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
+    t.equal(answer.headers['x-brand'], undefined)
+  }
+  t.equal(new Set(crowd.map((answer) => answer.headers['x-request-id'])).size, 50, 'each has its own id')
+  t.equal(upstream.requests.length, 1)
+  t.equal(upstream.requests[0]?.target, '/v1/health')
+  t.equal(
+    (await send('GET', `${HEALTH}?a=\u00e9`, { headers })).status,
+    400,
+    'a bad query is refused all the same',
+  )
+
+  await sleep(1010)
+  upstream.answer = (_request, socket) => void socket.write(ok('{"later":1}'))
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"later":1}', 'and again after a second')
+  t.equal(upstream.requests.length, 2)
+  t.equal(world.server.log.filter(({ level }) => level === 50).length, 0)
+})
+
+await test('a failure is shared too', async (t) => {
+  for (const [name, status, code, times] of [
+    ['503 secret', 503, 'upstream_error', 1],
+    ['302 secret', 502, 'upstream_error', 1],
+    ['reset', 502, 'upstream_lost', 2],
+  ] as const) {
+    const { send, upstream } = await apiWorld(t)
+    upstream.answer = (_request, socket) => {
+      if (name === 'reset') socket.resetAndDestroy()
+      else socket.write(`HTTP/1.1 ${name}\r\nLocation: /x\r\nContent-Length: 6\r\n\r\nsecret`)
+    }
+    const crowd = await Promise.all(
+      Array.from({ length: 10 }, () => send('GET', HEALTH, { headers: { 'x-csrf': '1' } })),
+    )
+    for (const answer of crowd) {
+      t.equal(answer.status, status, name)
+      t.match(answer.json, { code, request_id: answer.headers['x-request-id'] })
+      t.notMatch(answer.text, 'secret')
+      t.equal(answer.json['outcome'], undefined)
+    }
+    t.equal(upstream.requests.length, times)
+  }
+  const { send, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
+  t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'one of 70 KB is none')
+})

@@ -1,0 +1,237 @@
+import { connect } from 'node:net'
+import { test } from 'tap'
+import { apiWorld, readAll, sendTo } from '../support/api-world.ts'
+import { testServer } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const APP = 'https://app.example'
+
+type Headers = Record<string, string>
+
+await test('a call is let in by X-CSRF, Origin and Sec-Fetch-Site together', async (t) => {
+  const { send, cookie, upstream, world } = await apiWorld(t, {
+    settings: { FRONTEND_ORIGINS: `${APP},https://other.example` },
+  })
+  const csrf = { 'x-csrf': '1' }
+  const passing: Record<string, Headers> = {
+    'no browser': csrf,
+    'same origin': { ...csrf, 'sec-fetch-site': 'same-origin' },
+    'same origin, origin null': { ...csrf, 'sec-fetch-site': 'same-origin', origin: 'null' },
+    'same origin, listed': { ...csrf, 'sec-fetch-site': 'same-origin', origin: APP },
+    'same site, listed': { ...csrf, 'sec-fetch-site': 'same-site', origin: APP },
+    'cross site, listed': { ...csrf, 'sec-fetch-site': 'cross-site', origin: APP },
+    'listed, an old browser': { ...csrf, origin: 'https://other.example' },
+  }
+  const refused: Record<string, Headers> = {
+    'no X-CSRF': {},
+    'no X-CSRF, listed': { origin: APP, 'sec-fetch-site': 'same-site' },
+    'another X-CSRF': { 'x-csrf': '0' },
+    'X-CSRF with more': { 'x-csrf': '1, 1' },
+    'foreign origin': { ...csrf, origin: 'https://evil.example' },
+    'foreign origin, same site': { ...csrf, origin: 'https://evil.example', 'sec-fetch-site': 'same-site' },
+    'foreign origin that claims to be the same': {
+      ...csrf,
+      ...{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+    },
+    'null origin': { ...csrf, origin: 'null' },
+    'null origin, cross site': { ...csrf, origin: 'null', 'sec-fetch-site': 'cross-site' },
+    'no origin, same site': { ...csrf, 'sec-fetch-site': 'same-site' },
+    'no origin, cross site': { ...csrf, 'sec-fetch-site': 'cross-site' },
+    'no origin, no site': { ...csrf, 'sec-fetch-site': 'none' },
+    'an empty origin': { ...csrf, origin: '' },
+    'another port': { ...csrf, origin: `${APP}:8443` },
+    'another scheme': { ...csrf, origin: 'http://app.example' },
+    'a longer name': { ...csrf, origin: `${APP}.evil.example` },
+    'capitals, which no browser sends': { ...csrf, origin: 'HTTPS://APP.EXAMPLE' },
+  }
+  for (const [name, headers] of Object.entries(passing)) {
+    t.equal((await send('GET', ACCOUNTS, { headers: { cookie, ...headers } })).status, 200, name)
+  }
+  t.equal(upstream.requests.length, Object.keys(passing).length)
+  upstream.reset()
+  for (const [name, headers] of Object.entries(refused)) {
+    for (const [method, path] of [
+      ['GET', ACCOUNTS],
+      ['POST', ACCOUNTS],
+      ['GET', '/api/v1/health'],
+      ['POST', '/auth/logout'],
+    ] as const) {
+      const answer = await send(method, path, { headers: { cookie, ...headers } })
+      t.equal(answer.status, 403, `${name}: ${method} ${path}`)
+      t.equal(answer.json['code'], 'csrf_rejected')
+    }
+  }
+  t.same(upstream.requests, [], 'nothing went upstream')
+  t.equal(
+    (await send('GET', ACCOUNTS, { headers: { cookie, ...csrf } })).status,
+    200,
+    'nobody was logged out',
+  )
+  t.equal(world.provider.tokenRequests(), 1)
+})
+
+await test('answers tell a listed origin, and no other, that it may read them', async (t) => {
+  const { send, cookie, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
+  upstream.answer = ({ target }, socket) => {
+    const status = target.includes('fail') ? '500 Oh' : '200 OK'
+    socket.write(
+      `HTTP/1.1 ${status}\r\nAccess-Control-Allow-Origin: *\r\nVary: Cookie\r\nContent-Length: 0\r\n\r\n`,
+    )
+  }
+  const calls: [method: string, path: string, status: number, headers?: Headers][] = [
+    ['GET', ACCOUNTS, 200],
+    ['GET', `${ACCOUNTS}?fail`, 500],
+    ['GET', ACCOUNTS, 401, { cookie: '' }],
+    ['GET', ACCOUNTS, 403, { 'x-csrf': '0' }],
+    ['GET', `${ACCOUNTS}?a=%20#`, 400],
+    ['GET', '/api/nothing', 404],
+    ['GET', '/api', 404],
+    ['GET', '/api/payment-agents/v1/agents/%zz', 400],
+    ['DELETE', ACCOUNTS, 405],
+    ['PROPFIND', ACCOUNTS, 405],
+    ['POST', '/auth/logout', 403, { 'x-csrf': '0' }],
+    ['GET', '/auth/session', 200],
+    ['GET', '/auth/logout', 405],
+  ]
+  for (const [method, path, status, headers] of calls) {
+    const name = `${method} ${path} → ${status}`
+    const all = { cookie, 'x-csrf': '1', ...headers }
+    const listed = await send(method, path, { headers: { ...all, origin: APP } })
+    t.equal(listed.status, status, name)
+    t.equal(listed.headers['access-control-allow-origin'], APP)
+    t.equal(listed.headers['access-control-allow-credentials'], 'true')
+    t.match(
+      listed.headers['access-control-expose-headers'],
+      /x-request-id.*retry-after|retry-after.*x-request-id/,
+    )
+    t.equal(listed.headers['cross-origin-resource-policy'], 'same-site')
+    t.equal(listed.headers.vary, 'Origin')
+    const foreign = await send(method, path, { headers: { ...all, origin: 'https://evil.example' } })
+    const own = await send(method, path, { headers: all })
+    t.equal(own.status, status)
+    for (const answer of [foreign, own]) {
+      t.notOk(Object.keys(answer.headers).some((header) => header.startsWith('access-control-')))
+      t.equal(answer.headers['cross-origin-resource-policy'], 'same-origin')
+      t.equal(answer.headers.vary, 'Origin')
+      t.equal(answer.headers['x-content-type-options'], 'nosniff')
+      t.equal(answer.headers['cache-control'], 'no-store')
+    }
+  }
+  for (const path of ['/auth/login', '/openapi.json', '/nothing', '/auth/callback', '/apix']) {
+    const { headers } = await send('GET', path, { headers: { origin: APP } })
+    t.equal(headers['access-control-allow-origin'], undefined, `${path} is not for scripts of other origins`)
+    t.equal(headers['cross-origin-resource-policy'], 'same-site')
+    t.equal(headers['x-content-type-options'], 'nosniff')
+  }
+})
+
+await test('preflights are answered here', async (t) => {
+  const { send, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
+  const ask = (path: string, headers: Headers) => send('OPTIONS', path, { headers })
+  const method = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-csrf' }
+  for (const [path, methods] of [
+    [ACCOUNTS, 'GET, POST, PATCH'],
+    ['/api/payment-agents/v1/clients/me', 'GET, POST, PATCH'],
+    ['/auth/session', 'GET'],
+    ['/auth/logout', 'POST'],
+  ] as const) {
+    const { status, headers } = await ask(path, { ...method, origin: APP })
+    t.equal(status, 204, path)
+    t.equal(headers['access-control-allow-origin'], APP)
+    t.equal(headers['access-control-allow-credentials'], 'true')
+    t.equal(headers['access-control-allow-methods'], methods)
+    t.match(headers['access-control-allow-headers'], /(^|, )x-csrf(,|$)/)
+    t.match(headers['access-control-allow-headers'], /idempotency-key/)
+    t.match(headers.vary, /^Origin, Access-Control-Request-Method, Access-Control-Request-Headers$/)
+    t.equal(headers['access-control-max-age'], '600')
+    for (const origin of ['https://evil.example', 'null', '']) {
+      const refused = await ask(path, { ...method, origin })
+      t.equal(refused.status, 403, `${path} for ${origin}`)
+      t.equal(refused.json['code'], 'origin_rejected')
+      t.equal(refused.headers['access-control-allow-origin'], undefined)
+      t.equal(refused.headers['access-control-allow-methods'], undefined)
+    }
+    const plain = await ask(path, { origin: APP })
+    t.equal(plain.status, 405, `${path}: OPTIONS that is no preflight`)
+  }
+  t.equal((await ask(ACCOUNTS, {})).headers.allow, 'GET, POST')
+  t.equal((await ask('/api/v1/health', {})).headers.allow, 'GET')
+  t.equal((await ask('/auth/login', { ...method, origin: APP })).status, 405, 'a navigation has no preflight')
+  t.same(upstream.requests, [])
+})
+
+await test('wrong methods, unknown paths and HEAD', async (t) => {
+  const { send, raw, upstream, cookie } = await apiWorld(t)
+  const headers = { cookie, 'x-csrf': '1' }
+  const allowed: Record<string, string> = {
+    '/auth/login': 'GET',
+    '/auth/callback': 'GET',
+    '/auth/session': 'GET',
+    '/auth/logout': 'POST',
+    '/openapi.json': 'GET',
+    '/api/v1/health': 'GET',
+    '/api/payment-agents/v1/clients/me': 'GET, PATCH',
+    '/api/payment-agents/v1/withdraw/verification_code': 'GET, POST',
+    '/ws/public': 'GET',
+    '/ws/trading/abc': 'GET',
+  }
+  for (const [path, allow] of Object.entries(allowed)) {
+    for (const method of [
+      'GET',
+      'HEAD',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'TRACE',
+      'PROPFIND',
+      'QUERY',
+      'PURGE',
+    ]) {
+      if (allow.split(', ').includes(method)) continue
+      const answer = await send(method, path, { headers })
+      t.equal(answer.status, 405, `${method} ${path}`)
+      t.equal(answer.headers.allow, allow)
+      t.equal(answer.headers['x-content-type-options'], 'nosniff')
+      if (method !== 'HEAD') t.equal(answer.json['code'], 'method_not_allowed')
+    }
+  }
+  const bad = { headers: { ...headers, 'content-type': 'no type' }, body: 'not JSON' }
+  t.equal((await send('PUT', '/api/v1/health', bad)).status, 405, 'whatever its body')
+  for (const method of ['GET', 'POST', 'PROPFIND', 'HEAD']) {
+    const answer = await send(method, '/nothing', method === 'POST' ? bad : { headers })
+    t.equal(answer.status, 404, `${method} /nothing`)
+    t.equal(answer.headers.allow, undefined)
+  }
+  t.match(
+    await raw('BREW /api/v1/health HTTP/1.1\r\nHost: h\r\n\r\n'),
+    /^HTTP\/1\.1 400 /,
+    'no method at all',
+  )
+  t.equal(await raw('CONNECT upstream:443 HTTP/1.1\r\nHost: upstream:443\r\n\r\n'), '', 'no tunnels')
+  t.match(
+    await raw('GET /api/v1/health HTTP/1.1\r\nHost: h\r\nUpgrade: h2c\r\nConnection: close, upgrade\r\n\r\n'),
+    /^HTTP\/1\.1 403 /,
+    'an upgrade is ignored',
+  )
+  t.match(
+    await raw('GET /api/v1/health HTTP/1.1\r\nHost: h\r\nExpect: tea\r\nConnection: close\r\n\r\n'),
+    /^HTTP\/1\.1 403 /,
+    'so is an expectation',
+  )
+  t.same(upstream.requests, [])
+})
+
+await test('an https server says HSTS in every answer, also to what it cannot parse', async (t) => {
+  const nowhere = 'http://127.0.0.1:9'
+  const { port } = await testServer(t, {
+    ...{ PUBLIC_URL: 'https://localhost', AUTH_URL: nowhere, API_URL: nowhere, WS_URL: 'ws://127.0.0.1:9' },
+  })
+  for (const path of ['/nothing', '/api/v1/health', '/auth/session', '/api/payment-agents/v1/agents/%zz']) {
+    const { headers } = await sendTo(port, 'GET', path)
+    t.match(headers['strict-transport-security'], /^max-age=\d{7,}/, path)
+  }
+  const socket = connect(port, '127.0.0.1')
+  socket.write('rubbish\r\n\r\n')
+  t.match(await readAll(socket), /\r\nStrict-Transport-Security: max-age=/)
+})

@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { test } from 'tap'
+import { apiWorld, readAll } from '../support/api-world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+
+await test('slow heads, slow bodies and silent connections end in bounded time', async (t) => {
+  const { connection, upstream, cookie, world } = await apiWorld(t)
+  const { server } = world.server.app.server
+  t.ok(server.headersTimeout > 0 && server.headersTimeout <= 15_000)
+  t.ok(server.requestTimeout > 0 && server.requestTimeout <= 60_000)
+  t.ok(server.timeout > 0 && server.timeout <= 180_000, 'a connection on which nothing moves at all')
+  // The same clocks, faster.
+  server.headersTimeout = 200
+  server.requestTimeout = 400
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+
+  const silent = await connection()
+  const slowHead = await connection()
+  slowHead.write('GET / HTTP/1.1\r\nHost: h\r\nX-A:')
+  const slowBody = await connection()
+  slowBody.write(`${head}Content-Length: 10\r\n\r\nhello`)
+  const answeredOnce = await connection()
+  answeredOnce.write(`${head}Content-Length: 2\r\n\r\n{}`)
+  await once(answeredOnce, 'data')
+  answeredOnce.write('GET /')
+
+  const [nothing, late, cut, second] = await Promise.all(
+    [silent, slowHead, slowBody, answeredOnce].map(readAll),
+  )
+  t.equal(nothing, '', 'who asked nothing is told nothing')
+  t.match(late, /^HTTP\/1\.1 408 /)
+  t.match(cut, /^HTTP\/1\.1 408 /, 'its answer had not begun')
+  t.match(second, /^HTTP\/1\.1 408 /)
+  t.equal(upstream.requests.length, 1, 'the slow body was not executed')
+})
+
+await test('a timeout is not written into an answer that has begun', async (t) => {
+  const { connection, upstream, cookie, world } = await apiWorld(t)
+  upstream.onHead = (_head, socket) =>
+    void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
+  const socket = await connection()
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+  socket.write(`${head}Content-Length: 10\r\n\r\nhello`)
+  const [first] = (await once(socket, 'data')) as [Buffer]
+  Object.assign(world.server.app.server.server, { headersTimeout: 100, requestTimeout: 100 })
+  const text = first.toString() + (await readAll(socket))
+  t.match(text, /^HTTP\/1\.1 200 /)
+  t.notMatch(text, /408/)
+})

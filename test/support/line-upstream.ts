@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Test } from 'tap'
+import { WebSocketServer, type WebSocket } from 'ws'
+
+/** A request as it came. */
+export interface SeenHead {
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/**
+ * The part of upstream that relays talk to, and that does as a test says: it can be slow, wrong, or broken. Unless told
+ * otherwise it hands out one-time URLs as interface 4.1 has them, and opens every socket.
+ */
+export class LineUpstream {
+  /** Answers the OTP endpoint. */
+  onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
+    answerJson(response, 200, { data: { url: this.otpUrl() } })
+  /** Takes a handshake over, before there is a WebSocket. */
+  onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
+  /** Called with every new socket, before it can have said anything. */
+  onSocket: (socket: WebSocket) => void = () => undefined
+  readonly otpRequests: SeenHead[] = []
+  readonly upgrades: SeenHead[] = []
+  readonly #server = createServer((request, response) => this.#answer(request, response))
+  readonly #sockets: WebSocketServer
+  readonly #connections = new Set<Duplex>()
+  readonly #awaited: ((socket: WebSocket) => void)[] = []
+  readonly #unclaimed: WebSocket[] = []
+  #issued = 0
+
+  private constructor(maxPayload: number) {
+    this.#sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload })
+    this.#server.on('connection', (socket: Duplex) => {
+      this.#connections.add(socket)
+      socket.on('close', () => this.#connections.delete(socket)).on('error', () => undefined)
+    })
+    this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.upgrades.push({ url: request.url ?? '', headers: request.headers })
+      if (this.onUpgrade === undefined) this.accept(request, socket, head)
+      else this.onUpgrade(request, socket, head)
+    })
+  }
+
+  /** Starts one on a free port; it ends with the test. */
+  static async start(t: Test, maxPayload = 8 * 1024 * 1024): Promise<LineUpstream> {
+    const upstream = new LineUpstream(maxPayload)
+    await once(upstream.#server.listen(0, '127.0.0.1'), 'listening')
+    t.teardown(() => upstream.close())
+    return upstream
+  }
+
+  get host(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** How many WebSockets are open. */
+  get open(): number {
+    return this.#sockets.clients.size
+  }
+
+  /** A URL that was not given out before. */
+  otpUrl(kind = 'demo'): string {
+    return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=secret-otp-${++this.#issued}`
+  }
+
+  /** Makes a WebSocket of a handshake. */
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('error', () => undefined)
+      this.onSocket(webSocket)
+      const take = this.#awaited.shift()
+      if (take === undefined) this.#unclaimed.push(webSocket)
+      else take(webSocket)
+    })
+  }
+
+  /** The next socket that nobody has claimed yet. */
+  socket(): Promise<WebSocket> {
+    const socket = this.#unclaimed.shift()
+    if (socket !== undefined) return Promise.resolve(socket)
+    return new Promise((resolve) => void this.#awaited.push(resolve))
+  }
+
+  /** Dies: every connection is reset, and nobody answers any more. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    for (const connection of this.#connections) connection.destroy()
+    await closed
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { url = '', headers, method } = request
+    if (method !== 'POST' || !/^\/trading\/v1\/options\/accounts\/[^/]+\/otp$/.test(url)) {
+      return answerJson(response, 200, { data: [] })
+    }
+    this.otpRequests.push({ url, headers })
+    this.onOtp(request, response)
+  }
+}
+
+/** Answers with JSON, or with a text as it is. */
+export function answerJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(typeof body === 'string' ? body : JSON.stringify(body))
+}

@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+/** One request as its bytes arrived. */
+export interface RawRequest {
+  readonly method: string
+  readonly target: string
+  /** Names in lower case, in the order they came. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+  /** 1 for the first connection. */
+  readonly connection: number
+}
+
+/** An upstream reduced to TCP: it writes down what arrives, and answers what a test tells it to, be it nonsense. */
+export interface RawUpstream {
+  readonly url: string
+  /** Whole requests, in the order they were finished. */
+  readonly requests: RawRequest[]
+  /** Every byte of each connection, as latin1. */
+  readonly received: string[]
+  readonly open: ReadonlySet<Socket>
+  /** Told of every whole request. */
+  answer: (request: RawRequest, socket: Socket) => void
+  /** Told as soon as the head of a request is there. */
+  onHead: (head: string, socket: Socket) => void
+  /** The value of a header of the newest request. */
+  readonly header: (name: string) => string | undefined
+  /** Resolves with the next whole request. */
+  readonly next: () => Promise<RawRequest>
+  /** Forgets the requests, and answers as usual again. */
+  readonly reset: () => void
+}
+
+/** An ordinary answer. */
+export function ok(body = '{}', headers = ''): string {
+  return `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+/** Resolves once a connection is gone, however it went. */
+export async function gone(socket: Socket | undefined): Promise<void> {
+  if (socket === undefined || socket.destroyed) return
+  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+}
+
+const answerOk = (_request: RawRequest, socket: Socket): void => void socket.write(ok())
+
+/** Starts one that ends with the test. */
+export async function rawUpstream(t: Test): Promise<RawUpstream> {
+  const open = new Set<Socket>()
+  const waiting: ((request: RawRequest) => void)[] = []
+  const server = createServer((socket) => {
+    open.add(socket)
+    socket.on('error', () => undefined).on('close', () => open.delete(socket))
+    read(socket, upstream, waiting)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const upstream: RawUpstream = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: [],
+    received: [],
+    open,
+    answer: answerOk,
+    onHead: () => undefined,
+    header: (name) => upstream.requests.at(-1)?.headers.find(([each]) => each === name)?.[1],
+    next: () => new Promise((resolve) => void waiting.push(resolve)),
+    reset() {
+      upstream.requests.length = 0
+      upstream.answer = answerOk
+      upstream.onHead = () => undefined
+    },
+  }
+  t.teardown(async () => {
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of open) socket.destroy()
+    await closed
+  })
+  return upstream
+}
+
+function read(socket: Socket, upstream: RawUpstream, waiting: ((request: RawRequest) => void)[]): void {
+  const connection = upstream.received.push('')
+  let unread = ''
+  let seenHead = false
+  socket.on('data', (chunk: Buffer) => {
+    const text = chunk.toString('latin1')
+    upstream.received[connection - 1] += text
+    unread += text
+    for (;;) {
+      const end = unread.indexOf('\r\n\r\n')
+      if (end === -1) return
+      const head = unread.slice(0, end)
+      if (!seenHead) upstream.onHead(head, socket)
+      seenHead = true
+      const body = wholeBody(head, unread.slice(end + 4))
+      if (body === undefined) return
+      seenHead = false
+      unread = body.rest
+      const request = { ...parseHead(head), body: body.text, connection }
+      upstream.requests.push(request)
+      waiting.shift()?.(request)
+      upstream.answer(request, socket)
+    }
+  })
+}
+
+function parseHead(head: string): Pick<RawRequest, 'method' | 'target' | 'headers'> {
+  const [line = '', ...lines] = head.split('\r\n')
+  const [method = '', target = ''] = line.split(' ')
+  const headers = lines.map((each) => {
+    const colon = each.indexOf(':')
+    return [each.slice(0, colon).toLowerCase(), each.slice(colon + 1).trim()] as const
+  })
+  return { method, target, headers }
+}
+
+/** The body behind a head, once it is all there. */
+function wholeBody(head: string, after: string): { text: string; rest: string } | undefined {
+  const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
+  if (!/^transfer-encoding: *chunked/im.test(head)) {
+    return after.length < length ? undefined : { text: after.slice(0, length), rest: after.slice(length) }
+  }
+  let text = ''
+  let at = 0
+  for (;;) {
+    const lineEnd = after.indexOf('\r\n', at)
+    if (lineEnd === -1) return undefined
+    const size = Number.parseInt(after.slice(at, lineEnd), 16)
+    const next = lineEnd + 2 + size + 2
+    if (after.length < next) return undefined
+    if (size === 0) return { text, rest: after.slice(next) }
+    text += after.slice(lineEnd + 2, lineEnd + 2 + size)
+    at = next
+  }
+}

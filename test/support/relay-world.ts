@@ -1,0 +1,104 @@
+import type { Test } from 'tap'
+import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
+import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import { BrowserLine } from './browser-line.ts'
+import { JarBrowser } from './jar-browser.ts'
+import { LineUpstream } from './line-upstream.ts'
+import { CLIENT_ID, freePort, logIn, testRedis, testServer, type TestServer } from './world.ts'
+
+/** How a page opens a socket. */
+interface LineOptions {
+  /** null: none is sent. */
+  readonly origin?: string | null
+  readonly headers?: Record<string, string>
+  readonly browser?: JarBrowser
+  /** Another instance, as behind a balancer. */
+  readonly port?: number
+}
+
+/** A server between a scripted upstream and a browser. */
+export interface RelayWorld {
+  readonly provider: SandboxProvider
+  readonly upstream: LineUpstream
+  readonly server: TestServer
+  readonly redis: RedisProcess | undefined
+  readonly settings: Record<string, string>
+  readonly browser: JarBrowser
+  /** Opens a socket as a page of the frontend would. */
+  line(path: string, options?: LineOptions): BrowserLine
+  /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
+  metric(name: string): Promise<Map<string, number>>
+  /** Resolves when no relay is left, here and upstream. */
+  quiet(): Promise<void>
+}
+
+export const PUBLIC = '/ws/public'
+export const TRADING = '/ws/trading/VRTC100'
+
+/** A page's own way to log out. */
+export function logOut(browser: JarBrowser): Promise<Response> {
+  return browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+}
+
+/** Starts a world whose browser is logged in, unless told otherwise. It ends with the test. */
+export async function relayWorld(
+  t: Test,
+  options: {
+    settings?: Record<string, string>
+    provider?: Partial<ProviderOptions>
+    redis?: boolean
+    anonymous?: boolean
+  } = {},
+): Promise<RelayWorld> {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const redirectUris = [`${publicUrl}/auth/callback`]
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris, ...options.provider })
+  t.teardown(() => provider.close())
+  const upstream = await LineUpstream.start(t)
+  const redis = options.redis === true ? await testRedis(t) : undefined
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: `http://${upstream.host}`,
+    WS_URL: `ws://${upstream.host}`,
+    ...(redis && { REDIS_URL: redis.url }),
+    ...options.settings,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  const browser = new JarBrowser()
+  if (options.anonymous !== true) await logIn(browser, publicUrl)
+  const metric = async (name: string): Promise<Map<string, number>> =>
+    samples(await (await fetch(`${server.opsUrl}/metrics`)).text(), name)
+  return {
+    ...{ provider, upstream, server, redis, settings, browser, metric },
+    line(path, { origin = publicUrl, headers = {}, browser: other = browser, port: there = port } = {}) {
+      const cookie = other.cookieHeader(new URL(publicUrl), undefined)
+      const line = new BrowserLine(`ws://127.0.0.1:${there}${path}`, {
+        ...(origin !== null && { origin }),
+        ...(cookie !== '' && { cookie }),
+        ...headers,
+      })
+      t.teardown(() => line.socket.terminate())
+      return line
+    },
+    async quiet() {
+      await until(() => upstream.open === 0)
+      await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))
+    },
+  }
+}
+
+/** Asks until the answer is yes: for what another process, or the other end of a socket, does when it does it. */
+export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
+}
+
+function samples(text: string, name: string): Map<string, number> {
+  const found = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    const [, metric = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    if (metric === name) found.set(labels, Number(value))
+  }
+  return found
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import type { Test } from 'tap'
+import { Endings } from '../../src/session/endings.ts'
+import { SessionCookie } from '../../src/session/session-cookie.ts'
+import { SessionReader } from '../../src/session/session-reader.ts'
+import { Sessions, type SessionRecord } from '../../src/session/sessions.ts'
+import { Envelope } from '../../src/store/envelope.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { SECRETS } from './world.ts'
+
+/** What one instance of the server has of sessions, without its routes. */
+export interface SessionInstance {
+  readonly store: Store
+  readonly sessions: Sessions
+  readonly reader: SessionReader
+  readonly endings: Endings
+  /** The Cookie header of a session. */
+  readonly cookie: (id: string) => string
+}
+
+const quiet = { warn: () => undefined, info: () => undefined }
+
+/** An instance on this Redis, whatever its topology, that ends with the test. */
+export async function sessionInstance(t: Test, url: string): Promise<SessionInstance> {
+  const store = RedisStore.connect(url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(10_000)
+  return instanceOn(store)
+}
+
+/** An instance on a store. */
+export function instanceOn(store: Store, idleMs = 600_000): SessionInstance {
+  const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
+  const sessions = new Sessions(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
+  const reader = new SessionReader(cookie, sessions, store)
+  const endings = new Endings(sessions, reader, store, { storeGraceMs: 60_000, keepAlive: true })
+  return {
+    ...{ store, sessions, reader, endings },
+    cookie: (id) => `${cookie.name}=${cookie.signer.sign(id)}`,
+  }
+}
+
+/** A new session. @returns its id */
+export async function newSession(
+  { sessions }: SessionInstance,
+  more: Partial<SessionRecord> = {},
+): Promise<string> {
+  const id = randomBytes(32).toString('base64url')
+  await sessions.create(id, sessionRecord(more))
+  return id
+}
+
+/** A record as a login makes it. */
+export function sessionRecord(more: Partial<SessionRecord> = {}): SessionRecord {
+  const endsAt = Date.now() + 3_600_000
+  const times = { tokenExpiresAt: endsAt, tokenLifetimeMs: 3_600_000, endsAt }
+  return {
+    accessToken: 'token',
+    refreshToken: 'refresh',
+    scope: 'trade',
+    loginKey: 'login',
+    ...times,
+    ...more,
+  }
+}

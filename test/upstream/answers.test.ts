@@ -1,0 +1,112 @@
+import { gzipSync } from 'node:zlib'
+import { test } from 'tap'
+import { apiWorld } from '../support/api-world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+
+await test('what comes back is passed on as it is', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const answers: Record<string, [head: string, body: string, expected: string]> = {
+    'more than its length': ['200 OK\r\nContent-Length: 5', 'helloEXTRA', 'hello'],
+    'until the connection ends': ['200 OK\r\nConnection: close', 'hello', 'hello'],
+    'chunks with extensions and a trailer': [
+      '200 OK\r\nTransfer-Encoding: chunked',
+      '5;x=y\r\nhello\r\n0\r\nX-Trailer: 1\r\n\r\n',
+      'hello',
+    ],
+    'no content': ['204 No Content', '', ''],
+    created: ['201 Created\r\nContent-Length: 2', '[]', '[]'],
+    'not modified': ['304 Not Modified\r\nETag: "x"', '', ''],
+    'a 400': ['400 Bad\r\nContent-Length: 2', '{}', '{}'],
+    'a 403': ['403 Forbidden\r\nContent-Length: 3', 'no!', 'no!'],
+    'a 404 in HTML': ['404 No\r\nContent-Type: text/html\r\nContent-Length: 4', '<b>x', '<b>x'],
+    'a 429': ['429 Slow\r\nRetry-After: 3\r\nX-RateLimit-Remaining: 0\r\nContent-Length: 0', '', ''],
+  }
+  for (const [name, [head, body, expected]] of Object.entries(answers)) {
+    upstream.answer = (_request, socket) => {
+      socket.write(`HTTP/1.1 ${head}\r\n\r\n${body}`)
+      if (head.includes('close')) socket.end()
+    }
+    const answer = await call('GET', ACCOUNTS)
+    t.equal(answer.status, Number(head.slice(0, 3)), name)
+    t.equal(answer.text, expected, name)
+    t.equal(answer.headers['cache-control'], 'no-store')
+    t.equal(answer.headers['x-trailer'], undefined)
+  }
+})
+
+await test('only listed headers come back', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const back = {
+    'content-type': 'text/csv; charset=latin1',
+    'content-language': 'de',
+    'content-disposition': 'attachment; filename="\u00e9.csv"',
+    etag: 'W/"1"',
+    'last-modified': 'Sat, 21 Nov 2026 00:00:00 GMT',
+    'retry-after': '5',
+    ratelimit: '"default";r=50;t=30',
+    'ratelimit-policy': '"default";q=100;w=60',
+    'x-ratelimit-limit': '300',
+  }
+  const kept = {
+    'set-cookie': 'session=evil',
+    'cache-control': 'public, max-age=9',
+    expires: 'never',
+    'access-control-allow-origin': '*',
+    'content-security-policy': 'none',
+    'strict-transport-security': 'max-age=0',
+    'x-request-id': 'theirs',
+    'x-content-type-options': 'sniff',
+    'clear-site-data': '"*"',
+    location: '/elsewhere',
+    link: '</x>',
+    server: 'secret/1.0',
+    via: '1.1 x',
+    vary: '*',
+    'x-brand': 'y',
+    'www-authenticate': 'Bearer',
+    'proxy-authenticate': 'Basic',
+    upgrade: 'h2c',
+    'alt-svc': 'h3=":443"',
+    'x-xratelimit': '1',
+  }
+  const lines = Object.entries({ ...back, ...kept }).map(([name, value]) => `${name}: ${value}\r\n`)
+  upstream.answer = (_request, socket) =>
+    void socket.write(
+      Buffer.from(`HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\n{}`, 'latin1'),
+    )
+  const { headers } = await call('GET', ACCOUNTS)
+  t.match(headers, back)
+  const own = [
+    'cache-control',
+    'connection',
+    'content-length',
+    'cross-origin-resource-policy',
+    'date',
+    'keep-alive',
+  ]
+  const more = ['vary', 'x-content-type-options', 'x-request-id']
+  t.strictSame(
+    Object.keys(headers)
+      .filter((name) => name !== 'keep-alive')
+      .sort(),
+    [...Object.keys(back), ...own, ...more].filter((name) => name !== 'keep-alive').sort(),
+  )
+  t.match(headers, { 'cache-control': 'no-store', vary: 'Origin', 'x-content-type-options': 'nosniff' })
+  t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
+})
+
+await test('compressed answers pass as they are, and a bomb is no more than its bytes', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+  upstream.answer = (_request, socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`)
+    socket.write(bomb)
+  }
+  const before = process.memoryUsage().arrayBuffers
+  const answer = await call('GET', ACCOUNTS, { headers: { 'accept-encoding': 'gzip' } })
+  t.equal(answer.headers['content-encoding'], 'gzip')
+  t.ok(answer.bytes.equals(bomb))
+  t.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024, 'it was not unpacked')
+  t.equal(upstream.header('accept-encoding'), 'gzip')
+})

@@ -1,0 +1,260 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
+import { test } from 'tap'
+import { apiWorld, readAll, type ApiWorld } from '../support/api-world.ts'
+import { gone, ok } from '../support/raw-upstream.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const LIMIT = 100_000
+const get = (cookie: string) =>
+  `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
+
+await test('bodies up to the limit pass, longer ones are 413 and executed nowhere', async (t) => {
+  const { call, upstream } = await apiWorld(t, { settings: { MAX_BODY_BYTES: String(LIMIT) } })
+  const chunked = { 'transfer-encoding': 'chunked' }
+  for (const [name, body, headers] of [
+    ['a length', Buffer.alloc(LIMIT, 'a'), {}],
+    ['chunks', Buffer.alloc(LIMIT, 'b'), chunked],
+    [
+      'many chunks',
+      Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(LIMIT / 100, 'c'))),
+      chunked,
+    ],
+    ['nothing', '', {}],
+    ['no chunk', Readable.from([]), chunked],
+  ] as const) {
+    upstream.reset()
+    t.equal((await call('POST', ACCOUNTS, { body, headers })).status, 200, name)
+    const length = name === 'nothing' || name === 'no chunk' ? 0 : LIMIT
+    t.equal(upstream.requests[0]?.body.length, length, name)
+  }
+  for (const [name, body, headers] of [
+    ['a length', Buffer.alloc(LIMIT + 1), {}],
+    ['chunks', Buffer.alloc(LIMIT + 1), chunked],
+    ['many megabytes', Buffer.alloc(8 * 1024 * 1024), chunked],
+    ['many chunks', Readable.from(Array.from({ length: 101 }, () => Buffer.alloc(LIMIT / 100))), chunked],
+  ] as const) {
+    upstream.reset()
+    const answer = await call('POST', ACCOUNTS, { body, headers })
+    t.equal(answer.status, 413, name)
+    t.equal(answer.json['code'], 'body_too_large')
+    t.same(upstream.requests, [], `${name}: no whole request arrived`)
+  }
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'and the next one is served')
+})
+
+await test('a refused upload does not take the connection with it', async (t) => {
+  const { connection, upstream, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
+  const socket = await connection()
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+  let text = ''
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+  socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n14\r\n${'a'.repeat(20)}\r\n`)
+  while (!text.includes('body_too_large')) await once(socket, 'data')
+  socket.write(`5\r\nhello\r\n0\r\n\r\n${head}Content-Length: 2\r\n\r\n{}`)
+  while (!text.includes('200 OK')) await once(socket, 'data')
+  t.equal(upstream.requests.length, 1)
+  t.equal(upstream.requests[0]?.body, '{}')
+})
+
+await test('who uploads too much and then hangs up can still read why', async (t) => {
+  const { connection, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
+  const body = Buffer.alloc(8 * 1024 * 1024)
+  const socket = await connection()
+  socket.pause()
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`)
+  const error = await new Promise((resolve) => void socket.write(body, resolve))
+  t.notOk(error, 'all of it was taken')
+  socket.resume()
+  t.match(await readAll(socket), /^HTTP\/1\.1 413 .*body_too_large/s)
+})
+
+await test('bodies stream both ways', async (t) => {
+  const { call, connection, upstream, cookie } = await apiWorld(t)
+  await t.test('up: the first byte arrives before the last is sent', async (t) => {
+    for (const framing of ['chunked', 'length']) {
+      const body = new PassThrough()
+      const headers = framing === 'length' ? { 'content-length': '10' } : { 'transfer-encoding': 'chunked' }
+      const head = new Promise<void>((resolve) => {
+        upstream.onHead = () => resolve()
+      })
+      const answer = call('POST', ACCOUNTS, { body, headers })
+      body.write('hello')
+      await head
+      upstream.reset()
+      body.end('world')
+      t.equal((await answer).status, 200, framing)
+      t.equal(upstream.requests[0]?.body, 'helloworld')
+    }
+  })
+  await t.test('down: the first byte is there before the last is sent', async (t) => {
+    let rest = (): void => void t.fail('too early')
+    upstream.answer = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+      rest = () => void socket.write('world')
+    }
+    const socket = await connection()
+    socket.write(get(cookie))
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    while (!text.includes('hello')) await once(socket, 'data')
+    rest()
+    while (!text.includes('world')) await once(socket, 'data')
+    t.match(text, /content-length: 10/i)
+  })
+})
+
+/** Writes without end, and counts what the other side took. */
+function pour(socket: Socket): { taken: () => number } {
+  const block = Buffer.alloc(65_536)
+  let taken = 0
+  const more = (): void => {
+    if (socket.destroyed) return
+    socket.write(block, () => {
+      taken += block.length
+      more()
+    })
+  }
+  more()
+  return { taken: () => taken }
+}
+
+/** Resolves once a count stands still. */
+async function standstill(count: () => number): Promise<number> {
+  for (let last = -1; ;) {
+    const now = count()
+    if (now === last && now > 0) return now
+    last = now
+    await new Promise((resolve) => void setTimeout(resolve, 150))
+  }
+}
+
+await test('a browser that does not read holds upstream back, and is cut off in the end', async (t) => {
+  const { connection, upstream, cookie } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '2' } })
+  let poured = { taken: () => 0 }
+  upstream.answer = (_request, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n')
+    poured = pour(socket)
+  }
+  const socket = await connection()
+  socket.pause()
+  socket.write(get(cookie))
+  await upstream.next()
+  const [held] = upstream.open
+  const bytes = await standstill(() => poured.taken())
+  t.ok(bytes < 32 * 1024 * 1024, `${bytes} bytes, most of them in the sockets`)
+  await gone(held)
+  t.pass('upstream was let go although nobody read')
+})
+
+await test('upstream that does not read holds the browser back', async (t) => {
+  const { connection, upstream, cookie } = await apiWorld(t, {
+    settings: { MAX_BODY_BYTES: '1000000000', UPSTREAM_HEADERS_SECONDS: '2' },
+  })
+  upstream.onHead = (_head, socket) => void socket.pause()
+  const socket = await connection()
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+  socket.write(`${head}Content-Length: 999999999\r\n\r\n`)
+  const bytes = await standstill(pour(socket).taken)
+  t.ok(bytes < 32 * 1024 * 1024, `${bytes} bytes, most of them in the sockets`)
+})
+
+/** Sends a request whose answer does not come, and leaves once it has arrived upstream. */
+async function leave({ connection, upstream }: ApiWorld, text: string, answered = false): Promise<Socket> {
+  const arrived = new Promise<Socket>((resolve) => {
+    upstream.answer = (_request, upstreamSocket) => {
+      if (answered) upstreamSocket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+      resolve(upstreamSocket)
+    }
+  })
+  const socket = await connection()
+  socket.write(text)
+  const upstreamSocket = await arrived
+  if (answered) await once(socket, 'data')
+  socket.destroy()
+  return upstreamSocket
+}
+
+await test('when the browser leaves', async (t) => {
+  const api = await apiWorld(t)
+  const { upstream, world, cookie, connection } = api
+  const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
+  const logged = async (count: number): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const lines = world.server.log.filter(({ audit }) => audit === 'browser_left')
+      const line = lines.at(-1)
+      if (lines.length === count && line !== undefined) return line
+      await new Promise((resolve) => void setTimeout(resolve, 5))
+    }
+  }
+
+  for (const answered of [false, true]) {
+    const socket = await leave(api, get(cookie), answered)
+    await gone(socket)
+    t.pass(`a GET is aborted upstream, ${answered ? 'in the middle of' : 'before'} its answer`)
+  }
+
+  const posted = await leave(api, `${head}Content-Length: 2\r\n\r\n{}`)
+  // A round trip of another request: whatever was to happen to the first has happened.
+  upstream.answer = (_request, socket) => void socket.write(ok())
+  await api.call('GET', ACCOUNTS)
+  t.equal(posted.destroyed, false, 'what was sent whole is let finish')
+  posted.write('HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}')
+  const session = /[\w-]{10}/
+  t.match(await logged(1), { method: 'POST', status: 201, sent: 'whole', session })
+
+  const lost = await leave(api, `${head}Content-Length: 2\r\n\r\n{}`)
+  lost.resetAndDestroy()
+  t.match(await logged(2), { status: 0, sent: 'whole', err: { code: 'ECONNRESET' } })
+
+  const half = await connection()
+  const begun = new Promise<Socket>((resolve) => {
+    upstream.onHead = (_head, socket) => resolve(socket)
+  })
+  half.write(`${head}Content-Length: 10\r\n\r\nhello`)
+  const upstreamSocket = await begun
+  half.destroy()
+  await gone(upstreamSocket)
+  t.match(await logged(3), { status: 0, sent: 'part' }, 'half a request is not let finish')
+
+  upstream.reset()
+  await t.test('of several requests sent at once, each is aborted', async (t) => {
+    const arrived: Socket[] = []
+    const all = new Promise<void>((resolve) => {
+      upstream.answer = (_request, socket) => {
+        if (arrived.push(socket) === 3) resolve()
+      }
+    })
+    const socket = await connection()
+    socket.write(get(cookie).repeat(3))
+    await all
+    socket.destroy()
+    await Promise.all(arrived.map(gone))
+    t.equal(arrived.length, 3)
+  })
+})
+
+await test('a fault of upstream in the middle of an upload is told, not hung up on', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const framing of ['chunked', 'length']) {
+    const body = new PassThrough()
+    upstream.onHead = (_head, socket) => socket.resetAndDestroy()
+    const headers = framing === 'length' ? { 'content-length': '10' } : { 'transfer-encoding': 'chunked' }
+    const answer = call('POST', ACCOUNTS, { body, headers })
+    body.write('hello')
+    const { status, json } = await answer
+    t.equal(status, 502, framing)
+    t.match(json, { code: 'upstream_lost', outcome: 'unknown' })
+    body.end('world')
+  }
+  await t.test('so is an answer that comes early', async (t) => {
+    const body = new PassThrough()
+    upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 415 No\r\nContent-Length: 2\r\n\r\n{}')
+    const answer = call('POST', ACCOUNTS, { body, headers: { 'content-length': '10' } })
+    body.write('hello')
+    t.equal((await answer).status, 415)
+    body.end('world')
+  })
+})

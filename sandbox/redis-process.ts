@@ -19,9 +19,14 @@ const START_MS = 10_000
 /**
  * Starts redis-server from PATH.
  * @param more further options, as on its command line
+ * @param file a configuration file, which a Sentinel needs
  * @throws Error when it is not installed or does not answer in time
  */
-export async function startRedis(more: readonly string[] = [], port?: number): Promise<RedisProcess> {
+export async function startRedis(
+  more: readonly string[] = [],
+  port?: number,
+  file?: string,
+): Promise<RedisProcess> {
   const dir = await mkdtemp(join(tmpdir(), 'bff-redis-'))
   const chosen = port ?? (await freePort())
   const options = [
@@ -36,7 +41,9 @@ export async function startRedis(more: readonly string[] = [], port?: number): P
     '--dir',
     dir,
   ]
-  const child = spawn('redis-server', [...options, ...more], { stdio: 'ignore' })
+  const child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...more], {
+    stdio: 'ignore',
+  })
   const failed = once(child, 'error').then(([error]: unknown[]) => {
     throw error
   })

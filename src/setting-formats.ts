@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { parseRedisUrl } from './store/redis-address.ts'
 
 /** What the text of a setting may be: a test, and how a fault is explained. */
 export interface Format {
@@ -29,8 +30,8 @@ export const settingFormats = {
     must: 'a ws(s) address without user, query or fragment',
   },
   redisUrl: {
-    test: (value) => isUrl(value, ['redis:', 'rediss:'], (url) => url.hostname !== ''),
-    must: 'an address such as redis://user:password@host:6379/0 (rediss:// for TLS)',
+    test: (value) => parseRedisUrl(value) !== undefined,
+    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), several of a cluster comma-separated, or redis+sentinel://host:port,host:port/master-name',
   },
   secrets: {
     test: (value) => everyPart(value, (part) => Buffer.byteLength(part) >= 32),

@@ -144,9 +144,10 @@ await test('without provider and upstream every answer still comes, and says wha
     }),
     headers: { cookie: copy.cookieHeader(form.url, form.url) },
   })
-  const resume = await fetch(sent.headers.get('location') ?? '', {
+  const next = new URL(sent.headers.get('location') ?? '')
+  const resume = await fetch(next, {
     redirect: 'manual',
-    headers: { cookie: copy.cookieHeader(new URL(provider.url), undefined, true) },
+    headers: { cookie: copy.cookieHeader(next, undefined, true) },
   })
   await provider.close()
   await upstream.close()

@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts'
-import type { SessionReader } from './session-reader.ts'
+import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, Session, Sessions } from './sessions.ts'
 
 /** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
@@ -17,6 +17,8 @@ interface Held {
 }
 
 const RETRY_MS = 1000
+/** So many sessions are re-read at a time when any may have changed. */
+const CHECKS_AT_ONCE = 64
 /** The longest a Node timer can be set for without overflowing. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -30,6 +32,8 @@ export class Endings {
   readonly #storeGraceMs: number
   /** Held sessions count as used. */
   readonly #keepAlive: boolean
+  /** How often a session is re-read of whose changes the store does not tell. */
+  readonly #rereadMs: number
 
   constructor(
     sessions: Sessions,
@@ -40,10 +44,11 @@ export class Endings {
     this.#reader = reader
     this.#storeGraceMs = options.storeGraceMs
     this.#keepAlive = options.keepAlive
+    this.#rereadMs = store.staleMs * 0.8
     sessions.onEnd((key, reason) => this.#end(key, reason))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
-      else for (const held of this.#held.keys()) void this.#check(held)
+      else void this.#checkAll()
     })
   }
 
@@ -62,10 +67,27 @@ export class Endings {
     }
   }
 
+  async #checkAll(): Promise<void> {
+    const keys = [...this.#held.keys()].values()
+    const one = async (): Promise<void> => {
+      for (const key of keys) await this.#check(key)
+    }
+    await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, one))
+  }
+
+  /** Never rejects: nobody would catch it. */
+  async #reload(id: string): Promise<SessionLookup | { readonly is: 'unknown' }> {
+    try {
+      return await this.#reader.reload(id)
+    } catch {
+      return { is: 'unknown' }
+    }
+  }
+
   async #check(key: string): Promise<void> {
     const held = this.#held.get(key)
     if (held === undefined) return
-    const found = await this.#reader.reload(held.session.id)
+    const found = await this.#reload(held.session.id)
     if (this.#held.get(key) !== held) return
     switch (found.is) {
       case 'live':
@@ -76,6 +98,7 @@ export class Endings {
         const expired = Date.now() >= Math.min(held.session.record.endsAt, held.session.idleEndsAt)
         return this.#end(key, expired ? 'expired' : 'gone')
       }
+      case 'unknown':
       case 'storeDown':
         held.unreadSince ??= Date.now()
         if (Date.now() - held.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
@@ -87,7 +110,7 @@ export class Endings {
   #schedule(held: Held): void {
     if (this.#keepAlive) this.#reader.used(held.session)
     const untilEnd = Math.min(held.session.record.endsAt, held.session.idleEndsAt) - Date.now()
-    const pause = this.#keepAlive ? Math.min(untilEnd, this.#reader.touchEveryMs) : untilEnd
+    const pause = Math.min(untilEnd, this.#rereadMs, this.#keepAlive ? this.#reader.touchEveryMs : Infinity)
     this.#recheckIn(held, Math.max(pause, 0) + 1)
   }
 

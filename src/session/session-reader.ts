@@ -36,6 +36,11 @@ export class SessionReader {
     this.touchEveryMs = Math.min(TOUCH_INTERVAL_MS, sessions.limits.idleMs / 10)
   }
 
+  /** What the near cache did so far, and what it holds. */
+  get nearCache(): NearCache['counts'] & NearCache['size'] {
+    return { ...this.#near.counts, ...this.#near.size }
+  }
+
   /** The session of a Cookie header. Synchronous when it is held near. Not a use: see {@link used}. */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const values = this.#cookie.values(header)

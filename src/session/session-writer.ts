@@ -40,10 +40,13 @@ export async function saveNewSession(
 ): Promise<{ id: string; cookieValue: string }> {
   const { session } = request
   session.set('record', record)
-  await session.save()
-  // Saved: the plugin's own closing hook has nothing left to do. (It would announce the cookie in its own way, and
-  // behind a TLS proxy it may take the connection for plain http.)
-  request.session = null as never
+  try {
+    await session.save()
+  } finally {
+    // Saved or not, the plugin's own closing hook has nothing left to do. (It would save again, or announce the cookie
+    // in its own way, and behind a TLS proxy it may take the connection for plain http.)
+    request.session = null as never
+  }
   return { id: session.sessionId, cookieValue: session.encryptedSessionId }
 }
 

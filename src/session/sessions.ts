@@ -45,6 +45,7 @@ export class Sessions {
   readonly #envelope: Envelope
   readonly #tagSecret: string
   readonly #endListeners: ((key: string, reason: EndReason, wasThere: boolean) => void)[] = []
+  readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param tagSecret keys the hash that stands for a session in the log */
   constructor(store: Store, envelope: Envelope, limits: SessionLimits, tagSecret: string) {
@@ -94,16 +95,44 @@ export class Sessions {
     await this.#store.extend(session.key, this.#expiry(session.record))
   }
 
-  /** Ends a session everywhere. True when it was still there. */
+  /**
+   * Ends a session everywhere. True when it was still there. Where Redis has replicas it waits briefly for one, so
+   * that a failover does not bring the session back.
+   */
   async end(key: string, reason: EndReason): Promise<boolean> {
     const wasThere = await this.#store.remove(key)
-    for (const listener of this.#endListeners) listener(key, reason, wasThere)
+    this.#tell(key, reason, wasThere)
+    await this.#replicate(key)
     return wasThere
+  }
+
+  /** Ends a session if it still is as it was read. False when it was changed or ended meanwhile: read it again. */
+  async endAsRead({ key, sealed }: Session, reason: EndReason): Promise<boolean> {
+    const ended = await this.#store.removeIf(key, sealed)
+    if (!ended) return false
+    this.#tell(key, reason, true)
+    await this.#replicate(key)
+    return true
+  }
+
+  /** Hears of every ending that no replica confirmed: a failover right now could bring the session back. */
+  onUnreplicatedEnd(listener: (key: string) => void): void {
+    this.#unreplicatedListeners.push(listener)
   }
 
   /** Hears of every ending that this process caused; `wasThere` is false when there was nothing left to end. */
   onEnd(listener: (key: string, reason: EndReason, wasThere: boolean) => void): void {
     this.#endListeners.push(listener)
+  }
+
+  async #replicate(key: string): Promise<void> {
+    // Also of one that was gone already: who ended it may not have waited.
+    if ((await this.#store.isReplicated(key)) !== false) return
+    for (const listener of this.#unreplicatedListeners) listener(key)
+  }
+
+  #tell(key: string, reason: EndReason, wasThere: boolean): void {
+    for (const listener of this.#endListeners) listener(key, reason, wasThere)
   }
 
   #seal(key: string, id: string, record: SessionRecord): string {
@@ -115,9 +144,25 @@ export class Sessions {
   }
 }
 
+const SHAPE = {
+  accessToken: 'string',
+  tokenExpiresAt: 'number',
+  tokenLifetimeMs: 'number',
+  scope: 'string',
+  endsAt: 'number',
+  loginKey: 'string',
+} as const satisfies Partial<Record<keyof SessionRecord, 'string' | 'number'>>
+
+/** Undefined when another version wrote it. */
 function parseRecord(text: string): SessionRecord | undefined {
-  const record = JSON.parse(text) as Partial<SessionRecord>
-  return typeof record.accessToken === 'string' && typeof record.endsAt === 'number'
-    ? (record as SessionRecord)
-    : undefined
+  let record: unknown
+  try {
+    record = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof record !== 'object' || record === null) return undefined
+  const fields = record as Record<string, unknown>
+  const fits = Object.entries(SHAPE).every(([name, type]) => typeof fields[name] === type)
+  return fits ? (record as SessionRecord) : undefined
 }

@@ -6,6 +6,7 @@ const MAX_KEYS = 100_000
 
 /** A store inside this process, for development: it ends with the process and nobody else sees it. */
 export class MemoryStore implements Store {
+  readonly staleMs = Infinity
   readonly #values = new LRUCache<string, StoredValue>({
     max: MAX_KEYS,
     ttl: 1,
@@ -64,6 +65,10 @@ export class MemoryStore implements Store {
 
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
+  }
+
+  async isReplicated(): Promise<undefined> {
+    return undefined
   }
 
   unavailableSince(): undefined {

@@ -1,4 +1,8 @@
-import { createClient } from 'redis'
+import { ClusterLink } from './cluster-link.ts'
+import { MasterLink } from './master-link.ts'
+import { parseRedisUrl } from './redis-address.ts'
+import { delay, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { SentinelLink } from './sentinel-link.ts'
 import { StoreUnavailable, type Store, type StoredValue } from './store.ts'
 
 /** No answer may keep a request waiting for longer than this. */
@@ -21,72 +25,57 @@ local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
 return count`
 
-function connect(url: string) {
-  return createClient({
-    url,
-    RESP: 3,
-    emitInvalidate: true,
-    pingInterval: 1000,
-    socket: {
-      socketTimeout: 2500,
-      connectTimeout: 2000,
-      reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 1000) + Math.random() * 100,
-    },
-    // Fail at once while the link is down, rather than queue and act on it later.
-    disableOfflineQueue: true,
-  })
-}
-
 /** What the store reports of its link. */
 export interface StoreLog {
   warn(details: object, message: string): void
   info(details: object, message: string): void
 }
 
+/** How long a value may be relied on that was read over a link which does not tell of changes. */
+const UNTRACKED_STALE_MS = 1000
+
 /**
- * The store on one Redis. Reads are tracked by the server (CLIENT TRACKING), which is what feeds {@link onChange}.
- *
- * A link that does not answer in time is in doubt: invalidations may be missing, so everything read before is doubted
- * too, and commands fail at once. Nothing more is written to it then, so its socket times out and is opened anew,
- * unless an answer comes first.
+ * The store on Redis. Over a link that tracks, what was read here is watched by the server, which feeds
+ * {@link onChange}; such a link that does not answer in time is in doubt: changes may be missing, so everything read
+ * before is doubted too, and commands fail at once. Nothing more is written to it then, so its socket times out and
+ * is opened anew, unless an answer comes first.
  */
 export class RedisStore implements Store {
-  readonly #client: ReturnType<typeof connect>
+  readonly staleMs: number
+  readonly #link: RedisLink
   readonly #listeners: ((key: string | undefined) => void)[] = []
-  #downSince: number | undefined = Date.now()
-  #connecting: Promise<void> = Promise.resolve()
-  #answeredAt = 0
+  readonly #connecting: Promise<void>
   readonly #log: StoreLog
   readonly #watchdog: NodeJS.Timeout
+  #downSince: number | undefined = Date.now()
+  #answeredAt = 0
 
-  private constructor(url: string, log: StoreLog) {
+  private constructor(link: RedisLink, log: StoreLog) {
     this.#log = log
-    this.#client = connect(url)
-    this.#client.on('error', (error: Error & { code?: string }) => this.#doubt(error.code ?? error.name))
-    this.#client.on('reconnecting', () => this.#doubt('reconnecting'))
-    this.#client.on('end', () => this.#doubt('closed'))
-    this.#client.on('ready', () => {
-      // Whatever changed while nobody was listening was not heard of.
-      this.#tell(undefined)
-      this.#answered()
-    })
-    this.#client.on('ping-interval', () => this.#answered())
+    this.#link = link
+    this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#watchdog = setInterval(() => {
-      if (Date.now() - this.#answeredAt > MAX_SILENCE_MS) this.#doubt('silence')
+      if (performance.now() - this.#answeredAt > MAX_SILENCE_MS) this.#doubt('silence')
     }, LOOK_EVERY_MS)
     this.#watchdog.unref()
-    this.#client.on('invalidate', (key: Buffer | string | null) => this.#tell(key?.toString()))
+    this.#connecting = link.open({
+      up: () => {
+        this.#answered()
+        // Whatever changed while nobody was listening was not heard of.
+        this.#tell(undefined)
+      },
+      answered: () => this.#answered(),
+      lost: (reason) => this.#doubt(reason),
+      changed: (key) => this.#tell(key),
+    })
   }
 
-  /** Starts to connect, and goes on trying by itself, now and after every loss. */
+  /**
+   * Starts to connect, and goes on trying by itself, now and after every loss.
+   * @throws TypeError when it is no address; the settings are checked for that
+   */
   static connect(url: string, log: StoreLog): RedisStore {
-    const store = new RedisStore(url, log)
-    // It only rejects when closed while still connecting; errors are heard above.
-    store.#connecting = store.#client.connect().then(
-      () => undefined,
-      () => undefined,
-    )
-    return store
+    return new RedisStore(linkTo(url), log)
   }
 
   /** Resolves when first connected, or after `waitMs`. */
@@ -96,48 +85,48 @@ export class RedisStore implements Store {
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    return (await this.#ask(() => this.#client.set(key, value, options))) !== null
+    return (await this.#ask((redis) => redis.set(key, value, options))) !== null
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
-    const [value, expiresAt] = await this.#ask(() =>
-      Promise.all([this.#client.get(key), this.#client.pExpireTime(key)]),
+    const [value, expiresAt] = await this.#ask((redis) =>
+      Promise.all([redis.get(key), redis.pExpireTime(key)]),
     )
     return value === null || expiresAt < 0 ? undefined : { value, expiresAt }
   }
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
     // Not MGET: in a cluster the keys live on different nodes.
-    const values = await this.#ask(() => Promise.all(keys.map((key) => this.#client.get(key))))
+    const values = await this.#ask((redis) => Promise.all(keys.map((key) => redis.get(key))))
     return values.map((value) => value ?? undefined)
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
     const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#ask(() => this.#client.eval(REPLACE, call))) === 1
+    return (await this.#ask((redis) => redis.eval(REPLACE, call))) === 1
   }
 
   async swap(key: string, value: string): Promise<string | undefined> {
     const options = { condition: 'XX', expiration: 'KEEPTTL', GET: true } as const
-    return (await this.#ask(() => this.#client.set(key, value, options))) ?? undefined
+    return (await this.#ask((redis) => redis.set(key, value, options))) ?? undefined
   }
 
   async extend(key: string, expiresAt: number): Promise<void> {
-    await this.#ask(() => this.#client.pExpireAt(key, expiresAt, 'GT'))
+    await this.#ask((redis) => redis.pExpireAt(key, expiresAt, 'GT'))
   }
 
   async remove(key: string): Promise<boolean> {
-    return (await this.#ask(() => this.#client.del(key))) === 1
+    return (await this.#ask((redis) => redis.del(key))) === 1
   }
 
   async removeIf(key: string, expected: string): Promise<boolean> {
     const call = { keys: [key], arguments: [expected] }
-    return (await this.#ask(() => this.#client.eval(REMOVE_IF, call))) === 1
+    return (await this.#ask((redis) => redis.eval(REMOVE_IF, call))) === 1
   }
 
   async count(key: string, expiresAt: number): Promise<number> {
     const call = { keys: [key], arguments: [String(expiresAt)] }
-    return Number(await this.#ask(() => this.#client.eval(COUNT, call)))
+    return Number(await this.#ask((redis) => redis.eval(COUNT, call)))
   }
 
   onChange(listener: (key: string | undefined) => void): void {
@@ -148,25 +137,29 @@ export class RedisStore implements Store {
     return this.#downSince
   }
 
+  async isReplicated(key: string): Promise<boolean | undefined> {
+    return this.#link.isReplicated(key).catch(() => false)
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#watchdog)
-    this.#client.removeAllListeners('end')
-    if (this.#client.isReady) await this.#client.close().catch(() => undefined)
-    else this.#client.destroy()
+    await this.#link.close()
+    this.#downSince ??= Date.now()
   }
 
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
-  async #ask<Answer>(command: () => Promise<Answer>): Promise<Answer> {
+  async #ask<Answer>(command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
     if (this.#downSince !== undefined) throw new StoreUnavailable(new Error('the link is down or in doubt'))
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => {
-        this.#doubt('deadline')
+        // Of several servers one may hang while the others serve.
+        if (this.#link.tracks) this.#doubt('deadline')
         reject(new Error('no answer in time'))
       }, COMMAND_DEADLINE_MS)
     })
     try {
-      const answer = await Promise.race([command(), deadline])
+      const answer = await Promise.race([command(this.#link.commands()), deadline])
       this.#answered()
       return answer
     } catch (cause) {
@@ -177,7 +170,7 @@ export class RedisStore implements Store {
   }
 
   #answered(): void {
-    this.#answeredAt = Date.now()
+    this.#answeredAt = performance.now()
     if (this.#downSince === undefined) return
     this.#downSince = undefined
     this.#log.info({}, 'the session store is connected')
@@ -195,6 +188,16 @@ export class RedisStore implements Store {
   }
 }
 
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+function linkTo(url: string): RedisLink {
+  const address = parseRedisUrl(url)
+  switch (address?.is) {
+    case undefined:
+      throw new TypeError('no address of a Redis')
+    case 'single':
+      return new MasterLink({ url: address.url })
+    case 'sentinel':
+      return new SentinelLink(address)
+    case 'cluster':
+      return new ClusterLink(address)
+  }
 }

@@ -9,6 +9,11 @@ export interface StoredValue {
  * removed key back, but {@link Store.create} and {@link Store.count}. Every method rejects with {@link StoreUnavailable} while the store is away.
  */
 export interface Store {
+  /**
+   * For how long at most (ms) a value that was read may be relied on while {@link onChange} tells nothing. Infinity
+   * where every change is told; else short, since none is.
+   */
+  readonly staleMs: number
   /** Writes a key that does not exist yet. False, and nothing written, when it does. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
@@ -27,10 +32,16 @@ export interface Store {
   /** Adds one to a counter and returns the count. The first makes it, and sets when it starts again from nothing. */
   count(key: string, expiresAt: number): Promise<number>
   /**
-   * Hears of every change to a key that was read here, by whoever it was made, expiry included. `undefined`: any key
+   * Hears of every change to a key that was read here, by whoever it was made, expiry included, where {@link staleMs}
+   * is Infinity. `undefined`: any key
    * may have changed unheard, because the connection was in doubt. Listeners must not throw.
    */
   onChange(listener: (key: string | undefined) => void): void
+  /**
+   * Whether what was written to the key so far would outlive its server, waited for briefly. Undefined where nothing
+   * is replicated. Never rejects.
+   */
+  isReplicated(key: string): Promise<boolean | undefined>
   /** Since when the store has been unreachable (epoch ms), undefined while it is there. */
   unavailableSince(): number | undefined
   close(): Promise<void>

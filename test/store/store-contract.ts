@@ -2,12 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import type { Store } from '../../src/store/store.ts'
 
+const fresh = (): string => `contract:${randomUUID()}`
 const soon = (): number => Date.now() + 60_000
 
-/** What every store must do. `open` gives a fresh handle on one and the same store. */
-export async function storeContract(t: Test, open: () => Promise<Store>): Promise<void> {
+/**
+ * What every store must do.
+ * @param open gives a fresh handle on one and the same store
+ * @param isReplicated what it says of a fresh key; undefined: there are no replicas
+ */
+export async function storeContract(
+  t: Test,
+  open: () => Promise<Store>,
+  isReplicated?: boolean,
+): Promise<void> {
   const store = await open()
-  const fresh = (): string => `contract:${randomUUID()}`
 
   await t.test('creates a key once, also of many at the same moment', async (t) => {
     const key = fresh()
@@ -65,7 +73,35 @@ export async function storeContract(t: Test, open: () => Promise<Store>): Promis
     t.same([await store.remove(key), await store.remove(key)], [true, false])
   })
 
-  await t.test('forgets a key when its time has come, and says so', async (t) => {
+  await t.test('forgets a key when its time has come', async (t) => {
+    const key = fresh()
+    await store.create(key, 'short', Date.now() + 40)
+    while ((await store.read(key)) !== undefined) await new Promise((resolve) => void setTimeout(resolve, 5))
+    t.equal(await store.create(key, 'again', soon()), true)
+  })
+
+  await t.test('says for how long a value may be relied on', async (t) => {
+    t.ok(store.staleMs === Infinity || store.staleMs <= 1000)
+  })
+  await t.test('knows whether a replica has it, if there are any', async (t) => {
+    const key = fresh()
+    await store.create(key, 'v', soon())
+    t.equal(await store.isReplicated(key), isReplicated)
+  })
+  await t.test('counts from nothing until its time has come, without moving it', async (t) => {
+    const key = fresh()
+    const until = Date.now() + 60_000
+    t.equal(await store.count(key, until), 1)
+    t.equal(await store.count(key, until + 5000), 2)
+    t.same(await store.read(key), { value: '2', expiresAt: until })
+    const counts = await Promise.all([1, 2, 3].map(() => store.count(key, until)))
+    t.same(new Set(counts), new Set([3, 4, 5]))
+  })
+
+  await t.test('is there', async (t) => t.equal(store.unavailableSince(), undefined))
+  if (store.staleMs !== Infinity) return
+
+  await t.test('says that a key has expired', async (t) => {
     const key = fresh()
     await store.create(key, 'short', Date.now() + 40)
     await store.read(key)
@@ -100,6 +136,4 @@ export async function storeContract(t: Test, open: () => Promise<Store>): Promis
       t.pass('heard')
     }
   })
-
-  await t.test('is there', async (t) => t.equal(store.unavailableSince(), undefined))
 }

@@ -9,6 +9,8 @@ import { freePort } from './world.ts'
 
 /** How soon Sentinels and cluster nodes call a server dead: short, so that a test need not wait. */
 const DOWN_MS = 1000
+/** A master waits for more replicas before it feeds the first: 5 s unless it is told not to. */
+const AT_ONCE = ['--repl-diskless-sync-delay', '0']
 
 /** Several redis-servers that belong together. */
 export interface Topology {
@@ -43,8 +45,8 @@ export async function askRedis(redis: RedisProcess, command: readonly string[]):
 export async function testSentinel(
   t: Test,
 ): Promise<Topology & { readonly sentinels: readonly RedisProcess[] }> {
-  const master = await node(t, [])
-  const replicaOf = ['--replicaof', '127.0.0.1', String(master.port), '--repl-diskless-sync-delay', '0']
+  const master = await node(t, AT_ONCE)
+  const replicaOf = ['--replicaof', '127.0.0.1', String(master.port), ...AT_ONCE]
   const nodes = [master, await node(t, replicaOf), await node(t, replicaOf)]
   await until(async () => (await info(master)).includes('connected_slaves:2'))
   await until(async () => !(await info(master)).includes('state=wait_bgsave'))
@@ -81,7 +83,7 @@ export async function testSentinel(
 /** Three masters with a replica each. */
 export async function testCluster(t: Test): Promise<Topology> {
   const nodes: RedisProcess[] = []
-  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_MS)]
+  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_MS), ...AT_ONCE]
   for (let count = 0; count < 6; count++) {
     nodes.push(await node(t, options, await clusterPort()))
   }

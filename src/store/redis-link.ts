@@ -1,0 +1,67 @@
+import type { createClient, RedisClientOptions } from 'redis'
+import type { RedisAccess, RedisNode } from './redis-address.ts'
+
+/** The commands the store is made of. */
+export type RedisCommands = Pick<
+  ReturnType<typeof createClient>,
+  'get' | 'set' | 'del' | 'eval' | 'pExpireTime' | 'pExpireAt'
+>
+
+/** What a link tells the store. */
+export interface LinkEvents {
+  /** Connected, anew: whatever changed meanwhile was not heard of. */
+  up(): void
+  /** No connection, or not a good one. */
+  lost(reason: string): void
+  /** The servers are there. */
+  answered(): void
+  /** A key that was read here has changed; undefined: perhaps any. */
+  changed(key: string | undefined): void
+}
+
+/** The way to Redis. It connects, and goes on trying by itself after every loss. */
+export interface RedisLink {
+  /** Whether the server says when a key changes that was read through here (CLIENT TRACKING). */
+  readonly tracks: boolean
+  /** Resolves when first connected, or closed. */
+  open(events: LinkEvents): Promise<void>
+  /** @throws Error while there is no connection */
+  commands(): RedisCommands
+  /**
+   * Whether a replica has all that was written to the key so far, waited for briefly. Undefined where there are no
+   * replicas. Asked on a connection of its own, which holds up nobody else.
+   */
+  isReplicated(key: string): Promise<boolean | undefined>
+  close(): Promise<void>
+}
+
+/** Options of every connection: pinged every second, dropped when silent, never queueing for later. */
+export const CONNECTION = {
+  RESP: 3,
+  pingInterval: 1000,
+  // Fail at once while the link is down, rather than queue and act on it later.
+  disableOfflineQueue: true,
+} as const
+
+/** Options of every socket. */
+export const SOCKET = { socketTimeout: 2500, connectTimeout: 2000 } as const
+
+/** Waits a little longer after every failure, and never the same time as another instance. */
+export function backoffMs(tries: number): number {
+  return Math.min(50 * 2 ** tries, 1000) + Math.random() * 100
+}
+
+/** How to reach one server of several. */
+export function nodeOptions({ host, port }: RedisNode, access: RedisAccess): RedisClientOptions {
+  const { username, password, tls } = access
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    socket: tls ? { host, port, tls } : { host, port },
+  }
+}
+
+/** Resolves after some time, and keeps no process alive. */
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,42 @@
+import { test } from 'tap'
+import { sessionKey } from '../../src/store/keys.ts'
+import { newSession, sessionInstance } from '../support/session-instance.ts'
+import { askRedis, until } from '../support/redis-topologies.ts'
+import { testRedis } from '../support/world.ts'
+
+await test('a logout that no replica confirms is counted, and holds up nobody else', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  const isLinked = async () =>
+    String(await askRedis(replica, ['INFO', 'replication'])).includes('master_link_status:up')
+  await until(isLinked)
+  const { sessions, store } = await sessionInstance(t, master.url)
+  const unconfirmed: string[] = []
+  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  const [first = '', ...others] = await Promise.all(
+    Array.from({ length: 50 }, () => newSession({ sessions } as never)),
+  ).then((ids) => ids.map(sessionKey))
+  t.equal(await sessions.end(first, 'logout'), true)
+  t.same(unconfirmed, [], 'confirmed')
+
+  replica.process.kill('SIGSTOP')
+  t.teardown(() => replica.process.kill('SIGCONT'))
+  const order: string[] = []
+  const logouts = others.map(async (key) => {
+    t.equal(await sessions.end(key, 'logout'), true)
+    order.push('logout')
+  })
+  await Promise.all(others.map((key) => store.read(key)))
+  order.push('read')
+  await Promise.all(logouts)
+  t.equal(order[0], 'read', 'reading went on while the logouts waited')
+  t.same(unconfirmed.sort(), others.sort())
+})
+
+await test('where there are no replicas a logout asks for none', async (t) => {
+  const redis = await testRedis(t)
+  const instance = await sessionInstance(t, redis.url)
+  const id = await newSession(instance)
+  await instance.sessions.end(sessionKey(id), 'logout')
+  t.notMatch(String(await askRedis(redis, ['INFO', 'commandstats'])), /cmdstat_wait/)
+})

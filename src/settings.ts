@@ -27,7 +27,10 @@ export const settingsSchema = Type.Object({
     'Comma-separated secrets of 32 bytes or more; the first signs and encrypts, all verify',
     'secrets',
   ),
-  REDIS_URL: text('Session store: redis:// or rediss:// (several comma-separated: Cluster), or redis+sentinel://host:port,host:port/master-name', 'redisUrl'),
+  REDIS_URL: text(
+    'Session store: redis:// or rediss:// (several comma-separated: Cluster), or redis+sentinel://host:port,host:port/master-name',
+    'redisUrl',
+  ),
   TRUST_PROXY: text(
     'Who may set X-Forwarded-*: none, a hop count, or addresses and CIDRs, comma-separated',
     'trustProxy',
@@ -102,6 +105,8 @@ export const settingsSchema = Type.Object({
     default: 'info',
     description: 'Least level logged',
   }),
+  // Refused rather than ignored: several processes on one machine are not built yet.
+  WORKERS: Type.Enum(['1'], { default: '1', description: 'Processes; for more, run more instances' }),
   DEV_INSECURE_COOKIES: flag(
     false,
     'Cookies without __Host- and Secure, for browsers that need it; not in production',

@@ -35,12 +35,6 @@ export class MemoryStore implements Store {
     return this.#write(key, value, expiresAt)
   }
 
-  async swap(key: string, value: string): Promise<string | undefined> {
-    const previous = this.#values.get(key)
-    if (previous !== undefined) this.#write(key, value, previous.expiresAt)
-    return previous?.value
-  }
-
   async extend(key: string, expiresAt: number): Promise<void> {
     const current = this.#values.get(key)
     if (current !== undefined && current.expiresAt < expiresAt) this.#write(key, current.value, expiresAt)

@@ -106,11 +106,6 @@ export class RedisStore implements Store {
     return (await this.#ask((redis) => redis.eval(REPLACE, call))) === 1
   }
 
-  async swap(key: string, value: string): Promise<string | undefined> {
-    const options = { condition: 'XX', expiration: 'KEEPTTL', GET: true } as const
-    return (await this.#ask((redis) => redis.set(key, value, options))) ?? undefined
-  }
-
   async extend(key: string, expiresAt: number): Promise<void> {
     await this.#ask((redis) => redis.pExpireAt(key, expiresAt, 'GT'))
   }

@@ -21,8 +21,6 @@ export interface Store {
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
   /** Compare-and-set: writes only where `expected` still stands. False when it does not. */
   replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
-  /** Puts `value` in the place of what is there, keeping its expiry, and returns what was there. Never creates. */
-  swap(key: string, value: string): Promise<string | undefined>
   /** Moves the expiry later, never earlier; a key that is gone stays gone. */
   extend(key: string, expiresAt: number): Promise<void>
   /** True when this call removed it. */

@@ -15,5 +15,8 @@ const upstream = await startUpstream({ port: Number(environment['UPSTREAM_PORT']
 process.stdout.write(`Provider at ${provider.url}, trading service at ${upstream.url}\n`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)))
+  process.once(
+    signal,
+    () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)),
+  )
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { settingsSchema } from '../src/settings.ts'
 
-type Property = { description?: string; default?: unknown; format?: string }
+type Property = { description?: string; default?: string | number; format?: string }
 
 const settings = Object.entries(settingsSchema.properties as Record<string, Property>)
 // With a default, a setting is only required in the sense that it always has a value.

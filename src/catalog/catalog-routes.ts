@@ -3,7 +3,7 @@ import type { Guard } from '../http/guard.ts'
 import { Problem } from '../problem.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session } from '../session/sessions.ts'
-import { pathBuilder, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
 import { proxy, sessionExpired, type ProxyParts } from './proxy.ts'
 import { RequestLimit } from './request-limit.ts'
 import { SharedAnswers } from './shared-answers.ts'
@@ -32,10 +32,14 @@ export async function catalogRoutes(
   const shared = new SharedAnswers(parts.rest, parts.metrics)
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
+    const needsSession = CREDENTIALS[endpoint.credential].session
+    const idleMs = connectionIdleMs(endpoint, parts)
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       guard.requireScript(request)
-      const session = endpoint.credential === 'none' ? undefined : await requireSession(parts, request)
+      const session = needsSession ? await requireSession(parts, request) : undefined
       if (session !== undefined) limit.count(session.key)
+      // Node goes back to the usual limit with the next request.
+      if (idleMs !== undefined) request.raw.socket.setTimeout(idleMs)
       const path = buildPath(request.params as Record<string, string>)
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
@@ -44,6 +48,12 @@ export async function catalogRoutes(
     }
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
   }
+}
+
+/** Nothing moves on a browser's connection while upstream is waited for, at most twice: how long that may be, if not as usual. */
+function connectionIdleMs({ timeoutMs = 0 }: Endpoint, { http, upstream }: CatalogParts): number | undefined {
+  const longer = timeoutMs - upstream.headersMs
+  return longer > 0 ? http.connectionIdleMs + 2 * longer : undefined
 }
 
 /** The live session of a request, with a token good for use. @throws Problem */

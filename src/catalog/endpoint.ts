@@ -1,7 +1,12 @@
 import type { FieldError } from '../problem.ts'
 
-/** What is sent upstream to prove who asks (CONTRACT: REST). */
-type CredentialPolicy = 'bearer' | 'pat' | 'none'
+/** What a credential policy asks of the browser, and what of ours it sends upstream (CONTRACT: REST). */
+export const CREDENTIALS = {
+  bearer: { session: true, bearer: true, appId: true },
+  /** Personal tokens stand in the body, which is passed on unread. */
+  pat: { session: true, bearer: false, appId: true },
+  none: { session: false, bearer: false, appId: false },
+} as const
 
 /** One required query parameter, as OpenAPI describes it. */
 interface QueryParameter {
@@ -23,12 +28,24 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PATCH'
   /** Path with `:parameters`; each is one id unless {@link Endpoint.parameters} says otherwise. */
   readonly path: string
-  readonly credential: CredentialPolicy
+  /** The session, bearer and app-id rule: {@link CREDENTIALS}. */
+  readonly credential: keyof typeof CREDENTIALS
   readonly summary: string
   readonly parameters?: Readonly<Record<string, RegExp>>
   readonly query?: QueryRule
+  /** A body is passed on as it comes, except with GET; with `none` it is dropped there too. */
+  readonly body?: 'none'
+  /** MAX_BODY_BYTES unless said. */
+  readonly maxBodyBytes?: number
+  /** Longest wait for the head of an answer; UPSTREAM_HEADERS_SECONDS unless said. */
+  readonly timeoutMs?: number
   /** Answers may be given to several browsers for this long. Only where no credential is sent. */
   readonly sharedForMs?: number
+}
+
+/** Whether a body of the browser's is passed on. */
+export function takesBody({ method, body }: Endpoint): boolean {
+  return method !== 'GET' && body !== 'none'
 }
 
 /** What an id in a path may be (CONTRACT: REST). */

@@ -1,5 +1,5 @@
 import { PROBLEM_CODES } from '../problem.ts'
-import { ID, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS, ID, takesBody, type Endpoint } from './endpoint.ts'
 import { OTHER_PATHS } from './openapi-paths.ts'
 import { problemResponses, type Json } from './openapi-problems.ts'
 
@@ -34,9 +34,10 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
   }
 }
 
-function operation(endpoint: Endpoint, { maxBodyBytes }: OpenApiFacts): Json {
-  const { method, path, credential, summary, query } = endpoint
-  const hasBody = method !== 'GET'
+function operation(endpoint: Endpoint, facts: OpenApiFacts): Json {
+  const { path, credential, summary, query, maxBodyBytes = facts.maxBodyBytes } = endpoint
+  const hasBody = takesBody(endpoint)
+  const { session } = CREDENTIALS[credential]
   const parameters = [
     { $ref: '#/components/parameters/Csrf' },
     ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(endpoint, name)),
@@ -45,14 +46,10 @@ function operation(endpoint: Endpoint, { maxBodyBytes }: OpenApiFacts): Json {
       return { name, in: 'query', required: true, description, schema }
     }),
   ]
-  const description =
-    credential === 'none'
-      ? 'The same answer for everybody, asked for at most once a second; the query is not passed on.'
-      : `Sent upstream with ${credential === 'bearer' ? "the session's token" : 'no token but those in the body'}.`
   return {
     operationId: operationId(endpoint),
     tags: ['api'],
-    ...{ summary, description, parameters },
+    ...{ summary, description: howItIsSent(endpoint), parameters },
     ...(hasBody && {
       requestBody: {
         description: `Passed on as it comes, up to ${maxBodyBytes} bytes.`,
@@ -60,8 +57,22 @@ function operation(endpoint: Endpoint, { maxBodyBytes }: OpenApiFacts): Json {
         content: { '*/*': { schema: {} } },
       },
     }),
-    ...(credential !== 'none' && { security: [{ session: [] }] }),
-    responses: responses(hasBody, credential !== 'none'),
+    ...(session && { security: [{ session: [] }] }),
+    responses: responses(hasBody, session),
+  }
+}
+
+function howItIsSent({ credential, sharedForMs }: Endpoint): string {
+  if (sharedForMs !== undefined) {
+    return `The same answer for everybody, asked for at most every ${sharedForMs} ms; the query is not passed on.`
+  }
+  switch (credential) {
+    case 'bearer':
+      return "Sent upstream with the session's token."
+    case 'pat':
+      return 'Sent upstream with no token but those in the body.'
+    case 'none':
+      return 'Sent upstream without a token.'
   }
 }
 

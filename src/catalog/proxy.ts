@@ -8,7 +8,7 @@ import { boundedBody, NO_BODY } from '../upstream/bounded-body.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import type { Endpoint } from './endpoint.ts'
+import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamProblem } from './upstream-problem.ts'
 
 /** What a call needs on its way upstream. */
@@ -85,13 +85,14 @@ function send(
   session: Session | undefined,
   isSafe: boolean,
 ): Promise<ForwardOutcome> {
-  const body = isSafe ? NO_BODY : boundedBody(request.raw, parts.http.maxBodyBytes)
+  const { method, timeoutMs, maxBodyBytes = parts.http.maxBodyBytes } = endpoint
+  const body = takesBody(endpoint) ? boundedBody(request.raw, maxBodyBytes) : NO_BODY
   const headers = requestHeaders(request.headers, request.id)
   addCredential(headers, parts.upstream, endpoint, session)
   headers.push(...body.headers)
-  const isBearer = endpoint.credential === 'bearer'
+  const isBearer = CREDENTIALS[endpoint.credential].bearer
   return parts.rest.forward(
-    { method: endpoint.method, path, headers, body: body.stream },
+    { method, path, headers, body: body.stream, timeoutMs },
     {
       isSafe,
       response: reply.raw,
@@ -111,11 +112,9 @@ function addCredential(
   { credential }: Endpoint,
   session: Session | undefined,
 ): void {
-  if (credential === 'none') return
-  headers.push(upstream.appIdHeader, upstream.appId)
-  if (credential === 'bearer' && session !== undefined) {
-    headers.push('authorization', `Bearer ${session.record.accessToken}`)
-  }
+  const { appId, bearer } = CREDENTIALS[credential]
+  if (appId) headers.push(upstream.appIdHeader, upstream.appId)
+  if (bearer && session !== undefined) headers.push('authorization', `Bearer ${session.record.accessToken}`)
 }
 
 /** What is left to do for a call that got no answer it may pass on. @throws Problem */

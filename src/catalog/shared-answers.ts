@@ -55,7 +55,8 @@ export class SharedAnswers {
     mayReconnect: boolean,
   ): Promise<RestAnswer | Problem> {
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
-    const outcome = await this.#rest.exchange({ method: endpoint.method, path, headers, body: null })
+    const { method, timeoutMs } = endpoint
+    const outcome = await this.#rest.exchange({ method, path, headers, body: null, timeoutMs })
     this.#metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
     if (outcome.is !== 'answered') {
       // As every GET: once more, when the connection failed before any byte of an answer.

@@ -12,7 +12,8 @@ export interface RestRequest {
   /** Flat list of names and values. */
   readonly headers: readonly string[]
   readonly body: Readable | null
-  readonly timeoutMs?: number
+  /** Longest wait for the head of the answer, or for all of it where it is read whole; else UPSTREAM_HEADERS_SECONDS. */
+  readonly timeoutMs?: number | undefined
 }
 
 const MAX_CONNECTIONS = 512
@@ -38,7 +39,6 @@ export class RestClient {
       // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
       allowH2: false,
       connect: { timeout: config.connectMs },
-      headersTimeout: config.headersMs,
       bodyTimeout: config.bodyMs,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
@@ -79,12 +79,18 @@ export class RestClient {
     await this.#pool.destroy()
   }
 
-  #dispatch({ method, path, headers, body }: RestRequest, handler: Forwarding | Collecting): void {
+  #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, handler: Forwarding | Collecting): void {
     try {
       if (this.#running > MAX_CONNECTIONS + MAX_WAITING)
         throw new Error('too many requests wait for upstream')
       this.#pool.dispatch(
-        { path: this.#basePath + path, method, headers: headers as string[], body },
+        {
+          path: this.#basePath + path,
+          method,
+          headers: headers as string[],
+          body,
+          headersTimeout: timeoutMs ?? this.#config.headersMs,
+        },
         handler,
       )
     } catch (error) {

@@ -1,4 +1,4 @@
-import puppeteer, { type Browser, type LaunchOptions, type Page } from 'puppeteer-core'
+import { launch, type Browser, type LaunchOptions, type Page } from 'puppeteer-core'
 import type { Test } from 'tap'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from './chromium.ts'
 
@@ -15,7 +15,7 @@ export const BROWSERS = ['chrome', 'firefox'] as const
 
 /** A real headless browser that ends with the test. */
 export async function testBrowser(t: Test, name: (typeof BROWSERS)[number]): Promise<Browser> {
-  const browser = await puppeteer.launch({ headless: true, ...LAUNCH[name] })
+  const browser = await launch({ headless: true, ...LAUNCH[name] })
   t.teardown(() => browser.close())
   return browser
 }

@@ -19,7 +19,7 @@ export const CLIENT_ID = 'test-client'
 export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
 
 /** One line of a server's log. */
-export type LogLine = Record<string, unknown> & { msg: string }
+type LogLine = Record<string, unknown> & { msg: string }
 
 /** A running server: the whole application in this process, on ports of its own. */
 export interface TestServer {

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { freePort } from './world.ts'
+
+/** How a proxy of an operator may be set up. */
+export interface ProxySetup {
+  readonly program: 'nginx' | 'haproxy'
+  /** It lets pass what it can, and streams bodies, instead of what its makers advise. */
+  readonly lenient: boolean
+  /** Paths that it lets nobody have. */
+  readonly forbidden: string
+}
+
+/** One request as the proxy understood it. */
+interface ProxiedRequest {
+  /** It chose our server for it, whatever came of that. */
+  readonly wasForwarded: boolean
+  /** Of the answer, which is ours if it was forwarded. */
+  readonly status: string
+  readonly line: string
+}
+
+/** A reverse proxy that runs until the test ends. */
+export interface Proxy {
+  readonly port: number
+  /** Lets it finish, and tells every request that it has seen. */
+  readonly stop: () => Promise<ProxiedRequest[]>
+}
+
+/** Idle connections end soon, so that a test need not wait for it; a request may take its time on a busy machine. */
+const IDLE_MS = 100
+const REQUEST_MS = 3000
+const START_MS = 5000
+
+/** Starts Debian's nginx or haproxy in front of a port of this machine. @throws Error when it is not installed */
+export async function startProxy(t: Test, setup: ProxySetup, serverPort: number): Promise<Proxy> {
+  const dir = await mkdtemp(join(tmpdir(), 'bff-proxy-'))
+  const port = await freePort()
+  const { program } = setup
+  const config = join(dir, 'config')
+  const log = join(dir, 'log')
+  const text =
+    program === 'nginx' ? nginxConfig(setup, port, serverPort, dir) : haproxyConfig(setup, port, serverPort)
+  await writeFile(config, text)
+  const output = await open(log, 'a')
+  const options =
+    program === 'nginx' ? ['-p', dir, '-c', config, '-e', join(dir, 'errors')] : ['-db', '-f', config]
+  // Where Debian installs both; not everybody has that in PATH.
+  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
+  const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
+  t.teardown(async () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
+    await output.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  const failed = new Promise<never>((_resolve, reject) => {
+    child.once('error', (cause) =>
+      reject(new Error(`This test needs ${program}: apt-get install nginx-light haproxy`, { cause })),
+    )
+    child.once('exit', () => {
+      void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
+    })
+  })
+  failed.catch(() => undefined)
+  await Promise.race([listens(port), failed])
+  return {
+    port,
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill(program === 'nginx' ? 'SIGQUIT' : 'SIGUSR1')
+      await ended
+      return readLog(await readFile(log, 'utf8'))
+    },
+  }
+}
+
+function nginxConfig(
+  { lenient, forbidden }: ProxySetup,
+  port: number,
+  serverPort: number,
+  dir: string,
+): string {
+  const leniency =
+    'ignore_invalid_headers off; underscores_in_headers on; merge_slashes off; proxy_request_buffering off;'
+  return `
+user root; daemon off; master_process off; worker_processes 1; pid ${dir}/pid;
+events { worker_connections 256; }
+http {
+  log_format seen escape=none 'seen $upstream_addr $upstream_status $request';
+  access_log ${dir}/log seen;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((each) => `${each}_temp_path ${dir}/${each};`).join('\n  ')}
+  client_header_timeout ${REQUEST_MS}ms; client_body_timeout ${REQUEST_MS}ms; keepalive_timeout ${IDLE_MS}ms;
+  lingering_close off;
+  ${lenient ? leniency : ''}
+  upstream server { server 127.0.0.1:${serverPort}; keepalive 4; }
+  server {
+    listen 127.0.0.1:${port};
+    location ${forbidden} { return 403; }
+    location / {
+      proxy_pass http://server;
+      proxy_http_version 1.1;
+      proxy_next_upstream off;
+      proxy_set_header Connection "";
+      proxy_set_header Host $http_host;
+    }
+  }
+}
+`
+}
+
+function haproxyConfig({ lenient, forbidden }: ProxySetup, port: number, serverPort: number): string {
+  return `
+global
+  log stdout format raw local0
+  stats timeout 1s
+defaults
+  mode http
+  log global
+  log-format "seen %s %ST %{+Q}r"
+  retries 0
+  timeout connect 1s
+  timeout server 5s
+  timeout client ${REQUEST_MS}ms
+  timeout http-request ${REQUEST_MS}ms
+  timeout http-keep-alive ${IDLE_MS}ms
+  http-reuse always
+frontend front
+  bind 127.0.0.1:${port}
+  ${lenient ? 'option accept-invalid-http-request' : 'option http-buffer-request'}
+  http-request deny if { path_beg ${forbidden} }
+  default_backend back
+backend back
+  server server 127.0.0.1:${serverPort}
+`
+}
+
+/** Lines of `seen <server> <status> <request line>`, as both were told to write them. */
+function readLog(log: string): ProxiedRequest[] {
+  return [...log.matchAll(/^seen (\S+) (\S+) (.*)$/gm)].map(([, server = '', status = '', line = '']) => ({
+    wasForwarded: server !== '-' && server !== '<NOSRV>',
+    status,
+    line,
+  }))
+}
+
+async function listens(port: number): Promise<void> {
+  for (const giveUpAt = Date.now() + START_MS; ;) {
+    const socket = connect(port, '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+      return
+    } catch (error) {
+      if (Date.now() > giveUpAt) throw error
+      await new Promise((resolve) => void setTimeout(resolve, 20))
+    } finally {
+      socket.destroy()
+    }
+  }
+}

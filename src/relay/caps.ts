@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { network } from '../http/client-address.ts'
 
 /** How many relays there may be, per process. */
 export interface CapLimits {
@@ -7,58 +7,44 @@ export interface CapLimits {
   readonly maxPublicPerIp: number
 }
 
+/** Gives a place back, once however often it is called. */
+export type Leave = () => void
+
 /** Counts relays, from the start of their handshake on. */
 export class Caps {
   readonly #limits: CapLimits
   readonly #counts = new Map<string, number>()
-  #total = 0
 
   constructor(limits: CapLimits) {
     this.#limits = limits
   }
 
-  /** Takes a place for a trading relay of a session. */
-  enterSession(key: string): (() => void) | undefined {
-    return this.#enter(key, this.#limits.maxPerSession)
+  /** Takes a place in this process, which every relay needs. Undefined when it is full. */
+  enterProcess(): Leave | undefined {
+    return this.#enter('process', this.#limits.maxRelays)
   }
 
-  /** Takes a place for a public relay of a client address. */
-  enterAddress(address: string): (() => void) | undefined {
+  /** Takes a place for a trading relay of a session. Undefined when it has all it may have. */
+  enterSession(key: string): Leave | undefined {
+    return this.#enter(`session:${key}`, this.#limits.maxPerSession)
+  }
+
+  /** Takes a place for a public relay of a client address. Undefined when it has all it may have. */
+  enterAddress(address: string): Leave | undefined {
     return this.#enter(`address:${network(address)}`, this.#limits.maxPublicPerIp)
   }
 
-  /** Undefined when it is full; else gives the place back, once however often it is called. */
-  #enter(key: string, limit: number): (() => void) | undefined {
+  #enter(key: string, limit: number): Leave | undefined {
     const count = this.#counts.get(key) ?? 0
-    if (count >= limit || this.#total >= this.#limits.maxRelays) return undefined
+    if (count >= limit) return undefined
     this.#counts.set(key, count + 1)
-    this.#total++
     let held = true
     return () => {
       if (!held) return
       held = false
-      this.#total--
       const left = (this.#counts.get(key) ?? 1) - 1
       if (left === 0) this.#counts.delete(key)
       else this.#counts.set(key, left)
     }
   }
-}
-
-/** One household or server: an IPv4 address, or the /64 of an IPv6 one. */
-export function network(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('::', 2)
-  const front = head === '' ? [] : head.split(':')
-  const back = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups =
-    tail === undefined
-      ? front
-      : [...front, ...Array<string>(8 - front.length - back.length).fill('0'), ...back]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
 }

@@ -31,6 +31,9 @@ export const ENDINGS = {
   upstreamLost: ending(1013, 'upstream_lost'),
 } as const satisfies Record<string, Ending>
 
+/** Told to upstream when this server, or a browser without a word, ended it. */
+export const GOING_AWAY: Ending = { code: 1001, reason: '' }
+
 const MAX_REASON_BYTES = 123
 const NO_STATUS = 1005
 const ABNORMAL = 1006
@@ -40,19 +43,60 @@ export function fromUpstream(code: number, reason: Buffer): Ending | undefined {
   if (code === NO_STATUS) return undefined
   if (code === ABNORMAL) return ENDINGS.upstreamLost
   // Our own codes must stay ours: a page acts on them.
-  if (code >= 4400 && code <= 4499) return { code: 4000, reason: truncate(`${code} ${reason.toString()}`) }
+  if (isReserved(code)) return { code: 4000, reason: fitting(`${code} ${reason.toString()}`.trimEnd()) }
   return { code, reason: reason.toString() }
 }
 
 /** The browser's close as upstream gets it; undefined: a close frame without a code. */
 export function fromBrowser(code: number, reason: Buffer): Ending | undefined {
   if (code === NO_STATUS) return undefined
-  return code === ABNORMAL ? { code: 1001, reason: '' } : { code, reason: reason.toString() }
+  return code === ABNORMAL ? GOING_AWAY : { code, reason: reason.toString() }
 }
 
-/** Cuts a reason to what a close frame can hold (RFC 6455 §5.5), never in the middle of a character. */
-function truncate(reason: string): string {
-  let cut = reason
-  while (Buffer.byteLength(cut) > MAX_REASON_BYTES) cut = cut.slice(0, -1)
-  return cut.toWellFormed()
+/** Upstream's refusal of a handshake, or of a one-time URL, as the browser gets it. */
+export function fromStatus(status: number): Ending {
+  switch (status) {
+    case 403:
+      return ENDINGS.forbidden
+    case 404:
+      return ENDINGS.notFound
+    case 429:
+      return ENDINGS.rateLimited
+    default:
+      return ENDINGS.upstreamError
+  }
+}
+
+/** What ws has told a peer that broke the protocol (RFC 6455 §7.4.1), by the code of its error. */
+export function fromViolation(errorCode: string | undefined): Ending {
+  switch (errorCode) {
+    case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
+    case 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH':
+      return ENDINGS.tooBig
+    case 'WS_ERR_INVALID_UTF8':
+      return { code: 1007, reason: '' }
+    case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
+      return { code: 1008, reason: '' }
+    default:
+      return { code: 1002, reason: '' }
+  }
+}
+
+const OWN_CODES: ReadonlySet<number> = new Set(Object.values(ENDINGS).map(({ code }) => code))
+
+/** A code as a metric label: peers may choose any of thousands, so only those with a meaning here have their own. */
+export function codeLabel(ending: Ending | undefined): string {
+  const code = ending?.code ?? NO_STATUS
+  if (code < 3000 || OWN_CODES.has(code)) return String(code)
+  return code < 4000 ? '3xxx' : '4xxx'
+}
+
+function isReserved(code: number): boolean {
+  return code >= 4400 && code <= 4499
+}
+
+/** As much of a reason as a close frame can hold (RFC 6455 §5.5), whole characters only. */
+function fitting(reason: string): string {
+  const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(MAX_REASON_BYTES))
+  return reason.slice(0, read)
 }

@@ -1,34 +1,36 @@
 import type { FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import { StoreUnavailable } from '../store/store.ts'
-import type { Session } from '../session/sessions.ts'
-import type { Caps } from './caps.ts'
-import { ENDINGS, type Ending } from './close-codes.ts'
-import type { OtpClient } from './otp.ts'
-import type { RelayRegistry } from './registry.ts'
+import type { Caps, Leave } from './caps.ts'
+import { codeLabel, ENDINGS, type Ending } from './close-codes.ts'
+import type { Registered, RelayRegistry } from './registry.ts'
 import type { RelayParts } from './relay-parts.ts'
-import { Relay, type RelayKind } from './relay.ts'
+import { closeSocket, Relay } from './relay.ts'
+import type { Access, TradingAccess } from './trading-access.ts'
 import { openUpstreamSocket } from './upstream-socket.ts'
 
 /** What a handshake works with, beside the request. */
-type HandshakeParts = RelayParts & { readonly caps: Caps; readonly otp: OtpClient }
-
-/** What to tell the browser when its session is no longer there. */
-function endingOfWatch(reason: string): Ending {
-  return reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired
+export type HandshakeParts = RelayParts & {
+  readonly caps: Caps
+  readonly access: TradingAccess
+  readonly registry: RelayRegistry
 }
 
+/** What a relay is seen as in the metrics. */
+type RelayKind = 'public' | 'demo' | 'real' | 'trading'
+
 /**
- * One browser socket on its way to a relay. Before the 101 everything is tried: place, session, OTP, upstream; the
- * outcome is then either joined or told by a close frame. Whoever leaves in the middle leaves nothing behind.
+ * One browser socket, on its way to a relay and then as one. Before the 101 everything is tried: place, session, OTP,
+ * upstream; the outcome is then either joined or told by a close frame. Whoever leaves in the middle leaves nothing.
  */
-export class Handshake {
+export class Handshake implements Registered {
   readonly #parts: HandshakeParts
   readonly #request: FastifyRequest
-  readonly #aborted = new AbortController()
-  /** Undone in any case when the relay, or the attempt, is over. */
-  readonly #cleanups: (() => void)[] = []
-  #ending: Ending | undefined
+  /** Aborted when it is over before it was joined: refused, or the browser left. */
+  readonly #over = new AbortController()
+  /** What is given back when it is over: places, the watch on the session, listeners. */
+  readonly #holds: (() => void)[] = []
+  #refusal: Ending | undefined
   #upstream: WebSocket | undefined
   #kind: RelayKind = 'public'
   #relay: Relay | undefined
@@ -37,153 +39,191 @@ export class Handshake {
     this.#request = request
     this.#parts = parts
     const { socket } = request.raw
-    const onClose = (): void => this.#abandon()
-    socket.once('close', onClose)
-    this.#cleanups.push(() => socket.off('close', onClose))
-    if (socket.destroyed) this.#abandon()
+    const leave = (): void => this.#leave()
+    // The HTTP server keeps sockets half open: a browser that closes its end is heard by `end` alone.
+    socket.once('end', leave).once('close', leave)
+    this.#hold(() => socket.off('end', leave).off('close', leave))
+    this.#hold(parts.registry.add(this))
+    if (socket.destroyed || socket.readableEnded) this.#leave()
+    else if (parts.registry.isClosing) this.#refuse(ENDINGS.restarting)
+  }
+
+  /** What waits in this process for its peers. */
+  get bufferedBytes(): number {
+    return this.#relay?.bufferedBytes ?? 0
   }
 
   /** Opens the public market data socket. Never rejects: what went wrong is told by {@link join}. */
-  async openPublic(): Promise<void> {
-    await this.#guarded(() => this.#openPublic())
+  openPublic(): Promise<void> {
+    return this.#settle(this.#openPublic())
   }
 
   /** Opens the trading socket of an account, for the session of the request. Never rejects. */
-  async openTrading(accountId: string): Promise<void> {
+  openTrading(accountId: string): Promise<void> {
     this.#kind = 'trading'
-    await this.#guarded(() => this.#openTrading(accountId))
+    return this.#settle(this.#openTrading(accountId))
   }
 
-  async #guarded(open: () => Promise<void>): Promise<void> {
-    try {
-      await open()
-    } catch (error) {
+  /** Ends the relay, or the attempt. */
+  end(ending: Ending): void {
+    if (this.#relay === undefined) this.#refuse(ending)
+    else this.#relay.end(ending)
+  }
+
+  /** Joins the browser's socket to upstream's, or tells it why not. */
+  join(browser: WebSocket): void {
+    const { config: limits, metrics } = this.#parts
+    const upstream = this.#upstream
+    if (this.#isOver || upstream === undefined) return this.#tellRefusal(browser)
+    const kind = this.#kind
+    const openedAt = performance.now()
+    metrics.relays.inc({ kind })
+    this.#relay = new Relay(
+      { browser, upstream },
+      {
+        limits,
+        metrics,
+        onEnd: (ending, violation) => {
+          metrics.relays.dec({ kind })
+          this.#ended(ending, performance.now() - openedAt, violation)
+        },
+      },
+    )
+  }
+
+  /** Waits for an attempt, but no longer than anybody is interested in it. */
+  async #settle(attempt: Promise<void>): Promise<void> {
+    const { signal } = this.#over
+    const over = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    const failed = (error: unknown): void => {
       const isOutage = error instanceof StoreUnavailable
       if (!isOutage) this.#request.log.error({ err: error }, 'a relay could not be opened')
       this.#refuse(isOutage ? ENDINGS.storeDown : ENDINGS.ourFault)
     }
+    await Promise.race([attempt.catch(failed), over])
   }
 
   async #openPublic(): Promise<void> {
-    if (!this.#enter(this.#parts.caps.enterAddress(this.#request.ip))) return
-    await this.#open(`${this.#parts.config.wsUrl}/trading/v1/options/ws/public`)
+    const { caps, config } = this.#parts
+    if (this.#isOver || !this.#enter(caps.enterProcess())) return
+    if (!this.#enter(caps.enterAddress(this.#request.ip))) return
+    await this.#open(`${config.wsUrl}/trading/v1/options/ws/public`)
   }
 
   async #openTrading(accountId: string): Promise<void> {
-    const session = await this.#session()
-    if (session === undefined || !this.#enter(this.#parts.caps.enterSession(session.key))) return
+    const { caps, endings, access } = this.#parts
+    if (this.#isOver || !this.#enter(caps.enterProcess())) return
+    const session = this.#granted(await access.session(this.#request.headers.cookie))
+    if (session === undefined || !this.#enter(caps.enterSession(session.key))) return
     this.#request.sessionTag = session.tag
     // From here on the end of the session ends the attempt, and later the relay.
-    this.#cleanups.push(this.#parts.endings.watch(session, (reason) => this.#refuse(endingOfWatch(reason))))
-    const url = await this.#otpUrl(accountId, session)
-    if (url === undefined || this.#isOver) return
+    this.#hold(
+      endings.watch(session, (reason) =>
+        this.end(reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired),
+      ),
+    )
+    const wanted = { id: this.#request.id, signal: this.#over.signal }
+    const url = this.#granted(await access.url(accountId, session, wanted))
+    if (url === undefined) return
     this.#kind = kindOf(url)
     await this.#open(url)
-  }
-
-  /** Joins the browser's socket to upstream's. Returns the close frame to send instead, when it was refused. */
-  join(browser: WebSocket, registry: RelayRegistry): Ending | undefined {
-    const upstream = this.#upstream
-    if (registry.isClosing) this.#refuse(ENDINGS.restarting)
-    if (upstream === undefined || this.#ending !== undefined) {
-      const ending = this.#ending ?? ENDINGS.ourFault
-      this.#parts.metrics.relayEndings.inc({ code: String(ending.code) })
-      this.#cleanUp()
-      return ending
-    }
-    const { config: limits, metrics } = this.#parts
-    const onEnd = (ending: Ending | undefined): void => {
-      registry.remove(relay)
-      metrics.relayEndings.inc({ code: codeLabel(ending) })
-      const details = {
-        audit: 'relay_ended',
-        kind: this.#kind,
-        code: ending?.code,
-        session: this.#request.sessionTag,
-      }
-      this.#request.log.info(details, 'relay ended')
-      this.#cleanUp()
-    }
-    const relay = new Relay({ browser, upstream }, { kind: this.#kind, limits, metrics, onEnd })
-    this.#relay = relay
-    registry.add(relay)
-    return undefined
-  }
-
-  get #isOver(): boolean {
-    return this.#ending !== undefined || this.#aborted.signal.aborted
-  }
-
-  #enter(leave: (() => void) | undefined): boolean {
-    if (leave === undefined) this.#refuse(ENDINGS.tooManyRelays)
-    else this.#cleanups.push(leave)
-    return leave !== undefined
-  }
-
-  /** The session of the request with a good token; undefined when it was refused. */
-  async #session(): Promise<Session | undefined> {
-    const { reader, tokens } = this.#parts
-    const found = await reader.read(this.#request.headers.cookie)
-    if (found.is === 'none') return this.#refuse(ENDINGS.loginRequired)
-    if (found.is === 'storeDown') return this.#refuse(ENDINGS.storeDown)
-    reader.used(found.session)
-    if (tokens.isGood(found.session)) return found.session
-    const renewed = await tokens.renewed(found.session)
-    if (renewed.is === 'good') return renewed.session
-    return this.#refuse(renewed.is === 'ended' ? ENDINGS.sessionExpired : ENDINGS.providerDown)
-  }
-
-  /** A fresh one-time URL. A bearer that was refused is renewed once. */
-  async #otpUrl(accountId: string, session: Session, mayRenew = true): Promise<URL | undefined> {
-    if (this.#isOver) return undefined
-    const { otp, tokens } = this.#parts
-    const outcome = await otp.request(accountId, session.record.accessToken, this.#request.id)
-    switch (outcome.is) {
-      case 'url':
-        return outcome.url
-      case 'refused':
-        this.#request.log.warn({ why: outcome.why, code: outcome.ending.code }, 'no one-time URL for a relay')
-        return this.#refuse(outcome.ending)
-      case 'unauthorized': {
-        const renewed = await tokens.afterRefusal(session, mayRenew)
-        if (renewed.is === 'good') return this.#otpUrl(accountId, renewed.session, false)
-        return this.#refuse(renewed.is === 'ended' ? ENDINGS.sessionExpired : ENDINGS.providerDown)
-      }
-    }
+    if (this.#isOver) return
+    // Asked at the very last: word of an ending may still be on its way here.
+    const ending = await access.ended(session)
+    if (ending !== undefined) this.#refuse(ending)
   }
 
   async #open(url: URL | string): Promise<void> {
     const { maxUpstreamMessageBytes } = this.#parts.config
-    const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, this.#aborted.signal)
-    if (outcome.is === 'refused') {
-      if (this.#isOver) return
+    const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, this.#over.signal)
+    if (outcome.is === 'open') {
+      if (this.#isOver) return outcome.socket.terminate()
+      this.#upstream = outcome.socket
+    } else if (!this.#isOver) {
       this.#request.log.warn({ why: outcome.why, kind: this.#kind }, 'upstream refused a socket')
-      return void this.#refuse(outcome.ending)
+      this.#refuse(outcome.ending)
     }
-    // Until it is joined, an error of it must not take the process down.
-    outcome.socket.on('error', () => undefined)
-    this.#upstream = outcome.socket
-    if (this.#isOver) this.#cleanUp()
   }
 
-  /** Ends the attempt, or the relay it has become. */
+  get #isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  /** What was granted, if anybody still wants it. */
+  #granted<Granted>(access: Access<Granted>): Granted | undefined {
+    if (this.#isOver) return undefined
+    if (access.is === 'granted') return access.value
+    const { ending, why } = access
+    if (why !== undefined) this.#request.log.warn({ why, code: ending.code }, 'no one-time URL for a relay')
+    return this.#refuse(ending)
+  }
+
+  #enter(leave: Leave | undefined): boolean {
+    if (leave === undefined) this.#refuse(ENDINGS.tooManyRelays)
+    else this.#hold(leave)
+    return leave !== undefined
+  }
+
+  /** Something to give back when it is over, at once if it is over already. */
+  #hold(giveBack: () => void): void {
+    if (this.#isOver) giveBack()
+    else this.#holds.push(giveBack)
+  }
+
   #refuse(ending: Ending): undefined {
-    if (this.#relay !== undefined) return void this.#relay.end(ending)
-    this.#ending ??= ending
-    this.#aborted.abort()
-    this.#upstream?.terminate()
+    if (this.#isOver) return
+    this.#refusal = ending
+    this.#giveUp(ending.reason)
   }
 
   /** The browser left before it was joined. */
-  #abandon(): void {
-    if (this.#relay !== undefined) return
-    this.#aborted.abort()
-    this.#cleanUp()
+  #leave(): void {
+    if (this.#isOver || this.#relay !== undefined) return
+    this.#giveUp('browser_left')
+    this.#request.raw.socket.destroy()
   }
 
-  #cleanUp(): void {
-    for (const undo of this.#cleanups.splice(0)) undo()
-    if (this.#relay === undefined) this.#upstream?.terminate()
+  #giveUp(reason: string): void {
+    this.#parts.metrics.relayRefusals.inc({ reason })
+    this.#over.abort()
+    this.#upstream?.terminate()
+    this.#giveBack()
+  }
+
+  #giveBack(): void {
+    for (const giveBack of this.#holds.splice(0)) giveBack()
+  }
+
+  #tellRefusal(browser: WebSocket): void {
+    const ending = this.#refusal ?? ENDINGS.ourFault
+    this.#parts.metrics.relayEndings.inc({ code: codeLabel(ending) })
+    const { code, reason } = ending
+    this.#request.log.info(
+      { kind: this.#kind, code, reason, session: this.#request.sessionTag },
+      'relay refused',
+    )
+    closeSocket(browser, ending)
+  }
+
+  #ended(ending: Ending | undefined, openMs: number, violation: string | undefined): void {
+    this.#giveBack()
+    this.#parts.metrics.relayEndings.inc({ code: codeLabel(ending) })
+    const kind = this.#kind
+    const session = this.#request.sessionTag
+    if (violation !== undefined) {
+      this.#request.log.warn({ kind, session, why: violation }, 'upstream broke the WebSocket protocol')
+    }
+    const details = {
+      audit: 'relay_ended',
+      kind,
+      session,
+      code: ending?.code,
+      seconds: Math.round(openMs / 1000),
+    }
+    this.#request.log.info(details, 'relay ended')
   }
 }
 
@@ -191,11 +231,4 @@ export class Handshake {
 function kindOf(url: URL): RelayKind {
   const last = url.pathname.split('/').at(-1)
   return last === 'demo' || last === 'real' ? last : 'trading'
-}
-
-/** Close codes are the peers' to choose: only those with a meaning here become a label. */
-function codeLabel(ending: Ending | undefined): string {
-  if (ending === undefined) return '1005'
-  const { code } = ending
-  return code < 1016 || (code >= 4400 && code <= 4499) ? String(code) : code < 4000 ? '3xxx' : '4xxx'
 }

@@ -9,11 +9,19 @@ const OPERATIONS: ReadonlySet<string> = new Set(
 /** Looked at no further than this: the operation stands at the front of what clients send. */
 const MAX_LOOKED_AT = 512
 
-/** The operation of a browser's message: its first key that names one, else `other`. Parses nothing, never throws. */
+/**
+ * A string, and whether it is a key; or a bracket. Whatever else there is lies in between. A string that does not end is
+ * one too: a pattern that could fail here would try again from every quote in it.
+ */
+const TOKEN = /"((?:[^"\\]|\\.?)*)(?:"(\s*:)?|$)|[{}[\]]/gs
+
+/** The operation of a browser's message: its first own key that names one, else `other`. Parses nothing, never throws. */
 export function operationOf(message: Buffer): string {
-  const start = message.toString('latin1', 0, MAX_LOOKED_AT)
-  for (const [, key = ''] of start.matchAll(/"([a-z_]{3,30})"\s*:/g)) {
-    if (OPERATIONS.has(key)) return key
+  let depth = 0
+  for (const [token, text = '', colon] of message.toString('latin1', 0, MAX_LOOKED_AT).matchAll(TOKEN)) {
+    if (token === '{' || token === '[') depth++
+    else if (token === '}' || token === ']') depth--
+    else if (depth === 1 && colon !== undefined && OPERATIONS.has(text)) return text
   }
   return 'other'
 }

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
+import type { RestAnswer } from '../upstream/collecting.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { ENDINGS, type Ending } from './close-codes.ts'
+import { ENDINGS, fromStatus, type Ending } from './close-codes.ts'
 
 /** What asking for a one-time WebSocket URL came to. The URL is a credential: used once, never logged. */
 export type OtpOutcome =
@@ -17,48 +18,69 @@ export class OtpClient {
   readonly #rest: RestClient
   readonly #config: Config['relay']
   readonly #upstream: Config['upstream']
-  readonly #hosts: ReadonlySet<string>
   readonly #schemes: readonly string[]
+  /** `host:port`, in lower case, the port always named. */
+  readonly #hosts: ReadonlySet<string>
 
   constructor(rest: RestClient, config: Config['relay'], upstream: Config['upstream']) {
     this.#rest = rest
     this.#config = config
     this.#upstream = upstream
-    const { protocol } = new URL(config.wsUrl)
-    this.#schemes = protocol === 'ws:' ? ['ws:', 'wss:'] : ['wss:']
-    // Compared as URLs have them: without the scheme's own port, in lower case.
-    this.#hosts = new Set([
-      new URL(config.wsUrl).host,
-      ...config.otpHosts.map((host) => new URL(`${protocol}//${host}`).host),
-    ])
+    const wsUrl = new URL(config.wsUrl)
+    this.#schemes = wsUrl.protocol === 'ws:' ? ['ws:', 'wss:'] : ['wss:']
+    // A listed host without a port stands for the usual port of each scheme that is allowed.
+    const listed = config.otpHosts.flatMap((host) =>
+      this.#schemes.map((scheme) => new URL(`${scheme}//${host}`)),
+    )
+    this.#hosts = new Set([wsUrl, ...listed].map(hostAndPort))
   }
 
-  /** @param accountId already checked against the id pattern */
-  async request(accountId: string, accessToken: string, requestId: string): Promise<OtpOutcome> {
+  /**
+   * @param accountId already checked against the id pattern
+   * @param request who asks; its signal breaks it off
+   */
+  async request(
+    accountId: string,
+    accessToken: string,
+    request: { readonly id: string; readonly signal: AbortSignal },
+  ): Promise<OtpOutcome> {
     const { appIdHeader, appId, headersMs } = this.#upstream
-    try {
-      const { status, body } = await this.#rest.fetch({
-        method: 'POST',
-        path: `/trading/v1/options/accounts/${accountId}/otp`,
-        headers: [
-          ...['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json'],
-          ...['authorization', `Bearer ${accessToken}`, appIdHeader, appId],
-        ],
-        body: null,
-        timeoutMs: headersMs,
-      })
-      if (status === 401) return { is: 'unauthorized' }
-      if (status < 200 || status >= 300)
-        return { is: 'refused', ending: endingOf(status), why: `status ${status}` }
-      const url = this.#find(body)
-      return url instanceof URL
-        ? { is: 'url', url }
-        : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
-    } catch (error) {
-      const isTimeout = error instanceof Error && error.name === 'TimeoutError'
-      const ending = isTimeout ? ENDINGS.upstreamTimeout : ENDINGS.upstreamUnreachable
-      return { is: 'refused', ending, why: error instanceof Error ? error.name : 'unknown' }
+    const headers = [
+      ...['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json'],
+      ...['authorization', `Bearer ${accessToken}`, appIdHeader, appId],
+    ]
+    const path = `/trading/v1/options/accounts/${accountId}/otp`
+    const timeoutMs = headersMs
+    const outcome = await this.#rest.exchange(
+      { method: 'POST', path, headers, body: null, timeoutMs },
+      request.signal,
+    )
+    switch (outcome.is) {
+      case 'answered':
+        return this.#judge(outcome.answer)
+      case 'unreachable':
+        return { is: 'refused', ending: ENDINGS.upstreamUnreachable, why: outcome.is }
+      case 'timeout':
+        return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: outcome.is }
+      case 'lost':
+        // What did come may be too large, or no HTTP.
+        return {
+          is: 'refused',
+          ending: outcome.answerBegan ? ENDINGS.upstreamError : ENDINGS.upstreamLost,
+          why: outcome.is,
+        }
     }
+  }
+
+  #judge({ status, body }: RestAnswer): OtpOutcome {
+    if (status === 401) return { is: 'unauthorized' }
+    if (status < 200 || status >= 300) {
+      return { is: 'refused', ending: fromStatus(status), why: `status ${status}` }
+    }
+    const url = this.#find(body)
+    return url instanceof URL
+      ? { is: 'url', url }
+      : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
   }
 
   /** The URL in an answer, or why it cannot be used; never a part of the answer itself. */
@@ -76,22 +98,10 @@ export class OtpClient {
     if (more.length > 0) return 'the answer carries several WebSocket URLs'
     const url = URL.parse(text)
     if (url === null || !this.#schemes.includes(url.protocol)) return 'the URL has the wrong scheme'
-    if (!this.#hosts.has(url.host)) return 'the URL names a host that is not allowed'
+    if (!this.#hosts.has(hostAndPort(url))) return 'the URL names a host that is not allowed'
     if (url.username !== '' || url.password !== '') return 'the URL carries userinfo'
+    if (url.hash !== '') return 'the URL carries a fragment'
     return url
-  }
-}
-
-function endingOf(status: number): Ending {
-  switch (status) {
-    case 403:
-      return ENDINGS.forbidden
-    case 404:
-      return ENDINGS.notFound
-    case 429:
-      return ENDINGS.rateLimited
-    default:
-      return ENDINGS.upstreamError
   }
 }
 
@@ -111,10 +121,14 @@ function* socketUrls(value: unknown, depth: number): Generator<string> {
   if (depth === 0) return
   if (typeof value === 'string') {
     if (/^wss?:\/\//i.test(value)) yield value
-    else if (value.startsWith('{')) yield* socketUrls(parsed(value), depth - 1)
+    else if (/^\s*[[{]/.test(value)) yield* socketUrls(parsed(value), depth - 1)
   } else if (value instanceof Object) {
     for (const inner of Object.values(value)) yield* socketUrls(inner, depth - 1)
   }
+}
+
+function hostAndPort({ protocol, hostname, port }: URL): string {
+  return `${hostname}:${port || (protocol === 'wss:' ? '443' : '80')}`
 }
 
 function parsed(text: string): unknown {

@@ -6,10 +6,11 @@ import type { AccessTokens } from '../oauth/access-tokens.ts'
 import type { Endings } from '../session/endings.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
+import type { RelayLimits } from './relay.ts'
 
 /** What the routes below /ws work with. */
 export interface RelayParts {
-  readonly config: Config['relay']
+  readonly config: Config['relay'] & Pick<RelayLimits, 'heartbeatMs'>
   readonly upstream: Config['upstream']
   readonly drainMs: number
   readonly guard: Guard

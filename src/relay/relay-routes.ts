@@ -1,14 +1,17 @@
 import fastifyWebsocket from '@fastify/websocket'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { WebSocket } from 'ws'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { WebSocket } from 'ws'
 import { ID } from '../catalog/endpoint.ts'
 import { Problem } from '../problem.ts'
 import { Caps } from './caps.ts'
-import { Handshake } from './handshake.ts'
+import { ENDINGS } from './close-codes.ts'
+import { Handshake, type HandshakeParts } from './handshake.ts'
 import { OtpClient } from './otp.ts'
 import { RelayRegistry } from './registry.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { closeSocket } from './relay.ts'
+import { SOCKET_OPTIONS } from './socket-options.ts'
+import { TradingAccess } from './trading-access.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,37 +19,40 @@ declare module 'fastify' {
   }
 }
 
+/** A nonce of 16 bytes (RFC 6455 §4.1). */
+const KEY = /^[+/0-9A-Za-z]{22}==$/
+
 /** `GET /ws/public` and `GET /ws/trading/:accountId`. */
 export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): Promise<void> {
-  const { config, guard } = parts
-  const registry = new RelayRegistry(parts.metrics)
-  const caps = new Caps(config)
-  const otp = new OtpClient(parts.rest, config, parts.upstream)
+  const { config, guard, metrics, drainMs } = parts
+  const registry = new RelayRegistry()
+  metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
+  const access = new TradingAccess(parts, new OtpClient(parts.rest, config, parts.upstream))
+  const handshakeParts: HandshakeParts = { ...parts, caps: new Caps(config), access, registry }
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {
-    options: { perMessageDeflate: false, maxPayload: config.maxMessageBytes },
+    options: { ...SOCKET_OPTIONS, maxPayload: config.maxMessageBytes },
     errorHandler: (error, socket) => {
+      // A browser that broke the protocol has been told by ws, and its relay has heard of it.
+      if (socket.readyState !== WebSocket.OPEN) return
       parts.log.error({ err: error }, 'a relay failed')
-      socket.terminate()
+      closeSocket(socket, ENDINGS.ourFault)
     },
-    preClose: (done) => void registry.closeAll(parts.drainMs / 2).then(() => done()),
+    preClose: (done) => void drain(registry, fastify.websocketServer.clients, drainMs).then(() => done()),
   })
 
-  // First of all, and readable: before the 101 a page is told nothing but that it failed.
-  fastify.addHook('onRequest', async (request) => {
+  fastify.addHook('onRequest', async (request, reply) => {
+    // First of all. A script of a foreign page learns nothing but that it failed.
     const { origin } = request.headers
-    if (!request.ws && (origin === undefined || guard.isListed(origin))) throw new Problem('upgrade_required')
-    if (!guard.isListed(origin)) throw new Problem('origin_rejected')
+    if (!guard.isListed(origin) && (request.ws || origin !== undefined)) {
+      metrics.relayRefusals.inc({ reason: 'origin_rejected' })
+      throw new Problem('origin_rejected')
+    }
+    requireWebSocket(request, reply)
   })
 
-  const join = (socket: WebSocket, request: FastifyRequest): void => {
-    const { handshake } = request
-    if (handshake === null) return socket.terminate()
-    const ending = handshake.join(socket, registry)
-    if (ending !== undefined) closeSocket(socket, ending)
-  }
   const shake = (request: FastifyRequest): Handshake => {
-    const handshake = new Handshake(request, { ...parts, caps, otp })
+    const handshake = new Handshake(request, handshakeParts)
     request.handshake = handshake
     return handshake
   }
@@ -60,4 +66,34 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
     await shake(request).openTrading(accountId)
   }
   fastify.get('/ws/trading/:accountId', { websocket: true, preHandler: openTrading }, join)
+}
+
+function join(socket: WebSocket, request: FastifyRequest): void {
+  request.handshake?.join(socket)
+}
+
+/** What ws would refuse in the end is refused before a place or a one-time URL is spent on it. @throws Problem */
+function requireWebSocket({ ws, headers }: FastifyRequest, reply: FastifyReply): void {
+  if (!ws || headers.upgrade?.toLowerCase() !== 'websocket') {
+    reply.headers({ upgrade: 'websocket', connection: 'upgrade, close' })
+    throw new Problem('upgrade_required')
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    reply.header('sec-websocket-version', '13')
+    throw new Problem('upgrade_required', { detail: 'Version 13 of the WebSocket protocol is spoken here.' })
+  }
+  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new Problem('bad_request')
+}
+
+/** Tells all browsers to come back, spread over half of the time there is, and then waits only so long for them. */
+async function drain(
+  registry: RelayRegistry,
+  clients: ReadonlySet<WebSocket>,
+  drainMs: number,
+): Promise<void> {
+  await registry.closeAll(drainMs / 2)
+  const hardEnd = setTimeout(() => {
+    for (const client of clients) client.terminate()
+  }, drainMs / 4)
+  hardEnd.unref()
 }

@@ -1,13 +1,15 @@
 import { WebSocket } from 'ws'
 import { USER_AGENT } from '../upstream/headers.ts'
-import { ENDINGS, type Ending } from './close-codes.ts'
+import { ENDINGS, fromStatus, type Ending } from './close-codes.ts'
+import { SOCKET_OPTIONS } from './socket-options.ts'
 
 /** What opening an upstream socket came to. */
 export type OpenOutcome =
   | { readonly is: 'open'; readonly socket: WebSocket }
   | { readonly is: 'refused'; readonly ending: Ending; readonly why: string }
 
-const HANDSHAKE_MS = 10_000
+/** For all of it: name, connection, TLS, and the answer to the handshake. */
+const OPEN_MS = 10_000
 
 /**
  * Opens a socket to upstream: without cookie, Origin or bearer, without compression, following nothing. It comes
@@ -21,28 +23,29 @@ export function openUpstreamSocket(
 ): Promise<OpenOutcome> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, {
-      perMessageDeflate: false,
+      ...SOCKET_OPTIONS,
       maxPayload: maxMessageBytes,
-      handshakeTimeout: HANDSHAKE_MS,
       followRedirects: false,
-      skipUTF8Validation: false,
       headers: { 'user-agent': USER_AGENT },
     })
-    const abort = (): void => socket.terminate()
-    const refuse = (ending: Ending, why: string): void => {
-      signal.removeEventListener('abort', abort)
-      // What is left of the attempt may still fail; nobody listens any more.
-      socket.on('error', () => undefined)
-      socket.terminate()
-      resolve({ is: 'refused', ending, why })
-    }
-    signal.addEventListener('abort', abort)
-    if (signal.aborted) return refuse(ENDINGS.ourFault, 'aborted')
-    socket.once('open', () => {
+    const abort = (): void => refuse(ENDINGS.ourFault, 'aborted')
+    const deadline = setTimeout(() => refuse(ENDINGS.upstreamTimeout, 'timeout'), OPEN_MS)
+    const settle = (outcome: OpenOutcome): void => {
+      clearTimeout(deadline)
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
+      // Whatever happens to it until somebody else listens must not take the process down.
+      socket.on('error', () => undefined)
+      resolve(outcome)
+    }
+    const refuse = (ending: Ending, why: string): void => {
+      settle({ is: 'refused', ending, why })
+      socket.terminate()
+    }
+    signal.addEventListener('abort', abort)
+    socket.once('open', () => {
       socket.pause()
-      resolve({ is: 'open', socket })
+      settle({ is: 'open', socket })
     })
     // Only the error's code: its message may carry the URL.
     socket.once('error', (error: Error & { code?: string }) =>
@@ -51,7 +54,8 @@ export function openUpstreamSocket(
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()
       const { statusCode = 0 } = response
-      refuse(statusCode === 429 ? ENDINGS.rateLimited : ENDINGS.upstreamError, `status ${statusCode}`)
+      refuse(fromStatus(statusCode), `status ${statusCode}`)
     })
+    if (signal.aborted) abort()
   })
 }

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { test } from 'tap'
+import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
+
+/** The HTTP answer to a request for a relay; '' leaves a header out. */
+async function answerTo(
+  world: RelayWorld,
+  path: string,
+  headers: Record<string, string>,
+): Promise<IncomingMessage & { body: string }> {
+  const all = Object.entries({
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': KEY,
+    origin: world.server.url,
+    ...headers,
+  }).filter(([, value]) => value !== '')
+  const request = httpRequest({
+    host: '127.0.0.1',
+    agent: false,
+    port: world.server.port,
+    path,
+    headers: Object.fromEntries(all),
+  })
+  request.end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  let body = ''
+  for await (const chunk of response) body += String(chunk)
+  return Object.assign(response, { body })
+}
+
+const PLAIN = { connection: '', upgrade: '', 'sec-websocket-version': '', 'sec-websocket-key': '' }
+
+await test('what is refused before the 101', async (t) => {
+  const world = await relayWorld(t)
+  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] =
+    [
+      ['a foreign Origin', { origin: 'https://evil.example' }, 403, 'origin_rejected'],
+      ['no Origin', { origin: '' }, 403, 'origin_rejected'],
+      ['Origin null', { origin: 'null' }, 403, 'origin_rejected'],
+      [
+        'an Origin that only begins well',
+        { origin: `${world.server.url}.evil.example` },
+        403,
+        'origin_rejected',
+      ],
+      ['two Origins', { origin: `${world.server.url}, https://evil.example` }, 403, 'origin_rejected'],
+      [
+        'a foreign Origin without Upgrade',
+        { ...PLAIN, origin: 'https://evil.example' },
+        403,
+        'origin_rejected',
+      ],
+      [
+        'a foreign Origin before anything else',
+        { origin: 'null', 'sec-websocket-key': '' },
+        403,
+        'origin_rejected',
+      ],
+      ['no Upgrade', PLAIN, 426, 'upgrade_required'],
+      ['no Upgrade, no Origin', { ...PLAIN, origin: '' }, 426, 'upgrade_required'],
+      ['another protocol', { upgrade: 'h2c' }, 426, 'upgrade_required'],
+      ['another version', { 'sec-websocket-version': '8' }, 426, 'upgrade_required'],
+      ['no key', { 'sec-websocket-key': '' }, 400, 'bad_request'],
+      ['a bad key', { 'sec-websocket-key': 'short' }, 400, 'bad_request'],
+    ]
+  for (const path of [PUBLIC, TRADING]) {
+    for (const [why, headers, status, code] of cases) {
+      const answer = await answerTo(world, path, { cookie, ...headers })
+      t.equal(answer.statusCode, status, `${path}: ${why}`)
+      t.match(JSON.parse(answer.body), { code, status })
+    }
+  }
+  for (const id of ['a.b', 'a%20b', 'ä', 'a'.repeat(65), 'a'.repeat(300), '..', '%2e%2e', '']) {
+    const answer = await answerTo(world, `/ws/trading/${encodeURI(id)}`, { cookie })
+    t.ok([400, 404].includes(answer.statusCode ?? 0), `no account can be called ${id.slice(0, 70)}`)
+  }
+  t.equal((await answerTo(world, '/ws/trading/a.b', { cookie })).statusCode, 404)
+  t.equal((await answerTo(world, '/ws/trading/a.b', { cookie, origin: 'null' })).statusCode, 403)
+  const told = await answerTo(world, PUBLIC, PLAIN)
+  t.match(told.headers, { upgrade: 'websocket', connection: 'upgrade, close' })
+  t.same(world.upstream.otpRequests, [], 'no one-time URL was spent')
+  t.same(world.upstream.upgrades, [], 'no socket was opened')
+  t.same(await world.metric('bff_relay_endings_total'), new Map())
+  await world.quiet()
+})
+
+await test('a browser that is not logged in', async (t) => {
+  const world = await relayWorld(t)
+  const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
+  const refused = { code: 4401, reason: 'login_required' }
+  for (const other of [
+    '',
+    `${cookie}; ${cookie}`,
+    `${cookie}x`,
+    cookie.replace('session=', 'session=x'),
+    'a=b',
+  ]) {
+    t.same(await world.line(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
+  }
+  t.same(world.upstream.otpRequests, [])
+  t.same(
+    (await world.line(PUBLIC, { headers: { cookie: '' } }).opened()).received,
+    [],
+    'market data is for all',
+  )
+})
+
+await test('what upstream gets to see, and what nobody gets to read', async (t) => {
+  const world = await relayWorld(t, { settings: { SERVICE_APP_ID: 'app-77', LOG_LEVEL: 'trace' } })
+  const line = await world
+    .line(TRADING, { headers: { authorization: 'Bearer of-the-browser', 'x-forwarded-for': '1.2.3.4' } })
+    .opened()
+  const [asked] = world.upstream.otpRequests
+  t.equal(asked?.url, '/trading/v1/options/accounts/VRTC100/otp')
+  t.match(asked?.headers, { 'service-app-id': 'app-77', authorization: /^Bearer (?!of-the-browser)/ })
+  const [opened] = world.upstream.upgrades
+  for (const name of ['cookie', 'origin', 'authorization', 'x-forwarded-for', 'sec-websocket-extensions']) {
+    t.notOk(name in (opened?.headers ?? {}), `no ${name}`)
+  }
+  t.notOk('cookie' in (asked?.headers ?? {}))
+  t.equal(line.socket.extensions, '')
+  t.equal(line.socket.protocol, '')
+  line.socket.close()
+  await world.quiet()
+  const secrets = [String(asked?.headers.authorization).slice(7), 'secret-otp', 'otp=']
+  const log = JSON.stringify(world.server.log)
+  for (const secret of secrets) t.notOk(log.includes(secret), 'not in the log')
+})

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import { PUBLIC, relayWorld } from '../support/relay-world.ts'
+
+const PEER = fileURLToPath(new URL('../support/websocket_peer.py', import.meta.url))
+/** Debian's own, which is the one that python3-websockets belongs to. */
+const PYTHON = '/usr/bin/python3'
+
+type Outcome = { sent: string; received: string; code: number; reason: string }
+
+/** Starts a peer; its lines come one by one. @throws Error with what it printed, e.g. that websockets is not installed */
+function peer(t: Test, ...args: (string | number)[]): { line: () => Promise<string> } {
+  const child = spawn(PYTHON, [PEER, ...args.map(String)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const failed = once(child, 'error').then(([error]: unknown[]): never => {
+    throw new Error(`${PYTHON} with python3-websockets is needed: ${String(error)}`)
+  })
+  failed.catch(() => undefined)
+  const line = async (): Promise<string> => {
+    const next = await Promise.race([lines.next(), failed])
+    if (next.done !== true) return next.value
+    throw new Error(`apt-get install python3-websockets? The peer ended: ${errors.slice(-500)}`)
+  }
+  return { line }
+}
+
+await test('peers of another make understand each other through the relay', async (t) => {
+  const seed = randomInt(1_000_000)
+  t.comment(`seed ${seed}`)
+  const upstream = peer(t, 'upstream', seed, 400)
+  const port = await upstream.line()
+  const world = await relayWorld(t, { anonymous: true, settings: { WS_URL: `ws://127.0.0.1:${port}` } })
+  const { server } = world
+  const browser = peer(t, 'browser', seed + 1, 1200, `ws://127.0.0.1:${server.port}${PUBLIC}`, server.url)
+  const [atBrowser, atUpstream] = (await Promise.all([browser.line(), upstream.line()])).map(
+    (line) => JSON.parse(line) as Outcome,
+  )
+  t.match(atUpstream?.received, /^1200 /)
+  t.equal(atUpstream?.received, atBrowser?.sent, 'to upstream: equal, and in order')
+  t.match(atBrowser?.received, /^400 /)
+  t.equal(atBrowser?.received, atUpstream?.sent, 'to the browser: equal, and in order')
+  t.match(atUpstream, { code: 4321, reason: 'done €' })
+  t.match(atBrowser, { code: 4321 })
+  await world.quiet()
+})

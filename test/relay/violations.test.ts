@@ -1,0 +1,192 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'tap'
+import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
+import { PUBLIC, relayWorld, until, type RelayWorld } from '../support/relay-world.ts'
+
+const TEXT = 1
+const BINARY = 2
+const CLOSE = 8
+const PING = 9
+
+const closing = (code: number): Buffer => Buffer.from([code >> 8, code & 0xff])
+
+/** Violations of RFC 6455 and the code they are answered with. `masked` as the sender's role demands it. */
+const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number][] = [
+  [
+    'a text that is not UTF-8',
+    (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xc3, 0x28]), masked }),
+    1007,
+  ],
+  [
+    'a surrogate in UTF-8',
+    (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xed, 0xa0, 0x80]), masked }),
+    1007,
+  ],
+  ['a reserved bit', (masked) => frame({ opcode: TEXT, payload: 'x', rsv: 0x20, masked }), 1002],
+  [
+    'compression that was not agreed on',
+    (masked) => frame({ opcode: TEXT, payload: 'x', rsv: 0x40, masked }),
+    1002,
+  ],
+  ['a reserved opcode', (masked) => frame({ opcode: 3, masked }), 1002],
+  ['a reserved control opcode', (masked) => frame({ opcode: 11, masked }), 1002],
+  ['the wrong masking', (masked) => frame({ opcode: TEXT, payload: 'x', masked: !masked }), 1002],
+  ['a long ping', (masked) => frame({ opcode: PING, payload: Buffer.alloc(126), masked }), 1002],
+  ['a ping in fragments', (masked) => frame({ opcode: PING, fin: false, masked }), 1002],
+  ['a continuation of nothing', (masked) => frame({ opcode: 0, payload: 'x', masked }), 1002],
+  [
+    'a message inside another',
+    (masked) =>
+      Buffer.concat([frame({ opcode: TEXT, fin: false, masked }), frame({ opcode: BINARY, masked })]),
+    1002,
+  ],
+  ['a close frame of one byte', (masked) => frame({ opcode: CLOSE, payload: 'x', masked }), 1002],
+  ...[0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000].map(
+    (code): [string, (masked: boolean) => Buffer, number] => [
+      `the close code ${code}`,
+      (masked) => frame({ opcode: CLOSE, payload: closing(code), masked }),
+      1002,
+    ],
+  ),
+  [
+    'a close reason that is not UTF-8',
+    (masked) => frame({ opcode: CLOSE, payload: Buffer.from([3, 0xe8, 0xff]), masked }),
+    1007,
+  ],
+  [
+    'a message that announces 2^53 bytes',
+    (masked) => frame({ opcode: BINARY, announced: 2 ** 53, masked }),
+    1009,
+  ],
+  [
+    'a million empty fragments',
+    (masked) => {
+      const empty = frame({ opcode: 0, fin: false, masked })
+      return Buffer.concat([
+        frame({ opcode: TEXT, fin: false, masked }),
+        ...Array<Buffer>(1_000_000).fill(empty),
+      ])
+    },
+    1008,
+  ],
+]
+
+/** Everything that comes, until the end. */
+async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await Promise.race([once(socket, 'end'), once(socket, 'close')])
+  return Buffer.concat(chunks)
+}
+
+/** A browser's socket by hand, behind its handshake. */
+async function rawBrowser(world: RelayWorld): Promise<Socket> {
+  const socket = connect(world.server.port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  const key = 'dGhlIHNhbXBsZSBub25jZQ=='
+  socket.write(
+    `GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${world.server.url}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  )
+  const [head] = (await once(socket, 'data')) as [Buffer]
+  if (!head.toString().startsWith('HTTP/1.1 101')) throw new Error(head.toString())
+  return socket
+}
+
+/** A relay between well-behaved peers still works. */
+async function works(world: RelayWorld): Promise<boolean> {
+  const line = await world.line(PUBLIC).opened()
+  const peer = await world.upstream.socket()
+  peer.send('still here')
+  await line.count(1)
+  line.socket.close()
+  await line.closed
+  return line.texts[0] === 'still here'
+}
+
+await test('a browser that breaks the protocol', async (t) => {
+  const world = await relayWorld(t, { anonymous: true })
+  const bystander = await world.line(PUBLIC).opened()
+  const bystanders = await world.upstream.socket()
+  for (const [why, make, code] of VIOLATIONS) {
+    const browser = await rawBrowser(world)
+    const peer = await world.upstream.socket()
+    let messages = 0
+    peer.on('message', () => messages++)
+    const answer = allOf(browser)
+    const told = once(peer, 'close')
+    browser.write(make(true))
+    t.equal((await told)[0], 1001, `${why}: upstream is told that it is over`)
+    t.equal(closeCode(await answer), code, `${why}: ${code}`)
+    t.equal(messages, 0, 'and gets to see nothing of it')
+    browser.destroy()
+  }
+  bystanders.send('untouched')
+  t.same((await bystander.count(1)).length, 1)
+  t.notOk(
+    world.server.log.some(({ level }) => Number(level) >= 40),
+    'no reason to wake anybody up',
+  )
+  bystander.socket.close()
+  await world.quiet()
+})
+
+await test('an upstream that breaks the protocol', async (t) => {
+  const world = await relayWorld(t, { anonymous: true })
+  for (const [why, make, code] of VIOLATIONS) {
+    let answer: Promise<Buffer> | undefined
+    world.upstream.onUpgrade = (request, socket) => {
+      switchProtocols(request, socket)
+      answer = allOf(socket)
+      socket.write(make(false))
+    }
+    const line = world.line(PUBLIC)
+    const { code: seen } = await line.closed
+    t.equal(seen, code === 1009 ? 1009 : 1013, `${why}: not the browser's fault`)
+    t.equal(closeCode((await answer) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
+    t.same(line.received, [])
+  }
+  world.upstream.onUpgrade = undefined
+  t.ok(await works(world))
+  const warned = world.server.log.filter(({ msg }) => msg === 'upstream broke the WebSocket protocol')
+  t.equal(warned.length, VIOLATIONS.length)
+  await world.quiet()
+})
+
+await test('messages that are too big', async (t) => {
+  const world = await relayWorld(t, {
+    anonymous: true,
+    settings: { MAX_MESSAGE_BYTES: '1000', MAX_UPSTREAM_MESSAGE_BYTES: '5000' },
+  })
+  const big = await world.line(PUBLIC).opened()
+  const spared = await world.upstream.socket()
+  let messages = 0
+  spared.on('message', () => messages++)
+  const over = once(spared, 'close')
+  big.socket.send('x'.repeat(1000))
+  big.socket.send('x'.repeat(1001))
+  big.socket.send('after it')
+  t.equal((await big.closed).code, 1009)
+  await over
+  t.equal(messages, 1, 'what came before was still sent on')
+
+  const pieces = await world.line(PUBLIC).opened()
+  await world.upstream.socket()
+  for (let count = 0; count < 11; count++) pieces.socket.send('x'.repeat(100), { fin: false })
+  t.equal((await pieces.closed).code, 1009, 'in fragments too')
+  t.notOk(world.server.log.some(({ msg }) => msg.includes('broke')))
+
+  const innocent = await world.line(PUBLIC).opened()
+  const rude = await world.upstream.socket()
+  const answered = once(rude, 'close')
+  rude.send('x'.repeat(5000))
+  rude.send('x'.repeat(5001))
+  t.same(await innocent.closed, { code: 1009, reason: 'message_too_big' })
+  t.same(innocent.texts, ['x'.repeat(5000)])
+  t.equal((await answered)[0], 1009)
+  t.match(
+    world.server.log.find(({ msg }) => msg.includes('broke')),
+    { why: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', kind: 'public' },
+  )
+  await until(() => world.upstream.open === 0)
+})

@@ -210,4 +210,9 @@ await test('a server that stops says so to everybody', async (t) => {
   t.same(await deaf.closed, restarting, 'it waits to be read')
   t.equal(upstream.open, 0)
   await t.rejects(fetch(server.url))
+  t.equal(
+    server.app.server.initialConfig.pluginTimeout,
+    0,
+    'nor does Fastify give up on a drain after ten seconds',
+  )
 })

@@ -232,7 +232,10 @@ await test('the time for which a peer was kept from talking is not counted after
 })
 
 await test('messages that are nothing but many do not pile up', async (t) => {
-  const { browser, upstream, relay } = await relayAlone(t, { maxBufferedBytes: 64_000_000 })
+  const { browser, upstream, relay } = await relayAlone(t, {
+    maxBufferedBytes: 64_000_000,
+    heartbeatMs: 60_000,
+  })
   browser.pause()
   upstream.send(Buffer.alloc(32_000_000))
   await until(() => relay.bufferedBytes > 1_000_000)

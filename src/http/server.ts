@@ -52,6 +52,8 @@ export function createServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: config.connectionIdleMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
+    // It bounds the closing too, which may take as long as DRAIN_SECONDS says.
+    pluginTimeout: 0,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {

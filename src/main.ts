@@ -17,7 +17,7 @@ for (const warning of config.warnings) log.warn(warning)
 const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
 const app = await buildApp(config, { store, log })
 
-closeWithGrace({ delay: config.drainMs, logger: false }, async ({ signal, err }) => {
+closeWithGrace({ delay: config.drainMs, logger: log }, async ({ signal, err }) => {
   if (err !== undefined) log.fatal({ err }, 'stopping after an unexpected error')
   else log.info({ signal }, 'draining')
   await app.close()

@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session } from '../session/sessions.ts'
 import { CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
-import { proxy, sessionExpired, type ProxyParts } from './proxy.ts'
+import { proxy, usableSession, type ProxyParts } from './proxy.ts'
 import { RequestLimit } from './request-limit.ts'
 import { SharedAnswers } from './shared-answers.ts'
 
@@ -67,15 +67,7 @@ async function requireSession(parts: CatalogParts, request: FastifyRequest): Pro
   request.sessionTag = session.tag
   parts.reader.used(session)
   if (parts.tokens.isGood(session)) return session
-  const renewed = await parts.tokens.renewed(session)
-  switch (renewed.is) {
-    case 'good':
-      return renewed.session
-    case 'ended':
-      throw sessionExpired(parts.http)
-    case 'providerDown':
-      throw new Problem('provider_unavailable', { cause: renewed.cause })
-  }
+  return usableSession(parts.http, await parts.tokens.renewed(session))
 }
 
 /** The query as it came, `?` included. @throws Problem bad_request, validation_failed */

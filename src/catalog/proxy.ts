@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../measure.ts'
-import type { AccessTokens } from '../oauth/access-tokens.ts'
+import type { AccessTokens, TokenLookup } from '../oauth/access-tokens.ts'
 import { Problem } from '../problem.ts'
 import type { Session } from '../session/sessions.ts'
 import { boundedBody, NO_BODY } from '../upstream/bounded-body.ts'
@@ -47,7 +47,7 @@ export async function proxy(parts: ProxyParts, call: Call): Promise<FastifyReply
       continue
     }
     if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
-      session = await renewedAfterRefusal(parts, session, mayRenew)
+      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
       // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
@@ -62,20 +62,15 @@ function failedBeforeAnswer(outcome: ForwardOutcome): boolean {
   return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
 }
 
-/** Where a session that upstream or the provider refused is told to go. */
-export function sessionExpired(http: Config['http']): Problem {
-  return new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
-}
-
-async function renewedAfterRefusal(parts: ProxyParts, session: Session, mayRenew: boolean): Promise<Session> {
-  const renewed = await parts.tokens.afterRefusal(session, mayRenew)
-  switch (renewed.is) {
+/** The session of a lookup whose token can be used. @throws Problem when there is none */
+export function usableSession(http: Config['http'], found: TokenLookup): Session {
+  switch (found.is) {
     case 'good':
-      return renewed.session
+      return found.session
     case 'ended':
-      throw sessionExpired(parts.http)
+      throw new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
     case 'providerDown':
-      throw new Problem('provider_unavailable', { cause: renewed.cause })
+      throw new Problem('provider_unavailable', { cause: found.cause })
   }
 }
 

@@ -98,9 +98,9 @@ function crossChecks(raw: Readonly<Record<string, string>>, reported: ReadonlySe
     if (raw[name] === undefined) demand(name, `is required in production: ${mustBe(name)}`)
   }
   for (const name of ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'FRONTEND_URL', 'REVOCATION_URL'] as const) {
-    if (raw[name]?.startsWith('http:')) demand(name, 'must be https in production')
+    if (raw[name]?.toLowerCase().startsWith('http:')) demand(name, 'must be https in production')
   }
-  if (raw['WS_URL']?.startsWith('ws:')) demand('WS_URL', 'must be wss in production')
+  if (raw['WS_URL']?.toLowerCase().startsWith('ws:')) demand('WS_URL', 'must be wss in production')
   if (raw['DEV_INSECURE_COOKIES'] !== undefined && isOn(raw['DEV_INSECURE_COOKIES'])) {
     demand('DEV_INSECURE_COOKIES', 'must not be set in production')
   }

@@ -46,10 +46,10 @@ const SCENARIOS: [what: string, settings: Record<string, string>, named: string[
     'production is not encrypted',
     {
       ...PRODUCTION,
-      PUBLIC_URL: 'http://bff.example',
+      PUBLIC_URL: 'HTTP://bff.example',
       AUTH_URL: 'http://a.example',
       API_URL: 'http://a.example',
-      WS_URL: 'ws://a.example',
+      WS_URL: 'WS://a.example',
       DEV_INSECURE_COOKIES: '1',
     },
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'DEV_INSECURE_COOKIES'],

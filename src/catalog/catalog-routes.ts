@@ -3,6 +3,7 @@ import type { Guard } from '../http/guard.ts'
 import { Problem } from '../problem.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session } from '../session/sessions.ts'
+import { CallsInFlight } from './calls-in-flight.ts'
 import { CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
 import { proxy, usableSession, type ProxyParts } from './proxy.ts'
 import { RequestLimit } from './request-limit.ts'
@@ -29,6 +30,7 @@ export async function catalogRoutes(
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
   const limit = new RequestLimit(http.apiRequestsPerMinute)
+  const inFlight = new CallsInFlight()
   const shared = new SharedAnswers(parts.rest, parts.metrics)
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
@@ -44,7 +46,14 @@ export async function catalogRoutes(
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
       if (endpoint.sharedForMs !== undefined) return shared.send(endpoint, path, request, reply)
-      return proxy(parts, { endpoint, request, reply, path: path + query, session })
+      if (session === undefined)
+        return proxy(parts, { endpoint, request, reply, path: path + query, session })
+      inFlight.enter(session.key)
+      try {
+        return await proxy(parts, { endpoint, request, reply, path: path + query, session })
+      } finally {
+        inFlight.leave(session.key)
+      }
     }
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
   }

@@ -1,7 +1,9 @@
 import { isIPv6, SocketAddress } from 'node:net'
 
 /** One household or server: an IPv4 address, or the /64 of an IPv6 one, since a client has all of its /64. */
-export function network(address: string): string {
+export function network(address: string | undefined): string {
+  // A client that has hung up has no address any more.
+  if (address === undefined) return 'gone'
   const [bare = ''] = address.split('%', 1)
   if (!isIPv6(bare)) return bare
   const canonical = new SocketAddress({ address: bare, family: 'ipv6' }).address

@@ -13,6 +13,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { baseHeaders } from './base-headers.ts'
 import type { Guard } from './guard.ts'
 import { isPathOf } from './known-paths.ts'
+import { limitPipelining } from './pipelining.ts'
 import { sendProblem } from './send-problem.ts'
 import { refuseUnparsable } from './unparsable.ts'
 import { requireWellFormed } from './well-formed.ts'
@@ -87,6 +88,7 @@ export function createServer(
   server.server.on('checkExpectation', (request, response) =>
     server.server.emit('request', request, response),
   )
+  limitPipelining(server)
   addRequestLog(server, metrics)
   refuseWhileClosing(server)
   server.setErrorHandler((error, request, reply) => {

@@ -120,7 +120,8 @@ export class Provider {
     const made = new client.Configuration(metadata, clientId, undefined, authentication)
     made.timeout = timeoutMs / 1000
     // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
-    if ([authUrl, revocationUrl].some((url) => url?.startsWith('http:'))) client.allowInsecureRequests(made)
+    if ([authUrl, revocationUrl].some((url) => url?.toLowerCase().startsWith('http:')))
+      client.allowInsecureRequests(made)
     const dispatcher = this.#agent
     // Not Node's own fetch: it refuses a dispatcher of another undici.
     made[client.customFetch] = async (url, options) =>

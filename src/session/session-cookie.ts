@@ -6,6 +6,9 @@ import { createSigner } from '../store/signer.ts'
 /** Well over a signed id; longer values are not worth an HMAC. */
 const MAX_VALUE_LENGTH = 256
 
+/** Two cookies of the name are already one too many; more are not worth a round trip each. */
+const MAX_IDS = 4
+
 /** The cookie that carries a session id, signed, and nothing else (CONTRACT: cookies). */
 export class SessionCookie {
   readonly name: string
@@ -51,7 +54,9 @@ export class SessionCookie {
 
   /** The ids named by a request, signed or not: knowing a 256-bit id is proof enough to end its session. */
   ids(header: string | undefined): string[] {
-    return this.values(header).map((value) => value.slice(0, Math.max(0, value.lastIndexOf('.'))))
+    return this.values(header)
+      .slice(0, MAX_IDS)
+      .map((value) => value.slice(0, Math.max(0, value.lastIndexOf('.'))))
   }
 }
 

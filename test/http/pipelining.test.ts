@@ -1,0 +1,54 @@
+import { on, once } from 'node:events'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { logIn, testServer, testWorld } from '../support/world.ts'
+
+const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
+
+await test('a connection that piles up requests without waiting is hung up on', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const url = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const settings = { AUTH_URL: `http://${url}`, API_URL: `http://${url}`, WS_URL: `ws://${url}` }
+  const server = await testServer(t, settings)
+  const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+  socket.write(HEALTH.repeat(1000))
+  await once(socket, 'close')
+  t.pass('hung up')
+})
+
+await test('a few pipelined requests are answered, and so are many one after the other', async (t) => {
+  const { server } = await testWorld(t)
+  const socket = connect(server.port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  const eightAnswers = async (): Promise<void> => {
+    let text = ''
+    for await (const chunk of on(socket, 'data')) {
+      text += String(chunk)
+      if (text.split('HTTP/1.1 200').length > 8) return
+    }
+  }
+  for (let round = 1; round <= 10; round++) {
+    socket.write(HEALTH.repeat(8))
+    await eightAnswers()
+  }
+  t.notOk(socket.destroyed)
+})
+
+await test('one session cannot take all the connections to upstream', async (t) => {
+  const { browser, server, upstream } = await testWorld(t)
+  await logIn(browser, server.url)
+  const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
+  // Heads without the bodies they promise: each holds a call open.
+  const head = `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\nContent-Length: 10\r\n\r\n`
+  const refused = Promise.withResolvers<string>()
+  for (let count = 0; count < 101; count++) {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    socket.on('data', (chunk: Buffer) => refused.resolve(chunk.toString()))
+    socket.write(head)
+  }
+  t.match(await refused.promise, /^HTTP\/1.1 429 [^]*retry-after: 1[^]*rate_limited/)
+  t.equal(upstream.requests.filter(({ method }) => method === 'POST').length, 0)
+})

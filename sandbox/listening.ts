@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
+
+const START_MS = 10_000
 
 /**
  * Listens, and answers with the port that was taken (0 asks for any free one).
@@ -18,4 +20,34 @@ export async function closeNow(server: Server): Promise<void> {
   server.close()
   server.closeAllConnections()
   await closed
+}
+
+/** A port nobody listens on at the moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/**
+ * Resolves when somebody listens on a port of this machine.
+ * @throws the connection error when nobody does in time
+ */
+export async function answers(port: number): Promise<void> {
+  const giveUpAt = Date.now() + START_MS
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+      return
+    } catch (error) {
+      if (Date.now() > giveUpAt) throw error
+      await new Promise((resolve) => void setTimeout(resolve, 20))
+    } finally {
+      socket.destroy()
+    }
+  }
 }

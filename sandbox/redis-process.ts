@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { answers, freePort } from './listening.ts'
 
 /** A redis-server of our own: on a free port of this machine, keeping nothing on disk. */
 export interface RedisProcess {
@@ -13,8 +13,6 @@ export interface RedisProcess {
   /** Stops it and removes its folder. */
   close(): Promise<void>
 }
-
-const START_MS = 10_000
 
 /**
  * Starts redis-server from PATH.
@@ -59,31 +57,5 @@ export async function startRedis(
       }
       await rm(dir, { recursive: true, force: true })
     },
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Resolves when somebody listens on a port of this machine. */
-async function answers(port: number): Promise<void> {
-  const giveUpAt = Date.now() + START_MS
-  for (;;) {
-    const socket = connect(port, '127.0.0.1')
-    try {
-      await once(socket, 'connect')
-      return
-    } catch (error) {
-      if (Date.now() > giveUpAt) throw error
-      await new Promise((resolve) => void setTimeout(resolve, 20))
-    } finally {
-      socket.destroy()
-    }
   }
 }

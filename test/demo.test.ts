@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { JarBrowser } from './support/jar-browser.ts'
-import { freePort, logIn } from './support/world.ts'
+import { freePort } from '../sandbox/listening.ts'
+import { logIn } from './support/world.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
 

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { ready, serverProcess } from './support/server-process.ts'
-import { freePort, testWorld } from './support/world.ts'
+import { freePort } from '../sandbox/listening.ts'
+import { testWorld } from './support/world.ts'
 
 const DEVELOPMENT = {
   PUBLIC_URL: 'http://localhost:3000',

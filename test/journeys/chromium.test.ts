@@ -6,7 +6,8 @@ import { WebSocketServer } from 'ws'
 import { testBalancer } from '../support/balancer.ts'
 import { PageRecord, testChromium } from '../support/chromium.ts'
 import { huntTokens } from '../support/token-hunt.ts'
-import { freePort, testServer, testWorld, type World } from '../support/world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { testServer, testWorld, type World } from '../support/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 

@@ -3,7 +3,8 @@ import { startUpstream } from '../../sandbox/upstream.ts'
 import { gatedProvider, type GatedProvider } from '../support/gated-provider.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
-import { CLIENT_ID, freePort, logIn, SECRETS, testRedis } from '../support/world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** A lifetime that is over as soon as it has begun. */

@@ -7,7 +7,8 @@ import { test } from 'tap'
 import { parseRedisUrl } from '../../src/store/redis-address.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { freePort, testRedis } from '../support/world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { testRedis } from '../support/world.ts'
 
 await test('an address names one server, a Cluster, or a master behind Sentinels', async (t) => {
   const url = 'rediss://user:pass@host:6380/2'

@@ -2,7 +2,8 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
-import { CLIENT_ID, freePort } from './world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { CLIENT_ID } from './world.ts'
 
 /** The sandbox's provider behind a gate at its token endpoint. */
 export interface GatedProvider {

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { freePort } from './world.ts'
+import { answers, freePort } from '../../sandbox/listening.ts'
 
 /** How a proxy of an operator may be set up. */
 export interface ProxySetup {
@@ -35,7 +34,6 @@ export interface Proxy {
 /** Idle connections end soon, so that a test need not wait for it; a request may take its time on a busy machine. */
 const IDLE_MS = 100
 const REQUEST_MS = 3000
-const START_MS = 5000
 
 /** Starts Debian's nginx or haproxy in front of a port of this machine. @throws Error when it is not installed */
 export async function startProxy(t: Test, setup: ProxySetup, serverPort: number): Promise<Proxy> {
@@ -70,7 +68,7 @@ export async function startProxy(t: Test, setup: ProxySetup, serverPort: number)
     })
   })
   failed.catch(() => undefined)
-  await Promise.race([listens(port), failed])
+  await Promise.race([answers(port), failed])
   return {
     port,
     async stop() {
@@ -149,19 +147,4 @@ function readLog(log: string): ProxiedRequest[] {
     status,
     line,
   }))
-}
-
-async function listens(port: number): Promise<void> {
-  for (const giveUpAt = Date.now() + START_MS; ;) {
-    const socket = connect(port, '127.0.0.1')
-    try {
-      await once(socket, 'connect')
-      return
-    } catch (error) {
-      if (Date.now() > giveUpAt) throw error
-      await new Promise((resolve) => void setTimeout(resolve, 20))
-    } finally {
-      socket.destroy()
-    }
-  }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
-import { freePort } from './world.ts'
+import { freePort } from '../../sandbox/listening.ts'
 
 /** How soon Sentinels and cluster nodes call a server dead: short, so that a test need not wait. */
 const DOWN_MS = 1000

@@ -4,7 +4,8 @@ import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { BrowserLine } from './browser-line.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { LineUpstream } from './line-upstream.ts'
-import { CLIENT_ID, freePort, logIn, testRedis, testServer, type TestServer } from './world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { CLIENT_ID, logIn, testRedis, testServer, type TestServer } from './world.ts'
 
 /** How a page opens a socket. */
 interface LineOptions {

@@ -4,7 +4,8 @@ import { text } from 'node:stream/consumers'
 import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
-import { freePort, testRedis, testServer, type TestServer } from './world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { testRedis, testServer, type TestServer } from './world.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 
 /** What a token endpoint does with a request. */

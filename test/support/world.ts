@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
 import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
 import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
@@ -29,16 +28,6 @@ export interface TestServer {
   readonly app: App
   readonly log: LogLine[]
   close(): Promise<void>
-}
-
-/** A port nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 /** A redis-server that ends with the test. */

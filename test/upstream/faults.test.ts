@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { gone, ok } from '../support/raw-upstream.ts'
-import { freePort } from '../support/world.ts'
+import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const TOKEN = 'a-token-in-the-answer'

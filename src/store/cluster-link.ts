@@ -13,12 +13,16 @@ import {
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_EVERY_MS = 1000
+/** A master that left so many pings unanswered is looked for with a new client. */
+const MAX_MISSED = 2
+/** The longest that a new client may take to reach all masters. */
+const RENEW_MS = 5000
 const SLOTS = 16_384
 
 function cluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>) {
   const { socket: _, ...rest } = nodeOptions({ host: '', port: 0 }, access)
   const tls = access.tls ? { tls: true } : {}
-  return createCluster({
+  const client = createCluster({
     rootNodes: nodes.map((node) => nodeOptions(node, access)),
     defaults: {
       ...rest,
@@ -28,23 +32,27 @@ function cluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>) {
     // A master that is gone has a successor within seconds: look for it as soon as it is missed.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
   })
+  // A node that fails is heard of by whoever asks it.
+  return client.on('error', () => undefined)
 }
 
 /** The link to a Redis Cluster. node-redis does not pass on what its servers say of changes, so nothing is heard. */
 export class ClusterLink implements RedisLink {
   readonly tracks = false
-  readonly #cluster: ReturnType<typeof cluster>
+  readonly #address: Extract<RedisAddress, { is: 'cluster' }>
   readonly #access: RedisAccess
+  #cluster: ReturnType<typeof cluster>
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
   #pings: NodeJS.Timeout | undefined
+  #missed = 0
+  #isRenewing = false
   #isClosed = false
 
   constructor(address: Extract<RedisAddress, { is: 'cluster' }>) {
+    this.#address = address
     this.#access = address.access
     this.#cluster = cluster(address)
-    // A node that fails is heard of by whoever asks it.
-    this.#cluster.on('error', () => undefined)
   }
 
   async open(events: LinkEvents): Promise<void> {
@@ -66,6 +74,14 @@ export class ClusterLink implements RedisLink {
     return this.#cluster
   }
 
+  unheard(): RedisCommands {
+    return this.#cluster
+  }
+
+  demoted(): void {
+    // node-redis follows the redirections of a Cluster by itself.
+  }
+
   async isReplicated(key: string): Promise<boolean | undefined> {
     const { host, port, address } = this.#cluster.slots[slotOf(key)]?.master ?? {}
     if (host === undefined || port === undefined || address === undefined) return false
@@ -83,12 +99,57 @@ export class ClusterLink implements RedisLink {
 
   /** The store is there while any master is: one that is missed takes its own keys with it, and no others. */
   async #ping(events: LinkEvents): Promise<void> {
-    const pings = this.#cluster.masters.map(async (node) => (await this.#cluster.nodeClient(node)).ping())
-    await Promise.any(pings).then(
+    const client = this.#cluster
+    this.#forgetReplicas(new Set(client.masters.map(({ address }) => address)))
+    const pings = client.masters.map((node) => within(PING_EVERY_MS, ping(client, node)))
+    void Promise.any(pings).then(
       () => events.answered(),
       () => undefined,
     )
+    const answers = await Promise.allSettled(pings)
+    this.#missed = answers.every(({ status }) => status === 'fulfilled') ? 0 : this.#missed + 1
+    if (this.#missed >= MAX_MISSED) await this.#renew()
   }
+
+  /** Of masters that are none any more. */
+  #forgetReplicas(masters: ReadonlySet<string>): void {
+    for (const [address, check] of this.#replicas) {
+      if (masters.has(address)) continue
+      check.close()
+      this.#replicas.delete(address)
+    }
+  }
+
+  /**
+   * node-redis waits for ever for a master that takes connections but hangs, and learns of no successor meanwhile. So
+   * a new client is tried; the old one serves what it can until that has reached every master there is by then.
+   */
+  async #renew(): Promise<void> {
+    if (this.#isRenewing || this.#isClosed) return
+    this.#isRenewing = true
+    const next = cluster(this.#address)
+    try {
+      await within(RENEW_MS, next.connect())
+      if (this.#isClosed) return next.destroy()
+      this.#cluster.destroy()
+      this.#cluster = next
+      this.#missed = 0
+    } catch {
+      if (next.isOpen) next.destroy()
+    } finally {
+      this.#isRenewing = false
+    }
+  }
+}
+
+async function ping(client: ReturnType<typeof cluster>, node: ReturnType<typeof cluster>['masters'][number]) {
+  return (await client.nodeClient(node)).ping()
+}
+
+/** @throws Error when it takes longer than that */
+async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
+  const late = delay(ms).then(() => Promise.reject(new Error('no answer in time')))
+  return Promise.race([result, late])
 }
 
 /** CRC16 (XMODEM) of the key (redis.io/docs/reference/cluster-spec: keys distribution model). Ours hold no braces. */

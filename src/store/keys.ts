@@ -17,9 +17,19 @@ export function refreshLockKey(key: string): string {
   return `${key}:refresh`
 }
 
+/** Key of the mark that the end of a session by its own limits has been recorded. */
+export function lapseMarkKey(key: string): string {
+  return `${key}:lapsed`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`
+}
+
+/** Key of what a check of the settings writes and removes. */
+export function probeKey(id: string): string {
+  return `${PREFIX}probe:${id}`
 }
 
 function sha256(text: string): string {

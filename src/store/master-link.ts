@@ -1,63 +1,130 @@
-import { createClient, type RedisClientOptions } from 'redis'
-import {
-  backoffMs,
-  CONNECTION,
-  SOCKET,
-  type LinkEvents,
-  type RedisCommands,
-  type RedisLink,
-} from './redis-link.ts'
+import type { RedisClientOptions } from 'redis'
+import { backoffMs, delay, type LinkEvents, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ReplicaCheck } from './replica-check.ts'
+import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
-/** The link to one server, whose changes it hears. */
+/** A server that is, or should be, the master. */
+export interface MasterPlace {
+  /** Tells one server from another. */
+  readonly name: string
+  readonly options: RedisClientOptions
+}
+
+/** Who knows where the master is. */
+export interface MasterFinder {
+  /** Undefined when nobody can say just now. */
+  find(): Promise<MasterPlace | undefined>
+}
+
+/** How often it is asked whether the master is still where it was. */
+const LOOK_EVERY_MS = 1000
+
+interface Serving {
+  readonly replicas: ReplicaCheck
+  readonly end: (reason: string) => void
+}
+
+/**
+ * The link to the master, wherever it is: one connection whose changes are heard, opened anew after every loss. Not
+ * node-redis's own reconnecting, nor its createSentinel(): those would come back to a server that was demoted, and the
+ * latter neither hears of changes nor fails at once, but queues and acts later.
+ */
 export class MasterLink implements RedisLink {
   readonly tracks = true
-  readonly #client: ReturnType<typeof createClient>
-  readonly #replicas: ReplicaCheck
+  readonly #finder: MasterFinder
+  #connection: TrackedConnection | undefined
+  /** While the connection is good. */
+  #serving: Serving | undefined
+  #isClosed = false
 
-  /** @param reconnects false: once lost it stays lost, and `lost` is its last word */
-  constructor(options: RedisClientOptions, { reconnects = true } = {}) {
-    const socket = { ...options.socket, ...SOCKET, reconnectStrategy: reconnects ? backoffMs : false }
-    const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
-    this.#client = createClient(tracking as RedisClientOptions)
-    this.#replicas = new ReplicaCheck(options)
+  constructor(finder: MasterFinder) {
+    this.#finder = finder
   }
 
-  async open(events: LinkEvents): Promise<void> {
-    this.#client
-      .on('error', (error: Error & { code?: string }) => events.lost(error.code ?? error.name))
-      .on('reconnecting', () => events.lost('reconnecting'))
-      .on('end', () => events.lost('closed'))
-      .on('ready', () => events.up())
-      .on('ping-interval', () => events.answered())
-      .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
-    // It only rejects when closed while still connecting, or when it is not to try again: both are heard above.
-    await this.#client.connect().catch(() => undefined)
+  open(events: LinkEvents): Promise<void> {
+    return new Promise((connected) => void this.#run(events, connected))
   }
 
   commands(): RedisCommands {
-    return this.#client
+    return this.#master().commands()
   }
 
-  /** Whether the server takes writes: a demoted one would not. */
-  async isMaster(): Promise<boolean> {
-    const role: { role: string } | undefined = await this.#client.role()
-    return role?.role === 'master'
+  unheard(): RedisCommands {
+    return this.#master().unheard()
   }
 
-  isReplicated(key: string): Promise<boolean | undefined> {
-    return this.#replicas.ask(key)
+  demoted(reason: string): void {
+    this.#serving?.end(reason)
+  }
+
+  async isReplicated(key: string): Promise<boolean | undefined> {
+    return this.#serving === undefined ? false : this.#serving.replicas.ask(key)
   }
 
   async close(): Promise<void> {
-    this.#replicas.close()
-    if (this.#client.isReady) await this.#client.close().catch(() => undefined)
-    else this.drop()
+    this.#isClosed = true
+    this.#serving?.replicas.close()
+    await this.#connection?.close()
   }
 
-  /** Closes without waiting for anything. */
-  drop(): void {
-    this.#replicas.close()
-    if (this.#client.isOpen) this.#client.destroy()
+  #master(): TrackedConnection {
+    if (this.#connection === undefined || this.#serving === undefined) throw new Error('there is no master')
+    return this.#connection
+  }
+
+  async #run(events: LinkEvents, connected: () => void): Promise<void> {
+    for (let tries = 0; !this.#isClosed; tries++) {
+      const place = await this.#finder.find()
+      if (place === undefined) events.lost('no Sentinel names a master')
+      else if (await this.#stayWith(place, events, connected)) tries = 0
+      if (!this.#isClosed) await delay(backoffMs(tries))
+    }
+    connected()
+  }
+
+  /** Serves from this server until it is lost, or no longer the master. True when it ever served. */
+  async #stayWith(place: MasterPlace, events: LinkEvents, connected: () => void): Promise<boolean> {
+    const connection = (this.#connection = new TrackedConnection(place.options))
+    const lost = Promise.withResolvers<void>()
+    const stage = { is: 'connecting' as 'connecting' | 'serving' | 'over' }
+    const end = (reason: string): void => {
+      if (stage.is === 'over') return
+      stage.is = 'over'
+      events.lost(reason)
+      lost.resolve()
+    }
+    try {
+      await connection.open({
+        answered: () => stage.is === 'serving' && events.answered(),
+        changed: (key) => events.changed(key),
+        lost: end,
+      })
+    } catch (error) {
+      end(reasonOf(error as Error))
+    }
+    if (this.#isOver(stage)) {
+      connection.drop()
+      return false
+    }
+    const replicas = new ReplicaCheck(place.options)
+    this.#serving = { replicas, end }
+    stage.is = 'serving'
+    events.up()
+    connected()
+    while (!this.#isOver(stage)) {
+      await Promise.race([delay(LOOK_EVERY_MS), lost.promise])
+      const named = this.#isOver(stage) ? undefined : await this.#finder.find()
+      if (named !== undefined && named.name !== place.name) end('the master was replaced')
+    }
+    if (!this.#isClosed) {
+      replicas.close()
+      connection.drop()
+    }
+    this.#serving = undefined
+    return true
+  }
+
+  #isOver({ is }: { is: 'connecting' | 'serving' | 'over' }): boolean {
+    return this.#isClosed || is === 'over'
   }
 }

@@ -11,7 +11,7 @@ export class MemoryStore implements Store {
     max: MAX_KEYS,
     ttl: 1,
     ttlResolution: 0,
-    dispose: (_value, key, reason) => {
+    disposeAfter: (_value, key, reason) => {
       if (reason === 'expire' || reason === 'evict') this.#tell(key)
     },
   })
@@ -26,6 +26,10 @@ export class MemoryStore implements Store {
     return this.#values.get(key)
   }
 
+  glance(key: string): Promise<StoredValue | undefined> {
+    return this.read(key)
+  }
+
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
     return keys.map((key) => this.#values.get(key)?.value)
   }
@@ -35,9 +39,10 @@ export class MemoryStore implements Store {
     return this.#write(key, value, expiresAt)
   }
 
-  async extend(key: string, expiresAt: number): Promise<void> {
+  async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const current = this.#values.get(key)
     if (current !== undefined && current.expiresAt < expiresAt) this.#write(key, current.value, expiresAt)
+    return this.#values.get(key)
   }
 
   async remove(key: string): Promise<boolean> {

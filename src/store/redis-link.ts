@@ -1,10 +1,10 @@
-import type { createClient, RedisClientOptions } from 'redis'
+import { ErrorReply, type createClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from './redis-address.ts'
 
 /** The commands the store is made of. */
 export type RedisCommands = Pick<
   ReturnType<typeof createClient>,
-  'get' | 'set' | 'del' | 'eval' | 'pExpireTime' | 'pExpireAt'
+  'get' | 'set' | 'del' | 'eval' | 'pExpireTime'
 >
 
 /** What a link tells the store. */
@@ -27,6 +27,10 @@ export interface RedisLink {
   open(events: LinkEvents): Promise<void>
   /** @throws Error while there is no connection */
   commands(): RedisCommands
+  /** For one command, of whose keys no change needs to be heard. @throws Error while there is no connection */
+  unheard(): RedisCommands
+  /** The server has said that it is no master, or none yet: it is left, and looked for anew. */
+  demoted(reason: string): void
   /**
    * Whether a replica has all that was written to the key so far, waited for briefly. Undefined where there are no
    * replicas. Asked on a connection of its own, which holds up nobody else.
@@ -45,6 +49,11 @@ export const CONNECTION = {
 
 /** Options of every socket. */
 export const SOCKET = { socketTimeout: 2500, connectTimeout: 2000 } as const
+
+/** What a server that refuses calls the reason: the first word of its answer. */
+export function replyCode(error: unknown): string | undefined {
+  return error instanceof ErrorReply ? /^[A-Z]+(?= |$)/.exec(error.message)?.[0] : undefined
+}
 
 /** Waits a little longer after every failure, and never the same time as another instance. */
 export function backoffMs(tries: number): number {

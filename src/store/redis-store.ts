@@ -1,8 +1,8 @@
 import { ClusterLink } from './cluster-link.ts'
 import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from './redis-address.ts'
-import { delay, type RedisCommands, type RedisLink } from './redis-link.ts'
-import { SentinelLink } from './sentinel-link.ts'
+import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { Sentinels } from './sentinels.ts'
 import { StoreUnavailable, type Store, type StoredValue } from './store.ts'
 
 /** No answer may keep a request waiting for longer than this. */
@@ -10,6 +10,12 @@ const COMMAND_DEADLINE_MS = 1500
 /** A link that has said nothing for so long is in doubt; it is pinged every second. */
 const MAX_SILENCE_MS = 2000
 const LOOK_EVERY_MS = 250
+
+/** Where the write is refused (no disk, no replica) the key is read all the same. */
+const EXTEND = `
+local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
+local refusal = type(moved) == 'table' and moved.err
+return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
 
 const REPLACE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -24,6 +30,11 @@ const COUNT = `
 local count = redis.call('INCR', KEYS[1])
 if count == 1 then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
 return count`
+
+/** What a server answers that is a replica, or has only just begun. */
+const NO_MASTER = /^(READONLY|MASTERDOWN|LOADING)\b/
+
+type ExtendAnswer = [value: string | null, expiresAt: number, refusal: string | null]
 
 /** What the store reports of its link. */
 export interface StoreLog {
@@ -48,14 +59,17 @@ export class RedisStore implements Store {
   readonly #log: StoreLog
   readonly #watchdog: NodeJS.Timeout
   #downSince: number | undefined = Date.now()
+  #reason: string | undefined
   #answeredAt = 0
+  #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#log = log
     this.#link = link
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#watchdog = setInterval(() => {
-      if (performance.now() - this.#answeredAt > MAX_SILENCE_MS) this.#doubt('silence')
+      const silentMs = performance.now() - this.#answeredAt
+      if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#doubt('silence')
     }, LOOK_EVERY_MS)
     this.#watchdog.unref()
     this.#connecting = link.open({
@@ -92,31 +106,41 @@ export class RedisStore implements Store {
     const [value, expiresAt] = await this.#ask((redis) =>
       Promise.all([redis.get(key), redis.pExpireTime(key)]),
     )
-    return value === null || expiresAt < 0 ? undefined : { value, expiresAt }
+    return this.#found(key, value, expiresAt)
+  }
+
+  async glance(key: string): Promise<StoredValue | undefined> {
+    const next = (): RedisCommands => this.#link.unheard()
+    const found = await this.#ask(() => Promise.all([next().get(key), next().pExpireTime(key)]))
+    return this.#found(key, ...found)
   }
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
     // Not MGET: in a cluster the keys live on different nodes.
-    const values = await this.#ask((redis) => Promise.all(keys.map((key) => redis.get(key))))
+    const values = await this.#ask(() => Promise.all(keys.map((key) => this.#link.unheard().get(key))))
     return values.map((value) => value ?? undefined)
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
     const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#ask((redis) => redis.eval(REPLACE, call))) === 1
+    return (await this.#change(key, (redis) => redis.eval(REPLACE, call))) === 1
   }
 
-  async extend(key: string, expiresAt: number): Promise<void> {
-    await this.#ask((redis) => redis.pExpireAt(key, expiresAt, 'GT'))
+  async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
+    const call = { keys: [key], arguments: [String(expiresAt)] }
+    const answer = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendAnswer
+    const [value, until, refusal] = answer
+    if (refusal !== null) this.#refused(refusal)
+    return this.#found(key, value, until)
   }
 
   async remove(key: string): Promise<boolean> {
-    return (await this.#ask((redis) => redis.del(key))) === 1
+    return (await this.#change(key, (redis) => redis.del(key))) === 1
   }
 
   async removeIf(key: string, expected: string): Promise<boolean> {
     const call = { keys: [key], arguments: [expected] }
-    return (await this.#ask((redis) => redis.eval(REMOVE_IF, call))) === 1
+    return (await this.#change(key, (redis) => redis.eval(REMOVE_IF, call))) === 1
   }
 
   async count(key: string, expiresAt: number): Promise<number> {
@@ -138,8 +162,26 @@ export class RedisStore implements Store {
 
   async close(): Promise<void> {
     clearInterval(this.#watchdog)
-    await this.#link.close()
+    // First, so that the link's end is not taken for a loss.
+    this.#isClosed = true
     this.#downSince ??= Date.now()
+    await this.#link.close()
+  }
+
+  #found(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
+    if (value !== null && expiresAt >= 0) return { value, expiresAt }
+    // It may be this very reading that made it expire: who caused a change is not told of it (NOLOOP).
+    this.#tell(key)
+    return undefined
+  }
+
+  /** Runs a command that may change a key: nobody else tells of what is written here (NOLOOP). */
+  async #change<Answer>(key: string, command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await this.#ask(command)
+    } finally {
+      this.#tell(key)
+    }
   }
 
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
@@ -158,24 +200,35 @@ export class RedisStore implements Store {
       this.#answered()
       return answer
     } catch (cause) {
+      const code = replyCode(cause)
+      if (code !== undefined) this.#refused(code)
       throw new StoreUnavailable(cause)
     } finally {
       clearTimeout(timer)
     }
   }
 
+  #refused(refusal: string): void {
+    const reason = NO_MASTER.exec(refusal)
+    if (reason !== null) this.#link.demoted(reason[0])
+  }
+
   #answered(): void {
     this.#answeredAt = performance.now()
-    if (this.#downSince === undefined) return
+    if (this.#downSince === undefined || this.#isClosed) return
     this.#downSince = undefined
+    this.#reason = undefined
     this.#log.info({}, 'the session store is connected')
   }
 
   #doubt(reason: string): void {
-    if (this.#downSince !== undefined) return
-    this.#downSince = Date.now()
-    this.#log.warn({ reason }, 'the session store does not answer')
-    this.#tell(undefined)
+    if (this.#isClosed) return
+    const isNew = this.#downSince === undefined
+    this.#downSince ??= Date.now()
+    // What keeps it from coming back may be another thing than what took it away.
+    if (isNew || reason !== this.#reason) this.#log.warn({ reason }, 'the session store does not answer')
+    this.#reason = reason
+    if (isNew) this.#tell(undefined)
   }
 
   #tell(key: string | undefined): void {
@@ -188,10 +241,12 @@ function linkTo(url: string): RedisLink {
   switch (address?.is) {
     case undefined:
       throw new TypeError('no address of a Redis')
-    case 'single':
-      return new MasterLink({ url: address.url })
+    case 'single': {
+      const place = { name: 'the only one', options: { url: address.url } }
+      return new MasterLink({ find: async () => place })
+    }
     case 'sentinel':
-      return new SentinelLink(address)
+      return new MasterLink(new Sentinels(address))
     case 'cluster':
       return new ClusterLink(address)
   }

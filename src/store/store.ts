@@ -17,12 +17,17 @@ export interface Store {
   /** Writes a key that does not exist yet. False, and nothing written, when it does. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
-  /** Values in the order of the keys; undefined where there is none. */
+  /** The same, for the moment: {@link onChange} need not hear of the key. So for keys that a stranger names. */
+  glance(key: string): Promise<StoredValue | undefined>
+  /** Glances: values in the order of the keys; undefined where there is none. */
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
   /** Compare-and-set: writes only where `expected` still stands. False when it does not. */
   replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
-  /** Moves the expiry later, never earlier; a key that is gone stays gone. */
-  extend(key: string, expiresAt: number): Promise<void>
+  /**
+   * Moves the expiry later, never earlier, and reads the key, in one step; a key that is gone stays gone. Where the
+   * store takes no writes at the moment, it only reads.
+   */
+  extend(key: string, expiresAt: number): Promise<StoredValue | undefined>
   /** True when this call removed it. */
   remove(key: string): Promise<boolean>
   /** Removes the key if it still holds `expected`. */
@@ -31,8 +36,8 @@ export interface Store {
   count(key: string, expiresAt: number): Promise<number>
   /**
    * Hears of every change to a key that was read here, by whoever it was made, expiry included, where {@link staleMs}
-   * is Infinity. `undefined`: any key
-   * may have changed unheard, because the connection was in doubt. Listeners must not throw.
+   * is Infinity; else of those made here. Of an {@link extend} made here it need not hear: the caller knows.
+   * `undefined`: any key may have changed unheard, because the connection was in doubt. Listeners must not throw.
    */
   onChange(listener: (key: string | undefined) => void): void
   /**

@@ -1,13 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parseRedisUrl } from '../../src/store/redis-address.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { testCa } from '../support/redis-tls.ts'
 import { testRedis } from '../support/world.ts'
 
 await test('an address names one server, a Cluster, or a master behind Sentinels', async (t) => {
@@ -49,30 +47,9 @@ await test('an address names one server, a Cluster, or a master behind Sentinels
 })
 
 await test('a Redis is reached over TLS and with a password, and by no impostor', async (t) => {
-  const dir = await mkdtemp(join(tmpdir(), 'bff-tls-'))
-  t.teardown(() => rm(dir, { recursive: true, force: true }))
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'ignore' })
-  const self = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '1',
-  ]
-  openssl(...self, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=test CA')
-  const request = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=x']
-  openssl(...request, '-keyout', 'redis.key', '-out', 'redis.csr', '-addext', 'subjectAltName=DNS:localhost')
-  const signed = ['x509', '-req', '-in', 'redis.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-days', '1']
-  openssl(...signed, '-copy_extensions', 'copy', '-out', 'redis.crt')
+  const ca = await testCa(t)
   const port = await freePort()
-  const tls = ['--tls-cert-file', 'redis.crt', '--tls-key-file', 'redis.key', '--tls-ca-cert-file', 'ca.crt']
-  const paths = tls.map((each) => (each.startsWith('--') ? each : join(dir, each)))
-  const more = ['--tls-port', String(port), '--tls-auth-clients', 'no', '--requirepass', 'a:secret']
-  await testRedis(t, [...paths, ...more])
+  await testRedis(t, [...ca.serverOptions(port), '--requirepass', 'a:secret'])
 
   // The trusted CAs are given to a process when it starts (NODE_EXTRA_CA_CERTS).
   const store = fileURLToPath(new URL('../../src/store/redis-store.ts', import.meta.url))
@@ -83,7 +60,7 @@ await test('a Redis is reached over TLS and with a password, and by no impostor'
     await store.close()`
   const env = {
     ...process.env,
-    NODE_EXTRA_CA_CERTS: join(dir, 'ca.crt'),
+    NODE_EXTRA_CA_CERTS: ca.caFile,
     URL: `rediss://:a%3Asecret@localhost:${port}`,
   }
   const args = ['--input-type=module', '-e', script]

@@ -33,6 +33,8 @@ export async function storeContract(
     await store.create(two, '2', expiresAt)
     t.same(await store.read(one), { value: '1', expiresAt })
     t.equal(await store.read(fresh()), undefined)
+    t.same(await store.glance(two), { value: '2', expiresAt })
+    t.equal(await store.glance(fresh()), undefined)
     t.same(await store.readMany([two, fresh(), one]), ['2', undefined, '1'])
     t.same(await store.readMany([]), [])
   })

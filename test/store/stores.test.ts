@@ -1,10 +1,12 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { askRedis } from '../support/redis-topologies.ts'
 import { testRedis } from '../support/world.ts'
 import { storeContract } from './store-contract.ts'
+import { until } from '../support/until.ts'
 
 async function connected(url: string): Promise<RedisStore> {
   const store = RedisStore.connect(url, quiet)
@@ -99,4 +101,88 @@ await test('a store that is closed while it cannot connect closes at once', asyn
   const store = RedisStore.connect(redis.url, quiet)
   await store.close()
   t.type(store.unavailableSince(), 'number')
+})
+
+/** A store, and what it logs: why it is away. */
+async function watched(t: Test, url: string): Promise<{ store: RedisStore; reasons: string[] }> {
+  const reasons: string[] = []
+  const warn = (details: object): unknown => reasons.push((details as { reason: string }).reason)
+  const store = RedisStore.connect(url, { ...quiet, warn })
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  return { store, reasons }
+}
+
+await test('a server that is demoted is left as soon as it says so, and served from again', async (t) => {
+  const redis = await testRedis(t)
+  const refused = (answer: Promise<unknown>) => t.rejects(answer, StoreUnavailable)
+  for (const [servesReads, use] of [
+    ['yes', (store: RedisStore) => refused(store.create('other', 'v', Date.now() + 1000))],
+    ['yes', async (store: RedisStore) => void (await store.extend('k', Date.now() + 90_000))],
+    // Without its master it may not even be read from.
+    ['no', (store: RedisStore) => refused(store.read('k'))],
+  ] as const) {
+    const { store, reasons } = await watched(t, redis.url)
+    await store.create('k', 'v', Date.now() + 60_000)
+    const doubts: unknown[] = []
+    store.onChange((key) => key === undefined && doubts.push(key))
+    await askRedis(redis, ['CONFIG', 'SET', 'replica-serve-stale-data', servesReads])
+    await askRedis(redis, ['REPLICAOF', '127.0.0.1', '1'])
+    await use(store)
+    t.type(store.unavailableSince(), 'number')
+    t.equal(doubts.length, 1, 'what was read before is doubted')
+    await refused(store.read('k'))
+    t.match(reasons, [/^READONLY|MASTERDOWN$/])
+    await askRedis(redis, ['REPLICAOF', 'NO', 'ONE'])
+    await until(() => store.unavailableSince() === undefined)
+    t.equal(await store.create('new', 'v', Date.now() + 1000), true)
+    await store.remove('new')
+  }
+})
+
+await test('a replica is not served from', async (t) => {
+  const master = await testRedis(t)
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  const reasons: string[] = []
+  const store = RedisStore.connect(replica.url, {
+    ...quiet,
+    warn: (details) => reasons.push((details as { reason: string }).reason),
+  })
+  t.teardown(() => store.close())
+  await until(() => reasons.length > 0)
+  t.same(reasons, ['it is a slave'])
+  await askRedis(replica, ['REPLICAOF', 'NO', 'ONE'])
+  await until(() => store.unavailableSince() === undefined)
+})
+
+await test('a server that still loads its data is waited for', async (t) => {
+  const redis = await testRedis(t, ['--enable-debug-command', 'yes'])
+  const { store, reasons } = await watched(t, redis.url)
+  await store.create('k', 'v', Date.now() + 60_000)
+  await askRedis(redis, ['DEBUG', 'POPULATE', '2000'])
+  // 2 s of loading, with a look at its clients now and then.
+  const slowly = ['key-load-delay', '1000', 'loading-process-events-interval-bytes', '1024']
+  await askRedis(redis, ['CONFIG', 'SET', ...slowly])
+  void askRedis(redis, ['DEBUG', 'RELOAD'])
+  const isRefused = () =>
+    store.read('k').then(
+      () => false,
+      (error) => error instanceof StoreUnavailable,
+    )
+  await until(isRefused)
+  t.same(reasons, ['LOADING'])
+  t.type(store.unavailableSince(), 'number')
+  await until(async () => (await store.read('k').catch(() => undefined)) !== undefined)
+  t.same(reasons, ['LOADING'])
+})
+
+await test('closing it is no outage, and the log does not call it one', async (t) => {
+  const redis = await testRedis(t)
+  const warnings: unknown[] = []
+  const log = { ...quiet, warn: (details: object) => void warnings.push(details) }
+  const store = RedisStore.connect(redis.url, log)
+  await store.connected(5000)
+  await store.close()
+  t.same(warnings, [])
+  await t.rejects(store.read('k'), StoreUnavailable)
 })

@@ -6,11 +6,17 @@ import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import type { TestCa } from './redis-tls.ts'
+import { until } from './until.ts'
 
 /** How soon Sentinels and cluster nodes call a server dead: short, so that a test need not wait. */
 const DOWN_MS = 1000
 /** A master waits for more replicas before it feeds the first: 5 s unless it is told not to. */
 const AT_ONCE = ['--repl-diskless-sync-delay', '0']
+
+/** What the servers of a topology ask for that is not open to everybody. */
+const PASSWORD = 'a:secret'
+const URL_PASSWORD = encodeURIComponent(PASSWORD)
 
 /** Several redis-servers that belong together. */
 export interface Topology {
@@ -19,11 +25,6 @@ export interface Topology {
   readonly nodes: readonly RedisProcess[]
   /** The servers that take writes at the moment. */
   readonly masters: () => Promise<RedisProcess[]>
-}
-
-/** Asks until it is so. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 20))
 }
 
 /** One answer of one server; undefined when it gives none. */
@@ -41,32 +42,36 @@ export async function askRedis(redis: RedisProcess, command: readonly string[]):
   }
 }
 
-/** A master with two replicas, and three Sentinels that watch it. */
+/**
+ * A master with two replicas, and three Sentinels that watch it.
+ * @param ca with one, everybody speaks TLS, and the servers (not the Sentinels) want a password
+ */
 export async function testSentinel(
   t: Test,
+  ca?: TestCa,
 ): Promise<Topology & { readonly sentinels: readonly RedisProcess[] }> {
-  const master = await node(t, AT_ONCE)
-  const replicaOf = ['--replicaof', '127.0.0.1', String(master.port), ...AT_ONCE]
-  const nodes = [master, await node(t, replicaOf), await node(t, replicaOf)]
-  await until(async () => (await info(master)).includes('connected_slaves:2'))
-  await until(async () => !(await info(master)).includes('state=wait_bgsave'))
+  const master = await node(t, AT_ONCE, { ca })
+  const replicaOf = ['--replicaof', '127.0.0.1', String(master.peerPort), ...AT_ONCE]
+  const nodes = [master, await node(t, replicaOf, { ca }), await node(t, replicaOf, { ca })]
+  await until(async () => (await info(master)).split('state=online').length === 3)
   const dir = await mkdtemp(join(tmpdir(), 'bff-sentinel-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
-  const sentinels: RedisProcess[] = []
+  const sentinels: Node[] = []
   for (let count = 0; count < 3; count++) {
     const port = await freePort()
     const file = join(dir, `${port}.conf`)
     await writeFile(
       file,
       [
-        `sentinel monitor bff 127.0.0.1 ${master.port} 2`,
+        `sentinel monitor bff 127.0.0.1 ${master.peerPort} 2`,
         `sentinel down-after-milliseconds bff ${DOWN_MS}`,
         'sentinel failover-timeout bff 3000',
+        ...(ca === undefined ? [] : [`sentinel auth-pass bff ${PASSWORD}`]),
         '',
       ].join('\n'),
     )
     // The file comes first on the command line; what follows is added to it.
-    sentinels.push(await node(t, ['--sentinel'], port, file))
+    sentinels.push(await node(t, ['--sentinel'], { ca, port, file, isOpen: true }))
   }
   for (const sentinel of sentinels) {
     await until(async () =>
@@ -76,42 +81,63 @@ export async function testSentinel(
       async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2,
     )
   }
-  const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')
-  return { url: `redis+sentinel://${hosts}/bff`, nodes, sentinels, masters: () => mastersOf(nodes) }
+  const hosts = sentinels.map(({ peerPort }) => `127.0.0.1:${peerPort}`).join(',')
+  const url =
+    ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
+  return { url, nodes, sentinels, masters: () => mastersOf(nodes) }
 }
 
-/** Three masters with a replica each. */
-export async function testCluster(t: Test): Promise<Topology> {
-  const nodes: RedisProcess[] = []
+/**
+ * Three masters with a replica each.
+ * @param ca with one, everybody speaks TLS and wants a password
+ */
+export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
+  const nodes: Node[] = []
   const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_MS), ...AT_ONCE]
+  const secure = ca === undefined ? [] : ['--tls-cluster', 'yes']
   for (let count = 0; count < 6; count++) {
-    nodes.push(await node(t, options, await clusterPort()))
+    nodes.push(
+      await node(t, [...options, ...secure], { ca, port: await clusterPort(), tlsPort: await clusterPort() }),
+    )
   }
-  const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`)
-  execFileSync('redis-cli', ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes'])
+  const hosts = nodes.map(({ peerPort }) => `127.0.0.1:${peerPort}`)
+  const access = ca === undefined ? [] : ['--tls', '--cacert', ca.caFile, '-a', PASSWORD, '--no-auth-warning']
+  const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
+  execFileSync('redis-cli', [...access, ...create])
   for (const each of nodes) {
     await until(async () => String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'))
-    await until(async () => /connected_slaves:1|master_link_status:up/.test(await info(each)))
+    // A replica that is connected but still being fed confirms nothing yet.
+    await until(async () => /state=online|master_link_status:up/.test(await info(each)))
   }
-  return { url: hosts.map((host) => `redis://${host}`).join(','), nodes, masters: () => mastersOf(nodes) }
+  const scheme = ca === undefined ? 'redis://' : `rediss://:${URL_PASSWORD}@`
+  return { url: hosts.map((host) => scheme + host).join(','), nodes, masters: () => mastersOf(nodes) }
 }
 
 /** The nodes talk to each other on the port 10000 above. */
-async function clusterPort(): Promise<number> {
-  let port = await freePort()
-  while (port > 55_000) port = await freePort()
-  return port
-}
+const clusterPort = (): Promise<number> => freePort(10_000)
+
+/** A server, and the port that others reach it at. */
+type Node = RedisProcess & { readonly peerPort: number }
 
 async function node(
   t: Test,
   options: readonly string[],
-  port?: number,
-  file?: string,
-): Promise<RedisProcess> {
-  const redis = await startRedis(options, port, file)
+  more: {
+    ca?: TestCa | undefined
+    port?: number
+    tlsPort?: number
+    file?: string
+    /** Whether it wants no password. */
+    isOpen?: boolean
+  },
+): Promise<Node> {
+  const { ca, tlsPort = await freePort(), isOpen = false } = more
+  const secure = ca === undefined ? [] : [...ca.serverOptions(tlsPort), '--tls-replication', 'yes']
+  const closed = ca === undefined || isOpen ? [] : ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
+  const redis = await startRedis([...options, ...secure, ...closed], more.port, more.file)
   t.teardown(() => redis.close())
-  return redis
+  const url = closed.length === 0 ? redis.url : redis.url.replace('://', `://:${URL_PASSWORD}@`)
+  return { ...redis, url, peerPort: ca === undefined ? redis.port : tlsPort }
 }
 
 async function mastersOf(nodes: readonly RedisProcess[]): Promise<RedisProcess[]> {

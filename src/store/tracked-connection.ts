@@ -1,0 +1,66 @@
+import { createClient, type RedisClientOptions } from 'redis'
+import { CONNECTION, replyCode, SOCKET, type LinkEvents, type RedisCommands } from './redis-link.ts'
+
+/**
+ * One connection to one server, which says what changes of what was read here (CLIENT TRACKING). It does not come
+ * back once it is lost.
+ *
+ * NOLOOP: who wrote is not told. The server stops watching for it all the same, so whoever writes here must forget
+ * the key, or read it in the same step after writing. Nor is it told when the server's table of what it watches is
+ * full and forgets a key for the sake of one that was read here: so only what must be watched is (OPTOUT), above all
+ * no key that a stranger made up.
+ */
+export class TrackedConnection {
+  readonly #client: ReturnType<typeof createClient>
+
+  constructor(options: RedisClientOptions) {
+    const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
+    const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
+    this.#client = createClient(tracking as RedisClientOptions)
+  }
+
+  /** @throws Error when there is no server, or none that serves and takes writes */
+  async open(events: Pick<LinkEvents, 'answered' | 'changed' | 'lost'>): Promise<void> {
+    this.#client
+      .on('error', (error: Error) => events.lost(reasonOf(error)))
+      .on('end', () => events.lost('closed'))
+      .on('ping-interval', () => events.answered())
+      .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
+    await this.#client.connect()
+    const [role] = await Promise.all([
+      // Who may not ask is told by the first write.
+      this.#client.role().catch(() => undefined),
+      this.#client.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
+      // Refused while the server still loads its data.
+      this.#client.ping(),
+    ])
+    const { role: name } = (role ?? { role: 'master' }) as { role: string }
+    if (name !== 'master') throw new Error(`it is a ${name}`)
+  }
+
+  commands(): RedisCommands {
+    return this.#client
+  }
+
+  /** For one command, whose keys are not watched for us. */
+  unheard(): RedisCommands {
+    // Who may not say so has them watched for nothing.
+    this.#client.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
+    return this.#client
+  }
+
+  async close(): Promise<void> {
+    if (this.#client.isReady) await this.#client.close().catch(() => undefined)
+    else this.drop()
+  }
+
+  /** Closes without waiting for anything. */
+  drop(): void {
+    if (this.#client.isOpen) this.#client.destroy()
+  }
+}
+
+/** A short name of what went wrong, for the log. */
+export function reasonOf(error: Error & { code?: string }): string {
+  return replyCode(error) ?? error.code ?? (error.name === 'Error' ? error.message : error.name)
+}

@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import type { Test } from 'tap'
+
+/** A CA of the test's own, and a server certificate of it for loopback names. */
+export interface TestCa {
+  readonly caFile: string
+  /** What a redis-server that is to speak TLS on this port is told. */
+  readonly serverOptions: (tlsPort: number) => string[]
+}
+
+const EC_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
+
+/** Makes a CA that ends with the test. */
+export async function testCa(t: Test): Promise<TestCa> {
+  const dir = await mkdtemp(join(tmpdir(), 'bff-tls-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'ignore' })
+  const self = ['req', '-x509', ...EC_KEY, '-days', '1', '-subj', '/CN=test CA']
+  openssl(...self, '-keyout', 'ca.key', '-out', 'ca.crt')
+  const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+  openssl('req', ...EC_KEY, '-subj', '/CN=x', '-keyout', 'redis.key', '-out', 'redis.csr', '-addext', names)
+  const signed = ['x509', '-req', '-in', 'redis.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-days', '1']
+  openssl(...signed, '-copy_extensions', 'copy', '-out', 'redis.crt')
+  const caFile = join(dir, 'ca.crt')
+  return {
+    caFile,
+    serverOptions: (tlsPort) => [
+      ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', caFile],
+      ...['--tls-cert-file', join(dir, 'redis.crt'), '--tls-key-file', join(dir, 'redis.key')],
+    ],
+  }
+}
+
+/** Lets this very process trust a CA until the test ends: NODE_EXTRA_CA_CERTS is read when a process starts. */
+export async function trust(t: Test, { caFile }: TestCa): Promise<void> {
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, await readFile(caFile, 'utf8')])
+  t.teardown(() => setDefaultCACertificates(before))
+}

@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.ts'
+import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import type { EndReason, Session, Sessions } from './sessions.ts'
+import { lapseOf, type EndReason, type Session, type Sessions } from './sessions.ts'
 
 /** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -28,6 +29,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  */
 export class Endings {
   readonly #held = new Map<string, Held>()
+  readonly #sessions: Sessions
   readonly #reader: SessionReader
   readonly #storeGraceMs: number
   /** Held sessions count as used. */
@@ -41,10 +43,11 @@ export class Endings {
     store: Store,
     options: { storeGraceMs: number; keepAlive: boolean },
   ) {
+    this.#sessions = sessions
     this.#reader = reader
     this.#storeGraceMs = options.storeGraceMs
     this.#keepAlive = options.keepAlive
-    this.#rereadMs = store.staleMs * 0.8
+    this.#rereadMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.onEnd((key, reason) => this.#end(key, reason))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
@@ -76,9 +79,9 @@ export class Endings {
   }
 
   /** Never rejects: nobody would catch it. */
-  async #reload(id: string): Promise<SessionLookup | { readonly is: 'unknown' }> {
+  async #recheck(session: Session): Promise<SessionLookup | { readonly is: 'unknown' }> {
     try {
-      return await this.#reader.reload(id)
+      return await this.#reader.recheck(session, this.#keepAlive)
     } catch {
       return { is: 'unknown' }
     }
@@ -87,7 +90,7 @@ export class Endings {
   async #check(key: string): Promise<void> {
     const held = this.#held.get(key)
     if (held === undefined) return
-    const found = await this.#reload(held.session.id)
+    const found = await this.#recheck(held.session)
     if (this.#held.get(key) !== held) return
     switch (found.is) {
       case 'live':
@@ -95,22 +98,31 @@ export class Endings {
         held.session = found.session
         return this.#schedule(held)
       case 'none': {
-        const expired = Date.now() >= Math.min(held.session.record.endsAt, held.session.idleEndsAt)
-        return this.#end(key, expired ? 'expired' : 'gone')
+        void this.#sessions.lapsed(held.session)
+        return this.#end(key, lapseOf(held.session) ?? 'gone')
       }
       case 'unknown':
       case 'storeDown':
         held.unreadSince ??= Date.now()
         if (Date.now() - held.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
-        return this.#recheckIn(held, RETRY_MS)
+        // Not all at once: whoever holds thousands would otherwise keep the store away when it has just come back.
+        return this.#recheckIn(held, RETRY_MS * (0.5 + Math.random() / 2))
     }
   }
 
-  /** Looks again when the session would end by itself, or when it is time to count the holding as use. */
+  /** Looks again when the session would end by itself, or when its idle limit is to be moved. */
   #schedule(held: Held): void {
-    if (this.#keepAlive) this.#reader.used(held.session)
-    const untilEnd = Math.min(held.session.record.endsAt, held.session.idleEndsAt) - Date.now()
-    const pause = Math.min(untilEnd, this.#rereadMs, this.#keepAlive ? this.#reader.touchEveryMs : Infinity)
+    const now = Date.now()
+    const { idleEndsAt, record } = held.session
+    const untilEnd = Math.min(record.endsAt, idleEndsAt) - now
+    let pause = Math.min(untilEnd, this.#rereadMs)
+    if (this.#keepAlive && idleEndsAt < record.endsAt) {
+      const { idleMs } = this.#sessions.limits
+      const untilDue = idleEndsAt - idleMs - now
+      // Due already: it took a while, or could not be moved, and then it is tried less and less often while time is left.
+      const retryMs = Math.max(Math.min(RETRY_MS, idleMs / 20), Math.min(-untilDue, untilEnd / 20))
+      pause = Math.min(pause, untilDue < 0 ? retryMs : untilDue)
+    }
     this.#recheckIn(held, Math.max(pause, 0) + 1)
   }
 

@@ -1,14 +1,29 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import type { Session, Sessions } from './sessions.ts'
+import { lapseOf, type Session, type Sessions } from './sessions.ts'
 
 const MAX_SESSIONS = 100_000
 const MAX_BYTES = 256 * 1_048_576
 /** What a session takes beside its texts: objects, map entries, shorter strings. */
 const OVERHEAD_BYTES = 512
 
-type Load = { readonly promise: Promise<Session | undefined> }
+/**
+ * Nothing is relied on for longer, whatever the store promises: Redis watches a limited number of keys, and does not
+ * always say which it gave up. A session in use is read once a minute anyway, when its idle limit moves.
+ */
+export const MAX_UNREAD_MS = 120_000
+
+interface Load {
+  readonly isTouch: boolean
+  readonly promise: Promise<Session | undefined>
+}
+
+/** What a session is found by. */
+export interface SessionName {
+  readonly id: string
+  readonly key: string
+}
 
 /**
  * Live sessions kept near, so that a request costs no round trip. The store itself says when one changed, or they are
@@ -22,19 +37,24 @@ export class NearCache {
   /** Plain numbers, since the hot path counts them. */
   readonly counts = { hits: 0, misses: 0 }
 
-  constructor(sessions: Sessions, store: Store, { maxBytes = MAX_BYTES } = {}) {
+  constructor(sessions: Sessions, store: Store, { maxBytes = MAX_BYTES, maxUnreadMs = MAX_UNREAD_MS } = {}) {
     this.#sessions = sessions
-    this.#staleMs = store.staleMs
+    this.#staleMs = Math.min(store.staleMs, maxUnreadMs)
     this.#live = new LRUCache<string, Session>({
       max: MAX_SESSIONS,
       maxSize: maxBytes,
       sizeCalculation: bytesOf,
       ttlResolution: 0,
-      ...(Number.isFinite(store.staleMs) && { ttl: store.staleMs }),
+      ttl: this.#staleMs,
+      // What is too old to be served still tells, once it is found missing, which of its limits it was past.
+      noDeleteOnStaleGet: true,
     })
     store.onChange((key) => this.#changed(key))
-    // Own endings are acted on at once, before the store tells of them.
-    sessions.onEnd((key) => this.#changed(key))
+    // Own endings are acted on at once, whatever the store tells of them.
+    sessions.onEnd((key) => {
+      this.#loads.delete(key)
+      this.#live.delete(key)
+    })
   }
 
   /** How many sessions are held, and about how many bytes they take. */
@@ -45,40 +65,62 @@ export class NearCache {
   /** A live session held near. */
   peek(id: string, key: string): Session | undefined {
     const session = this.#live.get(key)
-    const isHit = session !== undefined && session.id === id && isLive(session)
-    if (isHit) this.counts.hits++
-    else this.counts.misses++
-    return isHit ? session : undefined
+    if (session !== undefined && session.id === id && isLive(session)) {
+      this.counts.hits++
+      return session
+    }
+    this.counts.misses++
+    return undefined
   }
 
   /** Reads through. @throws StoreUnavailable */
-  async load(id: string): Promise<Session | undefined> {
-    const key = sessionKey(id)
-    const pending = this.#loads.get(key)
-    if (pending !== undefined) return pending.promise
-    const load: Load = { promise: this.#read(id) }
-    this.#loads.set(key, load)
-    const askedAt = performance.now()
-    try {
-      const session = await load.promise
-      // A change heard while reading took this load off the list: what was read may be old, so it is not kept.
-      if (session !== undefined && this.#loads.get(key) === load) this.#keep(key, session, askedAt)
-      return session
-    } finally {
-      if (this.#loads.get(key) === load) this.#loads.delete(key)
-    }
+  load(id: string): Promise<Session | undefined> {
+    return this.#through(sessionKey(id), false, () => this.#sessions.load(id))
   }
 
-  async #read(id: string): Promise<Session | undefined> {
-    const session = await this.#sessions.load(id)
-    return session !== undefined && isLive(session) ? session : undefined
+  /** Reads through, and counts as use: see {@link Sessions.touch}. @throws StoreUnavailable */
+  touch({ id, key }: SessionName, endsAt: number): Promise<Session | undefined> {
+    return this.#through(key, true, () => this.#sessions.touch(id, endsAt))
+  }
+
+  /** Who asks at the same moment shares an answer; but a touch is only shared with a touch. */
+  #through(
+    key: string,
+    isTouch: boolean,
+    read: () => Promise<Session | undefined>,
+  ): Promise<Session | undefined> {
+    const pending = this.#loads.get(key)
+    if (pending !== undefined && (pending.isTouch || !isTouch)) return pending.promise
+    const load: Load = { isTouch, promise: this.#read(key, read, () => this.#loads.get(key) === load) }
+    this.#loads.set(key, load)
+    return load.promise
+  }
+
+  /** @param isNewest false once a change was heard while reading: what was read may be old, so it is not kept */
+  async #read(
+    key: string,
+    read: () => Promise<Session | undefined>,
+    isNewest: () => boolean,
+  ): Promise<Session | undefined> {
+    const askedAt = performance.now()
+    let session: Session | undefined
+    try {
+      session = await read()
+      if (session !== undefined && !isLive(session)) session = undefined
+    } finally {
+      if (isNewest()) {
+        this.#loads.delete(key)
+        if (session === undefined) this.#forget(key)
+        else this.#keep(key, session, askedAt)
+      }
+    }
+    return session
   }
 
   #keep(key: string, session: Session, askedAt: number): void {
     // It may have changed from the moment it was asked for. (A ttl of 0 would mean for ever.)
     const ttl = this.#staleMs - (performance.now() - askedAt)
-    if (ttl === Infinity) this.#live.set(key, session)
-    else if (ttl >= 1) this.#live.set(key, session, { ttl })
+    if (ttl >= 1) this.#live.set(key, session, { ttl })
   }
 
   #changed(key: string | undefined): void {
@@ -86,13 +128,20 @@ export class NearCache {
       this.#live.clear()
       this.#loads.clear()
     } else {
-      this.#live.delete(key)
       this.#loads.delete(key)
+      this.#forget(key)
     }
+  }
+
+  #forget(key: string): void {
+    const session = this.#live.peek(key, { allowStale: true })
+    if (session === undefined) return
+    this.#live.delete(key)
+    if (lapseOf(session) !== undefined) void this.#sessions.lapsed(session)
   }
 }
 
-/** About: as bench/sessions.ts measured it. All texts are ASCII, so a character takes a byte. */
+/** About: as bench/cases/sessions.ts measured it. All texts are ASCII, so a character takes a byte. */
 function bytesOf({ id, key, sealed, record }: Session): number {
   const { accessToken, refreshToken = '', scope, loginKey } = record
   const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey]

@@ -40,23 +40,28 @@ export class SessionCookie {
     return valid && id !== null ? id : undefined
   }
 
-  /** Every value the request carries under the cookie's name. Two are one too many: the request is anonymous. */
-  values(header: string | undefined): string[] {
-    return header === undefined ? [] : cookieValues(header, this.name)
+  /** The value that a request carries under the cookie's name. Two are one too many: the request is anonymous. */
+  value(header: string | undefined): string | undefined {
+    const values = this.#values(header)
+    return values.length === 1 ? values[0] : undefined
   }
 
   /** Store key of the session that a request carries, if its cookie is good. */
   key(header: string | undefined): string | undefined {
-    const [value, ...more] = this.values(header)
-    const id = value === undefined || more.length > 0 ? undefined : this.verify(value)
+    const value = this.value(header)
+    const id = value === undefined ? undefined : this.verify(value)
     return id === undefined ? undefined : sessionKey(id)
   }
 
   /** The ids named by a request, signed or not: knowing a 256-bit id is proof enough to end its session. */
   ids(header: string | undefined): string[] {
-    return this.values(header)
+    return this.#values(header)
       .slice(0, MAX_IDS)
       .map((value) => value.slice(0, Math.max(0, value.lastIndexOf('.'))))
+  }
+
+  #values(header: string | undefined): string[] {
+    return header === undefined ? [] : cookieValues(header, this.name)
   }
 }
 

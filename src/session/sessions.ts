@@ -1,7 +1,13 @@
 import { createHmac } from 'node:crypto'
 import type { Envelope } from '../store/envelope.ts'
-import { sessionKey } from '../store/keys.ts'
-import type { Store } from '../store/store.ts'
+import { lapseMarkKey, sessionKey } from '../store/keys.ts'
+import type { Store, StoredValue } from '../store/store.ts'
+
+/** Idle limits are moved at most this often for a session. */
+const MAX_STEP_MS = 60_000
+const CLOCK_SKEW_MS = 200
+/** All who notice the end of a session do so within this time. */
+const LAPSE_MARK_MS = 60_000
 
 /** What a finished login leaves behind. It never leaves the server. Times are epoch ms. */
 export interface SessionRecord {
@@ -29,8 +35,11 @@ export interface Session {
   readonly sealed: string
 }
 
-/** Why a session ended, where that was caused. `gone`: found missing in the store. */
-export type EndReason = 'logout' | 'replaced' | 'expired' | 'refused' | 'gone'
+/**
+ * Why a session ended, where that was caused. `expired`: its absolute limit; `idle`: unused for too long; `gone`: found
+ * missing in the store.
+ */
+export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'gone'
 
 /** How long a session lives (ms). */
 export interface SessionLimits {
@@ -41,6 +50,8 @@ export interface SessionLimits {
 /** Sessions as the store holds them: sealed, found by the hash of their id, and never brought back once ended. */
 export class Sessions {
   readonly limits: SessionLimits
+  /** Idle limits move in steps of this length. */
+  readonly #stepMs: number
   readonly #store: Store
   readonly #envelope: Envelope
   readonly #tagSecret: string
@@ -52,6 +63,7 @@ export class Sessions {
     this.#store = store
     this.#envelope = envelope
     this.limits = limits
+    this.#stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
     this.#tagSecret = tagSecret
   }
 
@@ -63,36 +75,46 @@ export class Sessions {
   /** @throws StoreUnavailable; Error when the id exists already, which 256 random bits rule out */
   async create(id: string, record: SessionRecord): Promise<void> {
     const key = sessionKey(id)
-    const created = await this.#store.create(key, this.#seal(key, id, record), this.#expiry(record))
+    // To the moment: its first use brings it into step.
+    const idleEndsAt = Math.min(record.endsAt, Date.now() + this.limits.idleMs)
+    const created = await this.#store.create(key, this.#seal(key, id, record), idleEndsAt)
     if (!created) throw new Error('a session of this id exists already')
   }
 
   /** Undefined when there is none, or when it cannot be read here: another instance may still understand it. */
   async load(id: string): Promise<Session | undefined> {
     const key = sessionKey(id)
-    const stored = await this.#store.read(key)
-    if (stored === undefined) return undefined
-    const opened = this.#envelope.open(key, id, stored.value)
-    if (opened === undefined) return undefined
-    const record = parseRecord(opened)
-    return (
-      record && { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
-    )
+    return this.#open(id, key, await this.#store.read(key))
+  }
+
+  /** The same, by who keeps nothing of it, for an id that may be made up. */
+  async glance(id: string): Promise<Session | undefined> {
+    const key = sessionKey(id)
+    return this.#open(id, key, await this.#store.glance(key))
+  }
+
+  /**
+   * Reads a session as {@link load} does, and counts as use: in the same step it moves the idle limit, if that is due.
+   * @param endsAt the session's absolute limit, which never changes
+   */
+  async touch(id: string, endsAt: number): Promise<Session | undefined> {
+    const key = sessionKey(id)
+    return this.#open(id, key, await this.#store.extend(key, this.#idleEnd(endsAt)))
+  }
+
+  /** Whether a use now is to move the idle limit of a session with these limits. */
+  isDue(idleEndsAt: number, endsAt: number, now = Date.now()): boolean {
+    return idleEndsAt < endsAt && idleEndsAt < now + this.limits.idleMs
   }
 
   /** Compare-and-set. Undefined when the session was changed or ended meanwhile: read it again. */
   async replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const { id, key, tag } = session
     const sealed = this.#seal(key, id, record)
-    const idleEndsAt = this.#expiry(record)
+    const idleEndsAt = this.#idleEnd(record.endsAt)
     return (await this.#store.replace(key, session.sealed, sealed, idleEndsAt))
       ? { id, key, tag, record, idleEndsAt, sealed }
       : undefined
-  }
-
-  /** Counts as use: moves the idle limit. */
-  async touch(session: Session): Promise<void> {
-    await this.#store.extend(session.key, this.#expiry(session.record))
   }
 
   /**
@@ -113,6 +135,17 @@ export class Sessions {
     this.#tell(key, reason, true)
     await this.#replicate(key)
     return true
+  }
+
+  /**
+   * To be called by whoever knew a session that is no longer there. If it was over by its own limits its end is
+   * recorded, once among all instances that notice. Never rejects.
+   */
+  async lapsed(session: Session): Promise<void> {
+    const reason = lapseOf(session)
+    if (reason === undefined) return
+    const mark = this.#store.create(lapseMarkKey(session.key), '', Date.now() + LAPSE_MARK_MS)
+    if (await mark.catch(() => false)) this.#tell(session.key, reason, true)
   }
 
   /** Hears of every ending that no replica confirmed: a failover right now could bring the session back. */
@@ -139,9 +172,29 @@ export class Sessions {
     return this.#envelope.seal(key, id, JSON.stringify(record))
   }
 
-  #expiry(record: SessionRecord): number {
-    return Math.min(record.endsAt, Date.now() + this.limits.idleMs)
+  #open(id: string, key: string, stored: StoredValue | undefined): Session | undefined {
+    const opened = stored && this.#envelope.open(key, id, stored.value)
+    const record = opened === undefined ? undefined : parseRecord(opened)
+    if (stored === undefined || record === undefined) return undefined
+    return { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
   }
+
+  /**
+   * When a session that is used now ends if it is not used again: rounded up to a whole number of steps before its
+   * absolute limit. So all instances want the same limit for a whole step, and only the first has anything to write;
+   * nobody is logged out early; and sessions do not all fall due at the same moment.
+   */
+  #idleEnd(endsAt: number): number {
+    const spare = endsAt - (Date.now() + this.limits.idleMs)
+    return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.#stepMs) * this.#stepMs
+  }
+}
+
+/** Which of its own limits a session is past, if any. Early by a moment, since the store's clock may be ahead. */
+export function lapseOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
+  const now = Date.now() + CLOCK_SKEW_MS
+  if (now >= record.endsAt) return 'expired'
+  return now >= idleEndsAt ? 'idle' : undefined
 }
 
 const SHAPE = {

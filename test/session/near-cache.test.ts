@@ -5,6 +5,7 @@ import { Envelope } from '../../src/store/envelope.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { StoredValue } from '../../src/store/store.ts'
+import { until } from '../support/until.ts'
 
 /** A store whose reads answer late: what was read may be old by the time it arrives. */
 class SlowStore extends MemoryStore {
@@ -40,9 +41,9 @@ function record(): SessionRecord {
   }
 }
 
-async function cacheWithSession() {
+async function cacheWithSession({ idleMs = 30_000 } = {}) {
   const store = new SlowStore()
-  const limits = { idleMs: 30_000, maxMs: 60_000 }
+  const limits = { idleMs, maxMs: 60_000 }
   const sessions = new Sessions(store, new Envelope(['a-secret-of-thirty-two-bytes-or-more']), limits, 'tags')
   const near = new NearCache(sessions, store)
   await sessions.create('id', record())
@@ -57,6 +58,32 @@ await test('a session that was read is held near; a missing one is not', async (
   t.equal(await near.load('other'), undefined)
   t.equal(await near.load('other'), undefined)
   t.equal(store.reads, 3, 'a miss is asked for again')
+})
+
+await test('what the store forgot to tell of is found out all the same', async (t) => {
+  const { store, sessions, key } = await cacheWithSession()
+  const near = new NearCache(sessions, store, { maxUnreadMs: 50 })
+  const ends: string[] = []
+  sessions.onEnd((_key, reason) => ends.push(reason))
+  await near.load('id')
+  t.ok(near.peek('id', key))
+  // Gone, and nobody was told.
+  store.read = async () => undefined
+  await until(() => near.peek('id', key) === undefined)
+  t.equal(await near.load('id'), undefined)
+  t.same(ends, [], 'it was past none of its limits')
+})
+
+await test('a session too long unread to be served still tells that it ended idle', async (t) => {
+  const { store, sessions } = await cacheWithSession({ idleMs: 200 })
+  const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
+  const ends: string[] = []
+  sessions.onEnd((_key, reason) => ends.push(reason))
+  const idleEndsAt = (await near.load('id'))?.idleEndsAt ?? Infinity
+  await until(() => Date.now() > idleEndsAt)
+  t.equal(await near.load('id'), undefined)
+  await until(() => ends.length > 0)
+  t.same(ends, ['idle'])
 })
 
 await test('readers of one moment share one read', async (t) => {
@@ -101,6 +128,6 @@ await test('a writer that lost the race changes nothing, and nothing brings an e
   t.equal(await sessions.end(key, 'logout'), true)
   t.equal(await sessions.end(key, 'logout'), false)
   t.equal(await sessions.replace(session, record()), undefined)
-  await sessions.touch(session)
+  await sessions.touch(session.id, session.record.endsAt)
   t.equal(await near.load('id'), undefined)
 })

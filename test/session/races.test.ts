@@ -25,7 +25,7 @@ async function live({ reader, cookie }: SessionInstance, id: string): Promise<Se
 /** Whatever a request in flight may still do to the session it was given. */
 async function inFlight({ sessions, reader }: SessionInstance, session: Session): Promise<void> {
   await Promise.all([
-    sessions.touch(session),
+    sessions.touch(session.id, session.record.endsAt),
     sessions.replace(session, sessionRecord({ accessToken: 'refreshed' })),
     reader.reload(session.id),
   ])
@@ -71,9 +71,15 @@ await test('a session is not prolonged past its end by what races with it', asyn
     sessions.map(async (session) => {
       if (session === undefined) throw new Error('not made')
       while ((await other.sessions.load(session.id)) !== undefined) {
-        await Promise.all([one.sessions.touch(session), other.sessions.replace(session, session.record)])
+        await Promise.all([
+          one.sessions.touch(session.id, session.record.endsAt),
+          other.sessions.replace(session, session.record),
+        ])
       }
-      await Promise.all([one.sessions.touch(session), other.sessions.replace(session, session.record)])
+      await Promise.all([
+        one.sessions.touch(session.id, session.record.endsAt),
+        other.sessions.replace(session, session.record),
+      ])
     }),
   )
   for (const id of ids) t.equal(await one.sessions.load(id), undefined)
@@ -102,7 +108,7 @@ await test('who only holds a session hears of its end, after it was used elsewhe
     const changed = new Promise<void>((resolve) => {
       holder.store.onChange((key) => key === session.key && resolve())
     })
-    await other.store.extend(session.key, session.idleEndsAt + touch * 1000)
+    await other.store.extend(session.key, session.idleEndsAt + touch * 120_000)
     await changed
     await holder.reader.reload(id)
   }
@@ -169,6 +175,47 @@ await test('a session that could not be re-read is held on to, whatever the faul
     await new Promise((resolve) => void setImmediate(resolve))
     t.equal(reason, undefined)
   }
+})
+
+await test('sessions that could not be re-read are not all tried again in one moment', async (t) => {
+  const awake = setInterval(() => undefined, 50)
+  t.teardown(() => clearInterval(awake))
+  const store = new SilentStore()
+  const instance = instanceOn(store, 600_000, false)
+  const count = 400
+  const tries: number[] = []
+  for (let held = 0; held < count; held++) {
+    const session = await live(instance, await newSession(instance))
+    t.teardown(instance.endings.watch(session, () => undefined))
+  }
+  const done = Promise.withResolvers<void>()
+  store.read = async () => {
+    if (tries.push(Math.floor(performance.now())) === 3 * count) done.resolve()
+    throw new StoreUnavailable(undefined)
+  }
+  await done.promise
+  const moments = new Set(tries.slice(-count))
+  t.ok(moments.size > count / 4, `${moments.size} moments`)
+})
+
+/** A store that takes no writes at the moment: limits stay where they are. */
+class FullStore extends MemoryStore {
+  asked = 0
+
+  override async extend(key: string): ReturnType<MemoryStore['read']> {
+    this.asked++
+    return this.read(key)
+  }
+}
+
+await test('a held session whose limit cannot be moved is not asked about every second while it has long to live', async (t) => {
+  const store = new FullStore()
+  const instance = instanceOn(store)
+  // Its limit has long been due to be moved.
+  const session = await live(instance, await newSession(instanceOn(store, 300_000)))
+  t.teardown(instance.endings.watch(session, () => undefined))
+  await new Promise((resolve) => void setTimeout(resolve, 1200))
+  t.equal(store.asked, 1)
 })
 
 await test('what another version wrote is nobody’s session, and is left alone', async (t) => {

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { huntTokens } from '../support/token-hunt.ts'
 import type { JarBrowser } from '../support/jar-browser.ts'
 import { logIn, SECRETS, testServer, testWorld, type World } from '../support/world.ts'
+import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -17,11 +18,6 @@ async function redisClient(t: Test, world: World) {
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
   t.teardown(() => client.close())
   return client
-}
-
-/** Asks until the answer is as wanted: for what another process tells us of, when it does. */
-async function until(check: () => Promise<boolean>): Promise<void> {
-  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
 }
 
 await test('a request in the steady state costs no Redis command', async (t) => {

@@ -30,11 +30,11 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 }
 
 /** An instance on a store. */
-export function instanceOn(store: Store, idleMs = 600_000): SessionInstance {
+export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
   const sessions = new Sessions(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
   const reader = new SessionReader(cookie, sessions, store)
-  const endings = new Endings(sessions, reader, store, { storeGraceMs: 60_000, keepAlive: true })
+  const endings = new Endings(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {
     ...{ store, sessions, reader, endings },
     cookie: (id) => `${cookie.name}=${cookie.signer.sign(id)}`,

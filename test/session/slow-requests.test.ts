@@ -1,0 +1,128 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
+import { freePort, listen } from '../../sandbox/listening.ts'
+import { sessionKey } from '../../src/store/keys.ts'
+import { gatedProvider } from '../support/gated-provider.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { logIn, testRedis, testServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const USERS = 10
+/** Of each user, on each of two instances. */
+const CALLS = 10
+const CALLS_IN_ALL = USERS * 2 * CALLS
+
+const ask = (path: string, cookie: string, { url }: { url: string }): Promise<Response> =>
+  fetch(url + path, { headers: { cookie, 'x-csrf': '1' } })
+
+/** Two instances before an upstream that answers when it is told to, and users who are logged in. */
+async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<string, string> } = {}) {
+  const waiting: ServerResponse[] = []
+  const upstream = createServer((_request, response) => void waiting.push(response))
+  const upstreamUrl = `http://127.0.0.1:${await listen(upstream, 0, '127.0.0.1')}`
+  t.teardown(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
+  const redis = await testRedis(t)
+  const settings = {
+    ...{ PUBLIC_URL: publicUrl, AUTH_URL: gate.url, API_URL: upstreamUrl, WS_URL: upstreamUrl },
+    ...{ REDIS_URL: redis.url, LOG_LEVEL: 'warn', AUTH_STARTS_PER_MINUTE: '0', ...more.settings },
+  }
+  settings.WS_URL = settings.WS_URL.replace('http', 'ws')
+  const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
+  const client = await createClient({ url: redis.url }).connect()
+  t.teardown(() => client.destroy())
+  gate.expiresIn = more.expiresIn
+  const browsers = Array.from({ length: USERS }, () => new JarBrowser())
+  await Promise.all(browsers.map((browser) => logIn(browser, publicUrl)))
+  const cookies = browsers.map((browser) => browser.cookieHeader(new URL(publicUrl), new URL(publicUrl)))
+  const keys = cookies.map((cookie) => sessionKey(/__Host-session=([^.;]+)/.exec(cookie)?.[1] ?? ''))
+
+  return {
+    ...{ gate, publicUrl, browsers, client, keys, waiting },
+    /** Calls that are under way when this returns. */
+    start: () =>
+      cookies.flatMap((cookie) =>
+        servers.flatMap((server) =>
+          Array.from({ length: CALLS }, async () => (await ask(ACCOUNTS, cookie, server)).status),
+        ),
+      ),
+    release: () => {
+      for (const response of waiting.splice(0)) response.end('{}')
+    },
+    /** How many of the sessions there were are alive anywhere, by any account. */
+    alive: async () => {
+      const states = cookies.flatMap((cookie) =>
+        servers.map(async (server) => {
+          const state = (await (await ask('/auth/session', cookie, server)).json()) as {
+            authenticated: boolean
+          }
+          return state.authenticated || (await ask(ACCOUNTS, cookie, server)).status !== 401
+        }),
+      )
+      const alive = (await Promise.all(states)).filter(Boolean).length
+      return alive + (await client.exists(keys))
+    },
+  }
+}
+
+await test('slow requests across a logout leave no session behind', async (t) => {
+  const world = await slowWorld(t)
+  const answers = world.start()
+  await until(() => world.waiting.length === CALLS_IN_ALL)
+  for (const browser of world.browsers) {
+    const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+    t.equal(logout.status, 204)
+  }
+  world.release()
+  t.same(new Set(await Promise.all(answers)), new Set([200]), 'they are let finish')
+  t.equal(await world.alive(), 0)
+})
+
+await test('slow requests across a second login leave only the new session', async (t) => {
+  const world = await slowWorld(t)
+  const answers = world.start()
+  await until(() => world.waiting.length === CALLS_IN_ALL)
+  await Promise.all(world.browsers.map((browser) => logIn(browser, world.publicUrl)))
+  world.release()
+  await Promise.all(answers)
+  t.equal(await world.alive(), 0, 'of those there were')
+  for (const browser of world.browsers) {
+    const state = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
+    t.ok(state.authenticated)
+  }
+})
+
+await test('requests that wait for a refresh across a logout leave no session behind', async (t) => {
+  const world = await slowWorld(t, { expiresIn: 0.001 })
+  const opened = Promise.withResolvers<boolean>()
+  world.gate.before = () => opened.promise
+  const answers = world.start()
+  // One refresh a session, on whichever instance; all its calls wait for it.
+  await until(() => world.gate.refreshes.length === USERS)
+  await Promise.all(
+    world.browsers.map((browser) =>
+      browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } }),
+    ),
+  )
+  opened.resolve(true)
+  t.same(new Set(await Promise.all(answers)), new Set([401]))
+  t.equal(await world.alive(), 0)
+  t.equal(world.gate.refreshes.length, USERS)
+})
+
+await test('slow requests across the end of a session do not prolong it', async (t) => {
+  const world = await slowWorld(t, { settings: { SESSION_MAX_SECONDS: '4' } })
+  const answers = world.start()
+  await until(() => world.waiting.length === CALLS_IN_ALL)
+  await until(async () => (await world.client.exists(world.keys)) === 0)
+  world.release()
+  t.same(new Set(await Promise.all(answers)), new Set([200]))
+  t.equal(await world.alive(), 0)
+})

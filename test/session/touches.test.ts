@@ -1,0 +1,55 @@
+import { test } from 'tap'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { askRedis } from '../support/redis-topologies.ts'
+import { instanceOn, newSession, sessionInstance } from '../support/session-instance.ts'
+import { touchesOf } from '../support/touches.ts'
+import { testRedis } from '../support/world.ts'
+
+await test('of a session in use Redis hears once a step and instance, and nothing else', async (t) => {
+  // Steps of the idle limit of 1 s, in place of a minute.
+  const touches = await touchesOf(t, { sessions: 10, requests: 300, pauseMs: 8, idleSeconds: 10 })
+  t.comment(JSON.stringify(touches))
+  const { PING: _, ...commands } = touches.commands
+  t.same(Object.keys(commands), ['EVAL'])
+  t.equal(touches.most, 1)
+  t.ok(touches.limits >= 2, 'the limits did move')
+  t.ok(touches.limits <= touches.listenedMs / 1000 + 1, 'by a step at a time')
+})
+
+await test('an idle limit is what was promised, a step more at most, and never past the absolute limit', async (t) => {
+  const [idleMs, stepMs] = [600_000, 60_000]
+  const store = new MemoryStore()
+  const instance = instanceOn(store, idleMs)
+  for (const livesMs of [1000, idleMs - 1, idleMs, idleMs + 1, idleMs + stepMs, 3_600_000, 3_612_345]) {
+    const before = Date.now()
+    const endsAt = before + livesMs
+    const id = await newSession(instance, { endsAt })
+    await instance.sessions.touch(id, endsAt)
+    const idleEndsAt = (await store.read(sessionKey(id)))?.expiresAt ?? 0
+    t.ok(idleEndsAt <= endsAt, 'not past the absolute limit')
+    t.ok(idleEndsAt >= Math.min(endsAt, before + idleMs), 'not early')
+    t.ok(idleEndsAt <= Date.now() + idleMs + stepMs, 'not late')
+  }
+})
+
+await test('a store that takes no writes does not end a request, and is not asked with every one', async (t) => {
+  const redis = await testRedis(t)
+  const { store } = await sessionInstance(t, redis.url)
+  const instance = instanceOn(store, 600_000)
+  const id = await newSession(instance)
+  await instance.reader.use(instance.cookie(id))
+  // Due at once, in the eyes of who wants more of it; and Redis wants a replica that it has not.
+  const demanding = instanceOn(store, 1_200_000)
+  await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '1'])
+  await askRedis(redis, ['CONFIG', 'RESETSTAT'])
+  for (let request = 0; request < 50; request++) {
+    const found = await demanding.reader.use(demanding.cookie(id))
+    t.equal(found.is, 'live')
+    await store.read('something else')
+  }
+  const stats = String(await askRedis(redis, ['INFO', 'commandstats']))
+  const tries = Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1])
+  t.ok(tries >= 1 && tries < 10, `${tries} tries`)
+  t.equal(store.unavailableSince(), undefined)
+})

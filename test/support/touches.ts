@@ -1,0 +1,104 @@
+import { createClient } from 'redis'
+import type { Test } from 'tap'
+import { JarBrowser } from './jar-browser.ts'
+import { logIn, testServer, testWorld } from './world.ts'
+
+/** What Redis was asked for while sessions were used. */
+export interface Touches {
+  readonly requests: number
+  readonly listenedMs: number
+  /** How often each command came, those inside of scripts apart. */
+  readonly commands: Readonly<Record<string, number>>
+  /** The most scripts that one instance sent to move one session to the same idle limit. */
+  readonly most: number
+  /** How many idle limits a session got at most, all instances together. */
+  readonly limits: number
+}
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const MONITOR_LINE = /^\S+ \[\d+ (\S+)\] "(\w+)"(.*)$/
+
+interface Heard {
+  /** An address, which tells one instance from the other; `lua` inside of scripts. */
+  readonly from: string
+  readonly command: string
+  readonly rest: string
+}
+
+/** Uses sessions on two servers in turn, over HTTP, one request after the other, and listens with MONITOR. */
+export async function touchesOf(
+  t: Test,
+  plan: { sessions: number; requests: number; pauseMs: number; idleSeconds: number },
+): Promise<Touches> {
+  const world = await testWorld(t, {
+    redis: true,
+    settings: { SESSION_IDLE_SECONDS: String(plan.idleSeconds), LOG_LEVEL: 'warn' },
+  })
+  const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  const users = await Promise.all(Array.from({ length: plan.sessions }, () => user(world.server.url)))
+  const use = async (request: number): Promise<void> => {
+    const round = Math.floor(request / users.length)
+    const url = round % 2 === 0 ? world.server.url : second.url
+    const cookie = users[request % users.length] ?? ''
+    const answer = await fetch(url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    await answer.arrayBuffer()
+    if (answer.status !== 200) throw new Error(`${answer.status} instead of an answer`)
+  }
+  // Once on each, so that both hold all of them near.
+  for (let request = 0; request < 2 * users.length; request++) await use(request)
+  const startedAt = performance.now()
+  const heard = await monitor(t, world.redis?.url ?? '')
+  for (let request = 0; request < plan.requests; request++) {
+    await use(request)
+    await new Promise((resolve) => void setTimeout(resolve, plan.pauseMs))
+  }
+  const all = await heard()
+  return { requests: plan.requests, listenedMs: performance.now() - startedAt, ...summary(all) }
+}
+
+async function user(url: string): Promise<string> {
+  const browser = new JarBrowser()
+  await logIn(browser, url)
+  return browser.cookieHeader(new URL(url), new URL(url))
+}
+
+/** Listens from now on. @returns what ends it, with everything that was asked until then */
+async function monitor(t: Test, url: string): Promise<() => Promise<Heard[]>> {
+  const [watcher, asker] = [createClient({ url, RESP: 2 }), createClient({ url })]
+  const heard: Heard[] = []
+  const last = Promise.withResolvers<void>()
+  await Promise.all([watcher.connect(), asker.connect()])
+  t.teardown(() => watcher.destroy())
+  t.teardown(() => asker.destroy())
+  await watcher.monitor((line) => {
+    const [, from = '', name = '', rest = ''] = MONITOR_LINE.exec(line) ?? []
+    const command = name.toUpperCase()
+    if (command === 'ECHO') last.resolve()
+    else heard.push({ from, command, rest })
+  })
+  return async () => {
+    await asker.echo('that was all')
+    await last.promise
+    return heard
+  }
+}
+
+function summary(heard: readonly Heard[]): Pick<Touches, 'commands' | 'most' | 'limits'> {
+  const commands: Record<string, number> = {}
+  const scripts = new Map<string, number>()
+  const limits = new Map<string, Set<string>>()
+  for (const { from, command, rest } of heard) {
+    if (from === 'lua') continue
+    commands[command] = (commands[command] ?? 0) + 1
+    const [, key = '', limit = ''] = /"(bff:[^"]+)" "(\d+)"$/.exec(rest) ?? []
+    if (command !== 'EVAL') continue
+    const script = `${from} ${key} ${limit}`
+    scripts.set(script, (scripts.get(script) ?? 0) + 1)
+    limits.set(key, (limits.get(key) ?? new Set()).add(limit))
+  }
+  return {
+    commands,
+    most: Math.max(0, ...scripts.values()),
+    limits: Math.max(0, ...[...limits.values()].map(({ size }) => size)),
+  }
+}

@@ -1,11 +1,16 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
+import type { Endings } from '../session/endings.ts'
+import type { Session } from '../session/sessions.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Caps, Leave } from './caps.ts'
 import { codeLabel, ENDINGS, type Ending } from './close-codes.ts'
+import { JoinedRelay, type RelayIdentity, type RelayKind } from './joined-relay.ts'
 import type { Registered, RelayRegistry } from './registry.ts'
 import type { RelayParts } from './relay-parts.ts'
-import { closeSocket, Relay } from './relay.ts'
+import { RelaySlot } from './relay-slot.ts'
+import { closeSocket } from './relay.ts'
+import type { Line } from './side.ts'
 import type { Access, TradingAccess } from './trading-access.ts'
 import { openUpstreamSocket } from './upstream-socket.ts'
 
@@ -16,41 +21,37 @@ export type HandshakeParts = RelayParts & {
   readonly registry: RelayRegistry
 }
 
-/** What a relay is seen as in the metrics. */
-type RelayKind = 'public' | 'demo' | 'real' | 'trading'
-
 /**
- * One browser socket, on its way to a relay and then as one. Before the 101 everything is tried: place, session, OTP,
- * upstream; the outcome is then either joined or told by a close frame. Whoever leaves in the middle leaves nothing.
+ * One browser socket, on its way to a relay. Before the 101 everything is tried: place, session, OTP, upstream; the
+ * outcome is then either joined or told by a close frame. Whoever leaves in the middle leaves nothing.
  */
 export class Handshake implements Registered {
   readonly #parts: HandshakeParts
   readonly #request: FastifyRequest
+  readonly #reply: FastifyReply
   /** Aborted when it is over before it was joined: refused, or the browser left. */
   readonly #over = new AbortController()
-  /** What is given back when it is over: places, the watch on the session, listeners. */
-  readonly #holds: (() => void)[] = []
+  readonly #slot: RelaySlot
+  readonly #onLeave = (): void => this.#leave()
   #refusal: Ending | undefined
-  #upstream: WebSocket | undefined
+  #upstream: Line | undefined
   #kind: RelayKind = 'public'
-  #relay: Relay | undefined
 
-  constructor(request: FastifyRequest, parts: HandshakeParts) {
+  constructor(request: FastifyRequest, reply: FastifyReply, parts: HandshakeParts) {
     this.#request = request
+    this.#reply = reply
     this.#parts = parts
+    this.#slot = new RelaySlot(parts.registry, this)
     const { socket } = request.raw
-    const leave = (): void => this.#leave()
     // The HTTP server keeps sockets half open: a browser that closes its end is heard by `end` alone.
-    socket.once('end', leave).once('close', leave)
-    this.#hold(() => socket.off('end', leave).off('close', leave))
-    this.#hold(parts.registry.add(this))
+    socket.once('end', this.#onLeave).once('close', this.#onLeave)
     if (socket.destroyed || socket.readableEnded) this.#leave()
     else if (parts.registry.isClosing) this.#refuse(ENDINGS.restarting)
   }
 
-  /** What waits in this process for its peers. */
+  /** Nothing passes yet. */
   get bufferedBytes(): number {
-    return this.#relay?.bufferedBytes ?? 0
+    return 0
   }
 
   /** Opens the public market data socket. Never rejects: what went wrong is told by {@link join}. */
@@ -64,31 +65,33 @@ export class Handshake implements Registered {
     return this.#settle(this.#openTrading(accountId))
   }
 
-  /** Ends the relay, or the attempt. */
+  /** Ends the attempt. */
   end(ending: Ending): void {
-    if (this.#relay === undefined) this.#refuse(ending)
-    else this.#relay.end(ending)
+    this.#refuse(ending)
   }
 
   /** Joins the browser's socket to upstream's, or tells it why not. */
   join(browser: WebSocket): void {
-    const { config: limits, metrics } = this.#parts
     const upstream = this.#upstream
     if (this.#isOver || upstream === undefined) return this.#tellRefusal(browser)
-    const kind = this.#kind
-    const openedAt = performance.now()
-    metrics.relays.inc({ kind })
-    this.#relay = new Relay(
-      { browser, upstream },
-      {
-        limits,
-        metrics,
-        onEnd: (ending, violation) => {
-          metrics.relays.dec({ kind })
-          this.#ended(ending, performance.now() - openedAt, violation)
-        },
-      },
-    )
+    const { raw, id: reqId, ip: client, sessionTag: session } = this.#request
+    const { socket: wire } = raw
+    this.#stopListening()
+    // As long as these point to them, request and answer would live as long as the relay.
+    browser.removeAllListeners('error')
+    this.#reply.raw.detachSocket(wire)
+    const identity = { kind: this.#kind, reqId, session, client }
+    this.#noteOpening(identity)
+    void new JoinedRelay({ browser: { socket: browser, wire }, upstream }, identity, this.#slot, this.#parts)
+  }
+
+  /** Its answer is never finished, so that the usual line of a request does not come. */
+  #noteOpening(identity: RelayIdentity): void {
+    const { metrics, log } = this.#parts
+    const { elapsedTime } = this.#reply
+    const route = this.#request.routeOptions.url ?? ''
+    metrics.requests.observe({ method: 'GET', route, status: 101 }, elapsedTime / 1000)
+    log.info({ ...identity, ms: Math.round(elapsedTime * 10) / 10 }, 'relay opened')
   }
 
   /** Waits for an attempt, but no longer than anybody is interested in it. */
@@ -120,11 +123,7 @@ export class Handshake implements Registered {
     if (session === undefined || !this.#enter(caps.enterSession(session.key))) return
     this.#request.sessionTag = session.tag
     // From here on the end of the session ends the attempt, and later the relay.
-    this.#hold(
-      endings.watch(session, (reason) =>
-        this.end(reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired),
-      ),
-    )
+    this.#hold(endWith(session, this.#slot, endings))
     const wanted = { id: this.#request.id, signal: this.#over.signal }
     const url = this.#granted(await access.url(accountId, session, wanted))
     if (url === undefined) return
@@ -140,8 +139,8 @@ export class Handshake implements Registered {
     const { maxUpstreamMessageBytes } = this.#parts.config
     const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, this.#over.signal)
     if (outcome.is === 'open') {
-      if (this.#isOver) return outcome.socket.terminate()
-      this.#upstream = outcome.socket
+      if (this.#isOver) return outcome.line.socket.terminate()
+      this.#upstream = outcome.line
     } else if (!this.#isOver) {
       this.#request.log.warn({ why: outcome.why, kind: this.#kind }, 'upstream refused a socket')
       this.#refuse(outcome.ending)
@@ -170,7 +169,7 @@ export class Handshake implements Registered {
   /** Something to give back when it is over, at once if it is over already. */
   #hold(giveBack: () => void): void {
     if (this.#isOver) giveBack()
-    else this.#holds.push(giveBack)
+    else this.#slot.hold(giveBack)
   }
 
   #refuse(ending: Ending): undefined {
@@ -181,7 +180,7 @@ export class Handshake implements Registered {
 
   /** The browser left before it was joined. */
   #leave(): void {
-    if (this.#isOver || this.#relay !== undefined) return
+    if (this.#isOver) return
     this.#giveUp('browser_left')
     this.#request.raw.socket.destroy()
   }
@@ -189,12 +188,13 @@ export class Handshake implements Registered {
   #giveUp(reason: string): void {
     this.#parts.metrics.relayRefusals.inc({ reason })
     this.#over.abort()
-    this.#upstream?.terminate()
-    this.#giveBack()
+    this.#upstream?.socket.terminate()
+    this.#stopListening()
+    this.#slot.giveBack()
   }
 
-  #giveBack(): void {
-    for (const giveBack of this.#holds.splice(0)) giveBack()
+  #stopListening(): void {
+    this.#request.raw.socket.off('end', this.#onLeave).off('close', this.#onLeave)
   }
 
   #tellRefusal(browser: WebSocket): void {
@@ -207,24 +207,13 @@ export class Handshake implements Registered {
     )
     closeSocket(browser, ending)
   }
+}
 
-  #ended(ending: Ending | undefined, openMs: number, violation: string | undefined): void {
-    this.#giveBack()
-    this.#parts.metrics.relayEndings.inc({ code: codeLabel(ending) })
-    const kind = this.#kind
-    const session = this.#request.sessionTag
-    if (violation !== undefined) {
-      this.#request.log.warn({ kind, session, why: violation }, 'upstream broke the WebSocket protocol')
-    }
-    const details = {
-      audit: 'relay_ended',
-      kind,
-      session,
-      code: ending?.code,
-      seconds: Math.round(openMs / 1000),
-    }
-    this.#request.log.info(details, 'relay ended')
-  }
+/** Has the end of a session end what it holds open. */
+function endWith(session: Session, slot: RelaySlot, endings: Endings): () => void {
+  return endings.watch(session, (reason) =>
+    slot.end(reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired),
+  )
 }
 
 /** Demo or real, where the one-time URL tells. */

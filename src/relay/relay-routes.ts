@@ -26,6 +26,7 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/
 export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): Promise<void> {
   const { config, guard, metrics, drainMs } = parts
   const registry = new RelayRegistry()
+  metrics.relayLimit.set(config.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
   const access = new TradingAccess(parts, new OtpClient(parts.rest, config, parts.upstream))
   const handshakeParts: HandshakeParts = { ...parts, caps: new Caps(config), access, registry }
@@ -51,19 +52,20 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
     requireWebSocket(request, reply)
   })
 
-  const shake = (request: FastifyRequest): Handshake => {
-    const handshake = new Handshake(request, handshakeParts)
+  const shake = (request: FastifyRequest, reply: FastifyReply): Handshake => {
+    const handshake = new Handshake(request, reply, handshakeParts)
     request.handshake = handshake
     return handshake
   }
 
-  const openPublic = async (request: FastifyRequest): Promise<void> => shake(request).openPublic()
+  const openPublic = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    shake(request, reply).openPublic()
   fastify.get('/ws/public', { websocket: true, preHandler: openPublic }, join)
 
-  const openTrading = async (request: FastifyRequest): Promise<void> => {
+  const openTrading = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { accountId = '' } = request.params as { accountId?: string }
     if (!ID.test(accountId)) throw new Problem('not_found')
-    await shake(request).openTrading(accountId)
+    await shake(request, reply).openTrading(accountId)
   }
   fastify.get('/ws/trading/:accountId', { websocket: true, preHandler: openTrading }, join)
 }

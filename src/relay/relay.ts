@@ -1,8 +1,8 @@
-import { WebSocket, type RawData } from 'ws'
+import { WebSocket } from 'ws'
 import type { Metrics } from '../measure.ts'
 import { ENDINGS, fromBrowser, fromUpstream, fromViolation, GOING_AWAY, type Ending } from './close-codes.ts'
 import { operationOf } from './operations.ts'
-import { Side } from './side.ts'
+import { Side, type Line } from './side.ts'
 
 /** Sizes and times of a relay (CONTRACT: relays). */
 export interface RelayLimits {
@@ -24,12 +24,13 @@ export interface RelayOptions {
   readonly onEnd: (ending: Ending | undefined, violation?: string) => void
 }
 
+/**
+ * Pings are the protocol's own. One of upstream's operation `ping` (interface 4.4) would have an answer that cannot be
+ * told from the answer to the page's own, and would reach the page.
+ */
 const HEARTBEAT_MS = 25_000
 /** A side that was silent for this many heartbeats is gone. */
 const MAX_SILENT_BEATS = 2
-
-const TEXT = { binary: false }
-const BINARY = { binary: true }
 
 type WebSocketError = Error & { readonly code?: string }
 
@@ -44,27 +45,31 @@ export class Relay {
   readonly #options: RelayOptions
   readonly #heartbeatMs: number
   #heartbeat: NodeJS.Timeout
+  #beatAt = performance.now()
   #slowTimer: NodeJS.Timeout | undefined
   #ended = false
 
-  /** @param sockets both open; upstream's is paused */
-  constructor(sockets: { browser: WebSocket; upstream: WebSocket }, options: RelayOptions) {
+  /** @param lines both open; upstream's is paused */
+  constructor(lines: { browser: Line; upstream: Line }, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
-    this.#browser = new Side(sockets.browser)
-    this.#upstream = new Side(sockets.upstream)
+    this.#browser = new Side(lines.browser, false)
+    this.#upstream = new Side(lines.upstream, true)
     this.#heartbeatMs = options.limits.heartbeatMs ?? HEARTBEAT_MS
     this.#heartbeat = this.#beatIn(this.#heartbeatMs)
+    this.#browser.onSent = () => this.#sent(this.#upstream, this.#browser)
+    this.#upstream.onSent = () => this.#sent(this.#browser, this.#upstream)
     this.#wireBrowser()
     this.#wireUpstream()
-    if (sockets.upstream.readyState === WebSocket.OPEN) sockets.upstream.resume()
+    const { socket } = lines.upstream
+    if (socket.readyState === WebSocket.OPEN) socket.resume()
     // Lost while the browser's handshake was under way: nobody was listening then.
     else this.end(ENDINGS.upstreamLost)
   }
 
   /** What waits in this process for its two peers. */
   get bufferedBytes(): number {
-    return this.#browser.socket.bufferedAmount + this.#upstream.socket.bufferedAmount
+    return this.#browser.bufferedBytes + this.#upstream.bufferedBytes
   }
 
   /** Ends it from here. */
@@ -73,28 +78,28 @@ export class Relay {
   }
 
   #wireBrowser(): void {
-    const side = this.#browser
-    const { socket } = side
+    const { socket } = this.#browser
     const { relayOperations, relayTraffic } = this.#options.metrics
-    const sent = (): void => this.#sent(side, this.#upstream)
     socket.on('message', (data, isBinary) => {
-      if (!isBinary) relayOperations.inc({ operation: operationOf(data as Buffer) })
-      this.#pass(side, this.#upstream, data as Buffer, isBinary, relayTraffic.to_upstream, sent)
+      if (!isBinary) {
+        const operation = operationOf(data as Buffer)
+        relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
+      }
+      this.#pass(this.#browser, this.#upstream, data as Buffer, isBinary, relayTraffic.to_upstream)
     })
     // ws has told the browser what it did wrong.
     socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
     socket.on('close', (code, reason) => {
       this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason))
     })
+    this.#wireControl(this.#browser)
   }
 
   #wireUpstream(): void {
-    const side = this.#upstream
-    const { socket } = side
+    const { socket } = this.#upstream
     const { relayTraffic } = this.#options.metrics
-    const sent = (): void => this.#sent(side, this.#browser)
     socket.on('message', (data, isBinary) => {
-      this.#pass(side, this.#browser, data as Buffer, isBinary, relayTraffic.to_browser, sent)
+      this.#pass(this.#upstream, this.#browser, data as Buffer, isBinary, relayTraffic.to_browser)
     })
     // ws has told upstream what it did wrong; the browser did nothing.
     socket.on('error', ({ code, name }: WebSocketError) => {
@@ -102,29 +107,32 @@ export class Relay {
       this.#finish(isTooBig ? ENDINGS.tooBig : ENDINGS.upstreamLost, GOING_AWAY, code ?? name)
     })
     socket.on('close', (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
+    this.#wireControl(this.#upstream)
+  }
+
+  #wireControl(side: Side): void {
+    side.socket.on('pong', () => side.heard())
+    side.socket.on('ping', (data: Buffer) => {
+      side.heard()
+      side.pong(data)
+    })
   }
 
   #pass(
     from: Side,
     to: Side,
-    data: Exclude<RawData, Buffer[] | ArrayBuffer>,
+    message: Buffer,
     isBinary: boolean,
     traffic: { messages: number; bytes: number },
-    sent: () => void,
   ): void {
     from.heard()
     if (this.#ended) return
     if (to.socket.readyState !== WebSocket.OPEN) return this.#tooLate(to)
     traffic.messages++
-    traffic.bytes += data.length
+    traffic.bytes += message.length
     const { maxBufferedBytes } = this.#limits
-    // Nearly always nothing waits, and nobody needs to hear that it was sent.
-    if (to.socket.bufferedAmount === 0 && data.length <= maxBufferedBytes / 2) {
-      return to.socket.send(data, isBinary ? BINARY : TEXT)
-    }
-    to.waitingMessages++
-    to.socket.send(data, isBinary ? BINARY : TEXT, sent)
-    if (to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
+    const isWatched = to.send(message, isBinary, maxBufferedBytes / 2)
+    if (isWatched && to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
   }
 
   /** The close frame of `to` has come, though not yet the end of its connection. */
@@ -140,7 +148,6 @@ export class Relay {
   }
 
   #sent(from: Side, to: Side): void {
-    to.waitingMessages--
     if (this.#ended || !from.isPaused) return
     if (to.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
     if (from === this.#upstream) clearTimeout(this.#slowTimer)
@@ -158,6 +165,7 @@ export class Relay {
     const allowedMs = MAX_SILENT_BEATS * this.#heartbeatMs
     let nextMs = this.#heartbeatMs
     for (const side of [this.#browser, this.#upstream]) {
+      side.look(this.#beatAt)
       side.excuse(lateMs)
       // It could not be heard, and its answers would only pile up.
       if (side.isPaused) continue
@@ -166,6 +174,7 @@ export class Relay {
       side.socket.ping()
       nextMs = Math.min(nextMs, Math.ceil(leftMs))
     }
+    this.#beatAt = now
     this.#heartbeat = this.#beatIn(nextMs)
   }
 

@@ -1,27 +1,49 @@
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import { wholeFrame } from './whole-frame.ts'
+
+/** An open WebSocket, and the connection it runs on. */
+export interface Line {
+  readonly socket: WebSocket
+  readonly wire: Socket
+}
 
 /** What Node keeps for a message that waits, however short it is. Counted, since a million empty ones are no small thing. */
 const BYTES_PER_MESSAGE = 512
+/** So many messages that come at once leave in one write. */
+const MAX_BATCH = 64
+
+const noop = (): void => undefined
+
+const TEXT = { binary: false }
+const BINARY = { binary: true }
 
 /** One end of a relay: its socket, and when its peer was last heard. Times are ms of the monotonic clock. */
 export class Side {
   readonly socket: WebSocket
-  /** Messages for its peer that could not be sent at once. */
-  waitingMessages = 0
+  /** Called for every watched message that has left this process. */
+  onSent: () => void = noop
+  readonly #wire: Socket
+  readonly #isMasked: boolean
+  /** Messages for its peer whose sending is waited for. */
+  #waiting = 0
   #heardAt = performance.now()
+  #bytesSeen = 0
   #pausedAt: number | undefined
+
+  /** Messages held together until the end of this turn of the event loop. */
+  #batch = 0
+  #isWatched = false
 
   #isPonging = false
   /** The newest ping that came while a pong was still on its way out. */
   #unanswered: Buffer | undefined
 
-  constructor(socket: WebSocket) {
+  /** @param isMasked whether its peer is a server: what goes there is masked (RFC 6455 §5.3) */
+  constructor({ socket, wire }: Line, isMasked: boolean) {
     this.socket = socket
-    socket.on('pong', () => this.heard())
-    socket.on('ping', (data: Buffer) => {
-      this.heard()
-      this.#pong(data)
-    })
+    this.#wire = wire
+    this.#isMasked = isMasked
   }
 
   /** True while its peer is kept from talking. */
@@ -30,8 +52,13 @@ export class Side {
   }
 
   /** What waits in this process for its peer. */
+  get bufferedBytes(): number {
+    return this.#wire.writableLength
+  }
+
+  /** The same, with what it costs to keep it. */
   get waitingBytes(): number {
-    return this.socket.bufferedAmount + this.waitingMessages * BYTES_PER_MESSAGE
+    return this.#wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
   /** Its peer gave a sign of life. */
@@ -39,8 +66,27 @@ export class Side {
     this.#heardAt = performance.now()
   }
 
-  /** Of pings that come faster than pongs go out the newest is answered (RFC 6455 §5.5.3): no more than two wait here. */
-  #pong(data: Buffer): void {
+  /**
+   * Sends a message to its peer. What comes in one turn of the event loop goes out in one write.
+   * @param unwatchedBytes nobody needs to hear of a message up to this size when nothing waits, which is nearly always
+   * @returns whether {@link onSent} will be called once it has left this process
+   */
+  send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
+    if (this.#batch === 0) this.#beginBatch()
+    // What follows a watched one is watched too: the last of them tells that nothing is left.
+    if (message.length > unwatchedBytes) this.#isWatched = true
+    const isWatched = this.#isWatched
+    if (isWatched) this.#waiting++
+    const onSent = isWatched ? (): void => this.#sent() : undefined
+    const frame = this.#isMasked ? undefined : wholeFrame(message, isBinary)
+    if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
+    else this.#wire.write(frame, onSent)
+    if (++this.#batch === MAX_BATCH) Side.#endBatch(this)
+    return isWatched
+  }
+
+  /** Answers a ping. Of those that come faster than pongs go out the newest is (RFC 6455 §5.5.3): no more than two wait here. */
+  pong(data: Buffer): void {
     if (this.#isPonging) {
       this.#unanswered = data
       return
@@ -50,7 +96,7 @@ export class Side {
       this.#isPonging = false
       const next = this.#unanswered
       this.#unanswered = undefined
-      if (next !== undefined && !error) this.#pong(next)
+      if (next !== undefined && !error) this.pong(next)
     })
   }
 
@@ -69,6 +115,14 @@ export class Side {
     this.socket.resume()
   }
 
+  /** Looks whether anything has come since the last look, if only the middle of a long message. It is heard since then. */
+  look(lastLookAt: number): void {
+    const { bytesRead } = this.#wire
+    if (bytesRead === this.#bytesSeen) return
+    this.#bytesSeen = bytesRead
+    this.#heardAt = Math.max(this.#heardAt, lastLookAt)
+  }
+
   /** Does not count this time as silence. */
   excuse(ms: number): void {
     this.#heardAt += ms
@@ -77,5 +131,24 @@ export class Side {
   /** For how long its peer has been silent; it must not be paused. */
   silentMs(now: number): number {
     return now - this.#heardAt
+  }
+
+  #sent(): void {
+    this.#waiting--
+    // What waited was taken at last: it is slow, but it lives.
+    this.heard()
+    this.onSent()
+  }
+
+  #beginBatch(): void {
+    this.#isWatched = this.#wire.writableLength > 0
+    this.#wire.cork()
+    process.nextTick(Side.#endBatch, this)
+  }
+
+  static #endBatch(this: void, side: Side): void {
+    if (side.#batch === 0) return
+    side.#batch = 0
+    side.#wire.uncork()
   }
 }

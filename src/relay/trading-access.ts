@@ -21,10 +21,9 @@ export class TradingAccess {
   /** The session of a Cookie header, with a token that is good for use. @throws StoreUnavailable */
   async session(cookie: string | undefined): Promise<Access<Session>> {
     const { reader, tokens } = this.#parts
-    const found = await reader.read(cookie)
+    const found = await reader.use(cookie)
     if (found.is === 'none') return { is: 'refused', ending: ENDINGS.loginRequired }
     if (found.is === 'storeDown') return { is: 'refused', ending: ENDINGS.storeDown }
-    reader.used(found.session)
     if (tokens.isGood(found.session)) return { is: 'granted', value: found.session }
     return granted(await tokens.renewed(found.session))
   }

@@ -1,15 +1,18 @@
 import { WebSocket } from 'ws'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { ENDINGS, fromStatus, type Ending } from './close-codes.ts'
+import type { Line } from './side.ts'
 import { SOCKET_OPTIONS } from './socket-options.ts'
 
 /** What opening an upstream socket came to. */
 export type OpenOutcome =
-  | { readonly is: 'open'; readonly socket: WebSocket }
+  | { readonly is: 'open'; readonly line: Line }
   | { readonly is: 'refused'; readonly ending: Ending; readonly why: string }
 
 /** For all of it: name, connection, TLS, and the answer to the handshake. */
 const OPEN_MS = 10_000
+/** Made here, so that an open socket does not hold on to what its opening took. */
+const ignore = (): void => undefined
 
 /**
  * Opens a socket to upstream: without cookie, Origin or bearer, without compression, following nothing. It comes
@@ -35,7 +38,7 @@ export function openUpstreamSocket(
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
       // Whatever happens to it until somebody else listens must not take the process down.
-      socket.on('error', () => undefined)
+      socket.on('error', ignore)
       resolve(outcome)
     }
     const refuse = (ending: Ending, why: string): void => {
@@ -43,9 +46,11 @@ export function openUpstreamSocket(
       socket.terminate()
     }
     signal.addEventListener('abort', abort)
-    socket.once('open', () => {
-      socket.pause()
-      settle({ is: 'open', socket })
+    socket.once('upgrade', ({ socket: wire }) => {
+      socket.once('open', () => {
+        socket.pause()
+        settle({ is: 'open', line: { socket, wire } })
+      })
     })
     // Only the error's code: its message may carry the URL.
     socket.once('error', (error: Error & { code?: string }) =>

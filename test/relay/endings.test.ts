@@ -3,8 +3,9 @@ import { connect } from 'node:net'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { BrowserLine } from '../support/browser-line.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, until, type RelayWorld } from '../support/relay-world.ts'
+import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer, type TestServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
 
 const EXPIRED = { code: 4401, reason: 'session_expired' }
 

@@ -1,37 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { compileFunction } from 'node:vm'
 import { test } from 'tap'
-import { WebSocket } from 'ws'
-import { logOut, relayWorld, TRADING, until } from '../support/relay-world.ts'
+import { documentedOpenLine } from '../support/open-line.ts'
+import { logOut, relayWorld, TRADING } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
 
 type Message = Record<string, unknown>
-type OpenLine = (
-  path: string,
-  page: {
-    subscribe: (send: (message: Message) => boolean) => void
-    receive: (message: Message) => void
-    ended: (code: number, reason: string) => void
-  },
-) => { send: (message: Message) => boolean; stop: () => void }
-
-/** The example of the documentation, as it stands there. */
-async function example(): Promise<string> {
-  const text = await readFile(new URL('../../docs/frontends.md', import.meta.url), 'utf8')
-  const code = [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block = '']) => block)
-  const found = code.find((block) => block.includes('function openLine'))
-  if (found === undefined) throw new Error('docs/frontends.md has no openLine()')
-  return found
-}
 
 await test('the example of the documentation comes back, subscribes again, and buys once', async (t) => {
   const world = await relayWorld(t)
   const { browser, server, upstream } = world
-  class PageSocket extends WebSocket {
-    constructor(url: URL) {
-      const cookie = browser.cookieHeader(new URL(server.url), undefined)
-      super(url, { headers: { origin: server.url, cookie } })
-    }
-  }
   const asked: Message[] = []
   upstream.onSocket = (socket) => {
     socket.on('message', (data: Buffer) => {
@@ -44,12 +20,7 @@ await test('the example of the documentation comes back, subscribes again, and b
   const random = Math.random
   t.teardown(() => (Math.random = random))
   Math.random = () => 0.01
-  const build = compileFunction(`${await example()}; return openLine`, [
-    'WebSocket',
-    'location',
-    'fetch',
-  ]) as (...globals: unknown[]) => OpenLine
-  const openLine = build(PageSocket, new URL(server.url), (path: string) => browser.fetch(path))
+  const openLine = documentedOpenLine(browser, server.url)
   let ticks = 0
   let end: unknown
   const line = openLine(TRADING, {

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
 import type { BrowserLine, Received } from '../support/browser-line.ts'
-import { PUBLIC, relayWorld, TRADING, until, type RelayWorld } from '../support/relay-world.ts'
+import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
 
 const SIZES = [0, 1, 2, 124, 125, 126, 127, 1000, 16_383, 16_384, 65_534, 65_535, 65_536]
 

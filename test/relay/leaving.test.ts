@@ -3,8 +3,9 @@ import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import { answerJson } from '../support/line-upstream.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, until, type RelayWorld } from '../support/relay-world.ts'
+import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
 
 /** With one place in all, whatever keeps it is seen by the next who wants it. */
 const ONE_PLACE = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }

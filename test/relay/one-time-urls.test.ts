@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { answerJson, type LineUpstream } from '../support/line-upstream.ts'
-import { relayWorld, TRADING, until } from '../support/relay-world.ts'
+import { relayWorld, TRADING } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
 
 type Play = (upstream: LineUpstream) => void
 const otp =

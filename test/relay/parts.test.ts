@@ -3,6 +3,8 @@ import { network } from '../../src/http/client-address.ts'
 import { Caps } from '../../src/relay/caps.ts'
 import { codeLabel, fromBrowser, fromUpstream } from '../../src/relay/close-codes.ts'
 import { operationOf } from '../../src/relay/operations.ts'
+import { wholeFrame } from '../../src/relay/whole-frame.ts'
+import { frame } from '../support/raw-frames.ts'
 
 const operation = (text: string): string => operationOf(Buffer.from(text))
 const reason = (text: string): Buffer => Buffer.from(text)
@@ -92,4 +94,36 @@ await test('a place is given back once, however often', async (t) => {
   first?.()
   t.ok(caps.enterSession('a'))
   t.equal(caps.enterSession('a'), undefined, 'one was given back, not two')
+})
+
+/** A payload as it stands in what was read from a connection, behind its head and before other bytes. */
+function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {
+  const whole = frame({ opcode, payload: Buffer.alloc(bytes, 'x'), masked: false, fin })
+  const read = new Uint8Array(3 + whole.length + 5)
+  read.set(whole, 3)
+  const head = whole.length - bytes
+  return { head: whole.subarray(0, head), payload: Buffer.from(read.buffer, 3 + head, bytes) }
+}
+
+await test('a frame is sent on as it came where it came whole, and only there', async (t) => {
+  for (const bytes of [0, 1, 125, 126, 290, 65_535]) {
+    for (const opcode of [1, 2]) {
+      const { head, payload } = asRead(opcode, bytes)
+      const found = wholeFrame(payload, opcode === 2)
+      t.ok(found?.equals(Buffer.concat([head, payload])), `${bytes} bytes`)
+      t.equal(found?.buffer, payload.buffer, 'without a copy')
+      t.equal(wholeFrame(payload, opcode === 1), undefined, 'it is of the other type')
+      t.equal(wholeFrame(asRead(opcode, bytes, false).payload, opcode === 2), undefined, 'a first piece')
+      t.equal(wholeFrame(asRead(0, bytes).payload, opcode === 2), undefined, 'a last piece')
+      t.equal(wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2), undefined, 'nothing before it')
+    }
+  }
+  t.equal(wholeFrame(asRead(2, 65_536).payload, true), undefined, 'long ones are not worth it')
+  const { head, payload } = asRead(2, 290)
+  t.equal(wholeFrame(payload.subarray(1), true), undefined, 'a part of a payload')
+  t.equal(wholeFrame(payload.subarray(0, 289), true), undefined)
+  const pool = Buffer.allocUnsafe(1).buffer
+  const copy = Buffer.from(pool, pool.byteLength - 294, 294)
+  copy.set(Buffer.concat([head, payload]))
+  t.equal(wholeFrame(copy.subarray(4), true), undefined, 'a copy among other bytes of this process')
 })

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
 import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
-import { PUBLIC, relayWorld, until, type RelayWorld } from '../support/relay-world.ts'
+import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
 
 const TEXT = 1
 const BINARY = 2

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
+import { keepOutOfLogs } from './log-scan.ts'
 
 /** A request as it came. */
 export interface SeenHead {
@@ -19,6 +20,9 @@ export class LineUpstream {
   /** Answers the OTP endpoint. */
   onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: { url: this.otpUrl() } })
+  /** Answers every other endpoint. */
+  onRest: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
+    answerJson(response, 200, { data: [] })
   /** Takes a handshake over, before there is a WebSocket. */
   onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /** Called with every new socket, before it can have said anything. */
@@ -30,9 +34,11 @@ export class LineUpstream {
   readonly #connections = new Set<Duplex>()
   readonly #awaited: ((socket: WebSocket) => void)[] = []
   readonly #unclaimed: WebSocket[] = []
+  readonly #passwords = new Set<string>()
   #issued = 0
 
   private constructor(maxPayload: number) {
+    keepOutOfLogs(this.#passwords)
     this.#sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload })
     this.#server.on('connection', (socket: Duplex) => {
       this.#connections.add(socket)
@@ -64,7 +70,9 @@ export class LineUpstream {
 
   /** A URL that was not given out before. */
   otpUrl(kind = 'demo'): string {
-    return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=secret-otp-${++this.#issued}`
+    const password = `secret-otp-of-a-test-${++this.#issued}`
+    this.#passwords.add(password)
+    return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=${password}`
   }
 
   /** Makes a WebSocket of a handshake. */
@@ -97,7 +105,7 @@ export class LineUpstream {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { url = '', headers, method } = request
     if (method !== 'POST' || !/^\/trading\/v1\/options\/accounts\/[^/]+\/otp$/.test(url)) {
-      return answerJson(response, 200, { data: [] })
+      return this.onRest(request, response)
     }
     this.otpRequests.push({ url, headers })
     this.onOtp(request, response)

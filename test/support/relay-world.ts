@@ -4,8 +4,10 @@ import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { BrowserLine } from './browser-line.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { LineUpstream } from './line-upstream.ts'
+import { keepOutOfLogs } from './log-scan.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, testRedis, testServer, type TestServer } from './world.ts'
+import { until } from './until.ts'
 
 /** How a page opens a socket. */
 interface LineOptions {
@@ -49,13 +51,16 @@ export async function relayWorld(
     provider?: Partial<ProviderOptions>
     redis?: boolean
     anonymous?: boolean
+    /** Where the server listens, if it must be known before. */
+    port?: number
   } = {},
 ): Promise<RelayWorld> {
-  const port = await freePort()
+  const port = options.port ?? (await freePort())
   const publicUrl = `http://localhost:${port}`
   const redirectUris = [`${publicUrl}/auth/callback`]
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris, ...options.provider })
   t.teardown(() => provider.close())
+  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
   const upstream = await LineUpstream.start(t)
   const redis = options.redis === true ? await testRedis(t) : undefined
   const settings = {
@@ -88,11 +93,6 @@ export async function relayWorld(
       await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))
     },
   }
-}
-
-/** Asks until the answer is yes: for what another process, or the other end of a socket, does when it does it. */
-export async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
 }
 
 function samples(text: string, name: string): Map<string, number> {

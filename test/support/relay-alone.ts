@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { createMetrics } from '../../src/measure.ts'
+import type { Ending } from '../../src/relay/close-codes.ts'
+import { Relay, type RelayLimits } from '../../src/relay/relay.ts'
+import type { Line } from '../../src/relay/side.ts'
+
+/** Bytes of a message of {@link flood}. */
+export const MESSAGE = 16_384
+/** More than the kernel's buffers of a whole path take. */
+export const MANY = 2500
+
+/** Numbered messages. */
+export function flood(socket: WebSocket): void {
+  for (let index = 0; index < MANY; index++) {
+    const message = Buffer.alloc(MESSAGE, index)
+    message.writeUInt32BE(index)
+    socket.send(message)
+  }
+}
+
+/** Whether these are its messages, from the first on. */
+export function inOrder(messages: readonly Buffer[]): boolean {
+  return messages.every((data, index) => data.length === MESSAGE && data.readUInt32BE() === index)
+}
+
+/** Resolves when the sender gets no further: what it still holds stays the same. */
+export async function stalled(sender: WebSocket): Promise<number> {
+  let before = -1
+  for (let same = 0; same < 20;) {
+    await new Promise((resolve) => void setTimeout(resolve, 10))
+    same = sender.bufferedAmount === before ? same + 1 : 0
+    before = sender.bufferedAmount
+  }
+  return before
+}
+
+/** A relay on its own between two real sockets, with a heart that beats fast. */
+export async function relayAlone(
+  t: Test,
+  limits: Partial<RelayLimits> = {},
+): Promise<{
+  browser: WebSocket
+  upstream: WebSocket
+  /** The connection below it. */
+  upstreamWire: Socket
+  relay: Relay
+  ended: Promise<Ending | undefined>
+}> {
+  const servers = [0, 1].map(
+    () => new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false }),
+  )
+  t.teardown(() => {
+    for (const server of servers) {
+      for (const client of server.clients) client.terminate()
+      server.close()
+    }
+  })
+  const [browsers, upstreams] = servers
+  if (browsers === undefined || upstreams === undefined) throw new Error('two servers')
+  const connectTo = async (server: WebSocketServer): Promise<[Line, Line]> => {
+    if (server.address() === null) await once(server, 'listening')
+    const accepted = once(server, 'connection')
+    const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const client = new WebSocket(url, { perMessageDeflate: false })
+    const upgraded = once(client, 'upgrade')
+    await once(client, 'open')
+    const [socket, request] = (await accepted) as [WebSocket, IncomingMessage]
+    const [response] = (await upgraded) as [IncomingMessage]
+    t.teardown(() => client.terminate())
+    return [
+      { socket: client, wire: response.socket },
+      { socket, wire: request.socket },
+    ]
+  }
+  const [{ socket: browser }, ourBrowser] = await connectTo(browsers)
+  const [ourUpstream, { socket: upstream, wire: upstreamWire }] = await connectTo(upstreams)
+  ourUpstream.socket.pause()
+  let relay: Relay | undefined
+  const ended = new Promise<Ending | undefined>((resolve) => {
+    relay = new Relay(
+      { browser: ourBrowser, upstream: ourUpstream },
+      {
+        limits: { maxBufferedBytes: 200_000, slowConsumerMs: 3_600_000, heartbeatMs: 100, ...limits },
+        metrics: createMetrics(),
+        onEnd: resolve,
+      },
+    )
+  })
+  if (relay === undefined) throw new Error('no relay')
+  return { browser, upstream, upstreamWire, relay, ended }
+}

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Guard } from '../http/guard.ts'
 import { Problem } from '../problem.ts'
-import type { SessionReader } from '../session/session-reader.ts'
+import type { SessionLookup, SessionReader } from '../session/session-reader.ts'
 import type { Session } from '../session/sessions.ts'
 import { CallsInFlight } from './calls-in-flight.ts'
 import { CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
@@ -10,7 +10,7 @@ import { RequestLimit } from './request-limit.ts'
 import { SharedAnswers } from './shared-answers.ts'
 
 /** What the routes below /api work with. */
-export interface CatalogParts extends ProxyParts {
+export interface CatalogParts extends Omit<ProxyParts, 'inFlight'> {
   readonly guard: Guard
   readonly reader: SessionReader
 }
@@ -30,15 +30,13 @@ export async function catalogRoutes(
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
   const limit = new RequestLimit(http.apiRequestsPerMinute)
-  const inFlight = new CallsInFlight()
+  const proxyParts: ProxyParts = { ...parts, inFlight: new CallsInFlight() }
   const shared = new SharedAnswers(parts.rest, parts.metrics)
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
     const idleMs = connectionIdleMs(endpoint, parts)
-    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      guard.requireScript(request)
-      const session = needsSession ? await requireSession(parts, request) : undefined
+    const answer = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
       if (session !== undefined) limit.count(session.key)
       // Node goes back to the usual limit with the next request.
       if (idleMs !== undefined) request.raw.socket.setTimeout(idleMs)
@@ -46,14 +44,15 @@ export async function catalogRoutes(
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
       if (endpoint.sharedForMs !== undefined) return shared.send(endpoint, path, request, reply)
-      if (session === undefined)
-        return proxy(parts, { endpoint, request, reply, path: path + query, session })
-      inFlight.enter(session.key)
-      try {
-        return await proxy(parts, { endpoint, request, reply, path: path + query, session })
-      } finally {
-        inFlight.leave(session.key)
-      }
+      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session })
+    }
+    const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      guard.requireScript(request)
+      const session = needsSession ? requireSession(parts, request) : undefined
+      // Nothing to wait for in most requests, so they do not wait.
+      return session instanceof Promise
+        ? session.then((read) => answer(request, reply, read))
+        : answer(request, reply, session)
     }
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
   }
@@ -66,17 +65,26 @@ function connectionIdleMs({ timeoutMs = 0 }: Endpoint, { http, upstream }: Catal
 }
 
 /** The live session of a request, with a token good for use. @throws Problem */
-async function requireSession(parts: CatalogParts, request: FastifyRequest): Promise<Session> {
-  const found = await parts.reader.read(request.headers.cookie)
+function requireSession(parts: CatalogParts, request: FastifyRequest): Session | Promise<Session> {
+  const found = parts.reader.use(request.headers.cookie)
+  return found instanceof Promise
+    ? found.then((session) => goodSession(parts, request, session))
+    : goodSession(parts, request, found)
+}
+
+function goodSession(
+  parts: CatalogParts,
+  request: FastifyRequest,
+  found: SessionLookup,
+): Session | Promise<Session> {
   if (found.is === 'storeDown') throw found.cause
   if (found.is === 'none') {
     throw new Problem('login_required', { loginUrl: `${parts.http.publicUrl}/auth/login` })
   }
   const { session } = found
   request.sessionTag = session.tag
-  parts.reader.used(session)
   if (parts.tokens.isGood(session)) return session
-  return usableSession(parts.http, await parts.tokens.renewed(session))
+  return parts.tokens.renewed(session).then((renewed) => usableSession(parts.http, renewed))
 }
 
 /** The query as it came, `?` included. @throws Problem bad_request, validation_failed */

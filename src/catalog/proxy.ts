@@ -8,6 +8,7 @@ import { boundedBody, NO_BODY } from '../upstream/bounded-body.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
+import type { CallsInFlight } from './calls-in-flight.ts'
 import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamProblem } from './upstream-problem.ts'
 
@@ -18,6 +19,7 @@ export interface ProxyParts {
   readonly metrics: Metrics
   readonly tokens: AccessTokens
   readonly rest: RestClient
+  readonly inFlight: CallsInFlight
 }
 
 /** One call of a browser, checked: its path is built from the catalog. */
@@ -33,28 +35,33 @@ export interface Call {
  * Sends a call upstream and its answer back. A GET is repeated, once for each reason; nothing else ever is.
  * @throws Problem
  */
-export async function proxy(parts: ProxyParts, call: Call): Promise<FastifyReply> {
-  const { endpoint, reply } = call
+export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
+  const { endpoint } = call
   const isSafe = endpoint.method === 'GET'
   let { session } = call
   let mayReconnect = isSafe
   let mayRenew = true
-  for (;;) {
-    const outcome = await send(parts, call, session, isSafe)
-    parts.metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
-    if (mayReconnect && failedBeforeAnswer(outcome)) {
-      mayReconnect = false
-      continue
+  if (call.session !== undefined) parts.inFlight.enter(call.session.key)
+  try {
+    for (;;) {
+      const outcome = await send(parts, call, session, isSafe)
+      parts.metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+      if (mayReconnect && failedBeforeAnswer(outcome)) {
+        mayReconnect = false
+        continue
+      }
+      if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
+        session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
+        // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
+        if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
+        mayRenew = false
+        continue
+      }
+      if (outcome.is === 'answered') return
+      return conclude(outcome, call, isSafe)
     }
-    if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
-      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
-      // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
-      if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
-      mayRenew = false
-      continue
-    }
-    if (outcome.is === 'answered') return reply
-    return conclude(outcome, call, isSafe)
+  } finally {
+    if (call.session !== undefined) parts.inFlight.leave(call.session.key)
   }
 }
 
@@ -80,12 +87,13 @@ function send(
   session: Session | undefined,
   isSafe: boolean,
 ): Promise<ForwardOutcome> {
-  const { method, timeoutMs, maxBodyBytes = parts.http.maxBodyBytes } = endpoint
+  const { method, path: route, timeoutMs, maxBodyBytes = parts.http.maxBodyBytes } = endpoint
   const body = takesBody(endpoint) ? boundedBody(request.raw, maxBodyBytes) : NO_BODY
   const headers = requestHeaders(request.headers, request.id)
   addCredential(headers, parts.upstream, endpoint, session)
   headers.push(...body.headers)
   const isBearer = CREDENTIALS[endpoint.credential].bearer
+  const sentAt = performance.now()
   return parts.rest.forward(
     { method, path, headers, body: body.stream, timeoutMs },
     {
@@ -97,6 +105,8 @@ function send(
       },
       holds: (status) =>
         status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
+      waited: () =>
+        parts.metrics.upstreamLatency.observe({ method, route }, (performance.now() - sentAt) / 1000),
     },
   )
 }
@@ -117,21 +127,22 @@ function conclude(
   outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
   { endpoint, request, reply, session }: Call,
   isSafe: boolean,
-): FastifyReply {
+): void {
   const { method, path: route } = endpoint
   switch (outcome.is) {
     case 'bodyTooLarge':
       throw new Problem('body_too_large')
     case 'cut':
       request.log.warn({ err: outcome.cause, method, route }, 'upstream broke off its answer')
-      return reply
+      return
     case 'browserGone':
       if (!isSafe) {
         const { status, sent, cause } = outcome
         const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
         request.log.warn({ ...details, ...(cause && { err: cause }) }, 'the browser left before the answer')
       }
-      return reply.hijack()
+      reply.hijack()
+      return
     case 'held':
     case 'unreachable':
     case 'lost':

@@ -7,6 +7,9 @@ import type { RestClient } from '../upstream/rest-client.ts'
 import type { Endpoint } from './endpoint.ts'
 import { upstreamProblem } from './upstream-problem.ts'
 
+/** Browsers that wait for one and the same answer; anybody can send them, without a login. */
+const MAX_WAITING = 512
+
 /** An answer, or that there was none: a failure is shared too, or a crowd would hammer a service in trouble. */
 type Shared = { readonly answer: Promise<RestAnswer | Problem>; freshUntil: number }
 
@@ -18,6 +21,7 @@ export class SharedAnswers {
   readonly #rest: RestClient
   readonly #metrics: Metrics
   readonly #shared = new Map<Endpoint, Shared>()
+  #waiting = 0
 
   constructor(rest: RestClient, metrics: Metrics) {
     this.#rest = rest
@@ -25,15 +29,13 @@ export class SharedAnswers {
   }
 
   /** Answers from what is shared, or asks upstream. @throws Problem */
-  async send(
-    endpoint: Endpoint,
-    path: string,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FastifyReply> {
-    const answer = await this.#ask(endpoint, path, request.id)
+  async send(endpoint: Endpoint, path: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (this.#waiting >= MAX_WAITING) throw new Problem('rate_limited', { retryAfterSeconds: 1 })
+    this.#waiting++
+    const answer = await this.#ask(endpoint, path, request.id).finally(() => this.#waiting--)
     if (answer instanceof Problem) throw answer
-    return reply.code(answer.status).headers(responseHeaders({}, answer.headers)).send(answer.body)
+    reply.hijack()
+    reply.raw.writeHead(answer.status, responseHeaders(reply.getHeaders(), answer.headers)).end(answer.body)
   }
 
   #ask(endpoint: Endpoint, path: string, requestId: string): Promise<RestAnswer | Problem> {
@@ -56,8 +58,11 @@ export class SharedAnswers {
   ): Promise<RestAnswer | Problem> {
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const { method, timeoutMs } = endpoint
+    const sentAt = performance.now()
     const outcome = await this.#rest.exchange({ method, path, headers, body: null, timeoutMs })
-    this.#metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+    const { upstreamRequests, upstreamLatency } = this.#metrics
+    upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+    upstreamLatency.observe({ method, route: endpoint.path }, (performance.now() - sentAt) / 1000)
     if (outcome.is !== 'answered') {
       // As every GET: once more, when the connection failed before any byte of an answer.
       const mayRepeat = outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)

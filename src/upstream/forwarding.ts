@@ -26,10 +26,14 @@ export interface ForwardRequest {
   readonly begin: (status: number, headers: UpstreamHeaders) => void
   /** True for statuses that are not passed on. */
   readonly holds: (status: number) => boolean
+  /** Called once: when the head of the answer has come, or when none will. */
+  readonly waited: () => void
 }
 
 /** An answer that nobody reads is read to its end up to this size, so that the connection can be used again. */
 const MAX_DRAINED_BYTES = 65_536
+/** Copying as much is cheaper than a second buffer in the write. */
+const MAX_TEXT_BYTES = 16_384
 /** 103 and the like; each one starts the clock of the final answer anew. */
 const MAX_INFORMATIONAL = 10
 
@@ -38,27 +42,32 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<ForwardOutcome>
   readonly #to: ForwardRequest
   readonly #stallMs: number
+  readonly #onSettled: () => void
   #resolve: (outcome: ForwardOutcome) => void = () => undefined
   #controller: Dispatcher.DispatchController | undefined
   #sent: Sent = 'nothing'
   #answerBegan = false
   #informational = 0
   #status = 0
+  /** Bytes of the answer's body still to come; Infinity where its head does not tell. */
+  #left = Infinity
   #browserGone = false
+  #isSettled = false
   #held = false
   #drained = 0
   #stalled: NodeJS.Timeout | undefined
-  readonly #onBrowserClose = (): void => this.#browserLeft()
   readonly #onDrain = (): void => this.#resume()
 
   /** @param stallMs how long a browser that does not read may keep upstream waiting */
-  constructor(to: ForwardRequest, stallMs: number) {
+  constructor(to: ForwardRequest, stallMs: number, onSettled: () => void) {
     this.#to = to
     this.#stallMs = stallMs
+    this.#onSettled = onSettled
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve
     })
-    to.response.once('close', this.#onBrowserClose)
+    // Left there when all is done: taking a listener off costs more than one that does nothing.
+    to.response.on('close', () => this.#browserLeft())
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -84,25 +93,37 @@ export class Forwarding implements Dispatcher.DispatchHandler {
       return
     }
     this.#status = status
+    this.#to.waited()
     if (this.#browserGone) return
-    const { holds, begin, response } = this.#to
+    const { holds, begin } = this.#to
     if (holds(status)) {
       this.#held = true
       const retryAfter = headers['retry-after']
       return this.#settle({ is: 'held', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
     }
-    response.on('drain', this.#onDrain)
     begin(status, headers)
+    const length = headers['content-length']
+    if (length !== undefined) this.#left = Number(length)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#held || this.#browserGone) {
       this.#drained += chunk.length
       if (this.#drained > MAX_DRAINED_BYTES) controller.abort(new Error('more than is worth reading'))
-    } else if (!this.#to.response.write(chunk)) {
-      controller.pause()
-      this.#stalled ??= setTimeout(() => this.#browserStalled(), this.#stallMs)
+      return
     }
+    this.#left -= chunk.length
+    if (this.#left === 0) this.#sendLast(chunk)
+    else if (!this.#to.response.write(chunk)) {
+      controller.pause()
+      this.#waitForBrowser()
+    }
+  }
+
+  /** Text of one byte a character leaves in one write with what is waiting: the head of a small answer, most of all. */
+  #sendLast(chunk: Buffer): void {
+    if (chunk.length > MAX_TEXT_BYTES) this.#to.response.end(chunk)
+    else this.#to.response.end(chunk.toString('latin1'), 'latin1')
   }
 
   onResponseEnd(): void {
@@ -124,8 +145,11 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   #settle(outcome: ForwardOutcome): void {
-    this.#to.response.off('close', this.#onBrowserClose).off('drain', this.#onDrain)
-    clearTimeout(this.#stalled)
+    if (this.#isSettled) return
+    this.#isSettled = true
+    if (this.#status === 0) this.#to.waited()
+    this.#stopWaiting()
+    this.#onSettled()
     this.#resolve(outcome)
   }
 
@@ -133,10 +157,22 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     return { is: 'browserGone', sent: this.#sent, status: this.#status, ...(cause && { cause }) }
   }
 
+  #waitForBrowser(): void {
+    if (this.#stalled !== undefined) return
+    this.#stalled = setTimeout(() => this.#browserStalled(), this.#stallMs)
+    this.#to.response.once('drain', this.#onDrain)
+  }
+
   #resume(): void {
+    this.#stopWaiting()
+    this.#controller?.resume()
+  }
+
+  #stopWaiting(): void {
+    if (this.#stalled === undefined) return
     clearTimeout(this.#stalled)
     this.#stalled = undefined
-    this.#controller?.resume()
+    this.#to.response.off('drain', this.#onDrain)
   }
 
   /** One that never reads must not keep a connection to upstream for itself. */
@@ -146,7 +182,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   #browserLeft(): void {
-    if (this.#browserGone) return
+    if (this.#browserGone || this.#isSettled) return
     this.#browserGone = true
     if (this.#to.isSafe || this.#sent !== 'whole') this.#controller?.abort(new Error('the browser left'))
     // It may be paused for a browser that will never read on.

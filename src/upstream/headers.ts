@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http'
 
 /** Headers of an answer of upstream, by lower-case name; a repeated one has several values. */
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
@@ -40,14 +40,17 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
   return list
 }
 
-/** Our own headers (taken over, not copied), and on top of them those of upstream's answer that come back. */
-export function responseHeaders(own: Record<string, unknown>, headers: UpstreamHeaders): OutgoingHttpHeaders {
-  const result = own as OutgoingHttpHeaders
-  result['cache-control'] = 'no-store'
+/** Our own headers and those of upstream's answer that come back, as a flat list of names and values. */
+export function responseHeaders(
+  own: Record<string, unknown>,
+  headers: UpstreamHeaders,
+): OutgoingHttpHeader[] {
+  const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
+  for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {
-    if (comesBack(name)) result[name] = headers[name]
+    if (comesBack(name)) list.push(name, headers[name] as string | string[])
   }
-  return result
+  return list
 }
 
 function comesBack(name: string): boolean {

@@ -3,6 +3,7 @@ import { Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config.ts'
 import { Collecting, type FetchOutcome } from './collecting.ts'
 import { Forwarding, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
+import { Queued } from './queued.ts'
 
 /** One request to the upstream REST API, its path already built from the catalog. */
 export interface RestRequest {
@@ -29,33 +30,33 @@ export class RestClient {
   readonly #basePath: string
   readonly #config: Config['upstream']
   #running = 0
+  readonly #onSettled = (): void => void this.#running--
+  /** Every connection is taken: who comes now waits for one. */
+  #isFull = false
 
-  constructor(config: Config['upstream']) {
+  constructor(config: Config['upstream'], connections = MAX_CONNECTIONS) {
     const { origin, pathname } = new URL(config.apiUrl)
     this.#config = config
     this.#basePath = pathname === '/' ? '' : pathname
     this.#pool = new Pool(origin, {
-      connections: MAX_CONNECTIONS,
+      connections,
       // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
       allowH2: false,
       connect: { timeout: config.connectMs },
       bodyTimeout: config.bodyMs,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
+    this.#pool.on('drain', () => (this.#isFull = false))
   }
 
   /** Sends a request and streams its answer to the browser. Never rejects. */
-  async forward(request: RestRequest, to: ForwardRequest): Promise<ForwardOutcome> {
+  forward(request: RestRequest, to: ForwardRequest): Promise<ForwardOutcome> {
     // It may have left while its session was looked up, or between two tries: nobody would tell any more.
-    if (to.response.destroyed) return { is: 'browserGone', sent: 'nothing', status: 0 }
-    const forwarding = new Forwarding(to, this.#config.bodyMs)
+    if (to.response.destroyed) return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
+    const forwarding = new Forwarding(to, this.#config.bodyMs, this.#onSettled)
     this.#running++
     this.#dispatch(request, forwarding)
-    try {
-      return await forwarding.outcome
-    } finally {
-      this.#running--
-    }
+    return forwarding.outcome
   }
 
   /**
@@ -83,7 +84,7 @@ export class RestClient {
     try {
       if (this.#running > MAX_CONNECTIONS + MAX_WAITING)
         throw new Error('too many requests wait for upstream')
-      this.#pool.dispatch(
+      const hasFree = this.#pool.dispatch(
         {
           path: this.#basePath + path,
           method,
@@ -91,8 +92,9 @@ export class RestClient {
           body,
           headersTimeout: timeoutMs ?? this.#config.headersMs,
         },
-        handler,
+        this.#isFull ? new Queued(handler, this.#config.connectMs, body) : handler,
       )
+      this.#isFull = !hasFree
     } catch (error) {
       body?.destroy()
       handler.onResponseError(undefined, error as Error)

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
@@ -62,4 +63,27 @@ await test('a failure is shared too', async (t) => {
   const { send, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
   t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'one of 70 KB is none')
+})
+
+await test('a crowd that waits for the same answer has its limit', async (t) => {
+  const { send, upstream } = await apiWorld(t)
+  const asked = new Promise<Socket>((resolve) => {
+    upstream.answer = (_request, socket) => resolve(socket)
+  })
+  const headers = { 'x-csrf': '1' }
+  const crowd = [send('GET', HEALTH, { headers })]
+  const socket = await asked
+  const statuses: number[] = []
+  for (let count = 1; count < 600; count++) {
+    const answer = send('GET', HEALTH, { headers })
+    void answer.then(({ status }) => statuses.push(status))
+    crowd.push(answer)
+  }
+  while (statuses.length < 600 - 512) await sleep(5)
+  t.same(new Set(statuses), new Set([429]), 'who comes too late is told so at once')
+  socket.write(ok('{"late":1}'))
+  const answers = await Promise.all(crowd)
+  t.equal(answers.filter(({ status }) => status === 200).length, 512)
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"late":1}', 'places are given back')
+  t.equal(upstream.requests.length, 1)
 })

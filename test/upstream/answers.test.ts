@@ -96,6 +96,24 @@ await test('only listed headers come back', async (t) => {
   t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
 })
 
+await test('every byte comes back as it was, however the answer is cut', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const size of [1, 256, 16_384, 16_385, 200_000]) {
+    const body = Buffer.from(Array.from({ length: size }, (_, index) => index % 256))
+    for (const pieces of [1, 2, 3]) {
+      upstream.answer = (_request, socket) => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+        const step = Math.ceil(size / pieces)
+        for (let from = 0; from < size; from += step) {
+          setImmediate(() => socket.write(body.subarray(from, from + step)))
+        }
+      }
+      const answer = await call('GET', ACCOUNTS)
+      t.ok(answer.bytes.equals(body), `${size} bytes in ${pieces}`)
+    }
+  }
+})
+
 await test('compressed answers pass as they are, and a bomb is no more than its bytes', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))

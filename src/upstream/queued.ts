@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+
+/** What the parts of an exchange are told to. */
+type ExchangeHandler = Required<Omit<Dispatcher.DispatchHandler, 'onRequestUpgrade' | 'onResponseError'>> & {
+  onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
+}
+
+/**
+ * An exchange that waits for one of the connections, all of which are taken. When its time is up it has failed without
+ * a byte being sent, and nothing will be: should its turn come all the same, it is let pass.
+ */
+export class Queued implements Dispatcher.DispatchHandler {
+  readonly #handler: ExchangeHandler
+  readonly #timer: NodeJS.Timeout
+  #isOver = false
+
+  constructor(handler: ExchangeHandler, waitMs: number, body: Readable | null) {
+    this.#handler = handler
+    this.#timer = setTimeout(() => {
+      this.#isOver = true
+      body?.destroy()
+      handler.onResponseError(undefined, new Error('no connection to upstream became free in time'))
+    }, waitMs)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
+    clearTimeout(this.#timer)
+    if (this.#isOver) controller.abort(new Error('it has waited for too long'))
+    else this.#handler.onRequestStart(controller, context)
+  }
+
+  onBodySent(chunk: Buffer): void {
+    this.#handler.onBodySent(chunk)
+  }
+
+  onRequestSent(): void {
+    this.#handler.onRequestSent()
+  }
+
+  onResponseStarted(): void {
+    this.#handler.onResponseStarted()
+  }
+
+  onResponseStart(...told: Parameters<ExchangeHandler['onResponseStart']>): void {
+    this.#handler.onResponseStart(...told)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#handler.onResponseData(controller, chunk)
+  }
+
+  onResponseEnd(...told: Parameters<ExchangeHandler['onResponseEnd']>): void {
+    this.#handler.onResponseEnd(...told)
+  }
+
+  onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    clearTimeout(this.#timer)
+    if (!this.#isOver) this.#handler.onResponseError(controller, cause)
+  }
+}

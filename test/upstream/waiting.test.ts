@@ -1,0 +1,58 @@
+import { test } from 'tap'
+import { readConfig } from '../../src/config.ts'
+import { RestClient } from '../../src/upstream/rest-client.ts'
+import { ok, rawUpstream } from '../support/raw-upstream.ts'
+import { relayWorld, TRADING } from '../support/relay-world.ts'
+
+await test('nobody waits for a free connection for longer than for a new one', async (t) => {
+  const upstream = await rawUpstream(t)
+  const config = readConfig({
+    PUBLIC_URL: 'http://localhost:3000',
+    AUTH_URL: 'http://127.0.0.1:9',
+    API_URL: upstream.url,
+    WS_URL: 'ws://127.0.0.1:9',
+    CLIENT_ID: 'test-client',
+    UPSTREAM_CONNECT_SECONDS: '1',
+    UPSTREAM_HEADERS_SECONDS: '600',
+  })
+  const rest = new RestClient(config.upstream, 2)
+  t.teardown(() => rest.close())
+  const ask = (path: string) => rest.exchange({ method: 'POST', path, headers: [], body: null })
+  const answers: (() => void)[] = []
+  upstream.answer = (_request, socket) => void answers.push(() => void socket.write(ok()))
+  const taken = [upstream.next(), upstream.next()]
+  const first = [ask('/1'), ask('/2')]
+  await Promise.all(taken)
+
+  const late = await Promise.all([ask('/3'), ask('/4')])
+  for (const outcome of late) t.match(outcome, { is: 'unreachable', cause: /free/ }, 'no byte was sent')
+  for (const answer of answers) answer()
+  for (const outcome of await Promise.all(first))
+    t.match(outcome, { is: 'answered' }, 'the others are served')
+
+  upstream.answer = (_request, socket) => void socket.write(ok())
+  t.match(await Promise.all([ask('/5'), ask('/6'), ask('/7')]), [{ is: 'answered' }, {}, { is: 'answered' }])
+  const seen = upstream.requests.map(({ target }) => target).sort()
+  t.same(seen, ['/1', '/2', '/5', '/6', '/7'], 'nor is it sent afterwards')
+})
+
+await test('one-time URLs have connections of their own', async (t) => {
+  const world = await relayWorld(t)
+  const { upstream, browser } = world
+  const ports: (number | undefined)[] = []
+  const { onOtp, onRest } = upstream
+  upstream.onOtp = (request, response) => {
+    ports.push(request.socket.remotePort)
+    onOtp(request, response)
+  }
+  upstream.onRest = (request, response) => {
+    ports.push(request.socket.remotePort)
+    onRest(request, response)
+  }
+  const call = () => browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+  t.equal((await call()).status, 200)
+  t.equal((await call()).status, 200)
+  await world.line(TRADING).opened()
+  t.equal(ports[0], ports[1], 'a connection is used again')
+  t.not(ports[2], ports[0], 'but not for this')
+})

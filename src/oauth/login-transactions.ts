@@ -63,8 +63,9 @@ export type Consumption =
 export interface SettledLogin {
   readonly key: string
   readonly cookieName: string
-  /** Store key of the session it made, if it did. */
+  /** Store key of the session it made, if it did, and the value of its cookie. */
   readonly session?: string
+  readonly cookieValue?: string
 }
 
 type Running = {
@@ -127,7 +128,7 @@ export class LoginTransactions {
     const key = loginKey(state, cookie.secret)
     let waited = false
     for (;;) {
-      const stored = await this.#store.read(key)
+      const stored = await this.#store.glance(key)
       const mark = stored && this.#open(key, cookie, stored.value)
       if (stored === undefined || mark === undefined) return { is: 'unknown' }
       switch (mark.is) {
@@ -151,7 +152,7 @@ export class LoginTransactions {
   /** Writes what came of it on the mark, for a callback that comes again. */
   async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
     const { key, cookie } = ticket
-    const running = await this.#store.read(key)
+    const running = await this.#store.glance(key)
     // Gone: the browser has logged out meanwhile, on another tab.
     if (running === undefined) return
     const until = outcome.is === 'finished' ? outcome.endsAt : Date.now() + this.#ttlMs
@@ -163,7 +164,8 @@ export class LoginTransactions {
     const marks = await this.#marks(cookieHeader)
     return marks.flatMap(({ key, cookie: { name: cookieName }, mark }) => {
       if (isInUse(mark)) return []
-      return mark.is === 'finished' ? { key, cookieName, session: mark.session } : { key, cookieName }
+      if (mark.is !== 'finished') return { key, cookieName }
+      return { key, cookieName, session: mark.session, cookieValue: mark.cookieValue }
     })
   }
 

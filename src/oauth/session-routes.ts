@@ -52,20 +52,28 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
 async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { cookie, transactions, sessions } = parts
   const { cookie: cookies } = request.headers
-  const ids = cookie.ids(cookies)
+  const named = cookie.ids(cookies)
+  // The login's cookie and the session's mostly name the same one.
+  const ids = new Set(named)
   const logins = await transactions.settled(cookies)
+  for (const { session, cookieValue = '' } of logins) {
+    if (session === undefined) continue
+    const id = cookie.verify(cookieValue)
+    if (id !== undefined) ids.add(id)
+    // Signed with a secret that is not known here any more: ended all the same.
+    else await sessions.end(session, 'logout')
+  }
   for (const id of ids) await endSession(parts, id)
-  for (const { session } of logins) if (session !== undefined) await sessions.end(session, 'logout')
   await transactions.forget(logins)
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
-  if (ids.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
+  if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
 }
 
 /** Ends a session, and revokes the very tokens it held in the end: a refresh may be changing them right now. */
 async function endSession({ sessions, tokens, transactions }: AuthParts, id: string): Promise<void> {
-  let session = await sessions.load(id)
+  let session = await sessions.glance(id)
   while (session !== undefined && !(await sessions.endAsRead(session, 'logout'))) {
-    session = await sessions.load(id)
+    session = await sessions.glance(id)
   }
   // Ended even where it cannot be read here.
   if (session === undefined) return void (await sessions.end(sessionKey(id), 'logout'))

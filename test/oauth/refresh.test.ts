@@ -7,6 +7,7 @@ import { sessionState } from '../support/token-endpoint.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { logIn, testRedis, testServer, type TestServer } from '../support/world.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** A lifetime that is over as soon as it has begun, and one that is not. */
@@ -55,10 +56,6 @@ async function refreshWorld(
 
 async function codeOf(answer: Response): Promise<unknown> {
   return ((await answer.json()) as { code?: unknown }).code
-}
-
-async function until(check: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await check())) await new Promise((resolve) => void setTimeout(resolve, 5))
 }
 
 /** A point that is waited at. */

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
+import { askRedis } from '../support/redis-topologies.ts'
 import {
   loginWorld,
   logInThere,
@@ -9,8 +11,10 @@ import {
   type LoginWorld,
 } from '../support/token-endpoint.ts'
 import { testServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
 
 const CSRF = { 'x-csrf': '1' }
+const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
 /** Logs out from a page of the server. */
 async function logOut(
@@ -180,6 +184,24 @@ await test('only a page of the frontend logs out', async (t) => {
   t.ok((await sessionState(browser, server.url)).authenticated)
 })
 
+await test('a browser that has lost its session cookie logs out by the cookie of its login, token and all', async (t) => {
+  for (const redis of [false, true]) {
+    const world = await loginWorld(t, { redis })
+    const { browser, server, endpoint } = world
+    await logInThere(world)
+    const tab = browser.clone()
+    const [login] = browser.named('__Host-login-')
+    const answer = await fetch(`${server.url}/auth/logout`, {
+      method: 'POST',
+      headers: { ...CSRF, cookie: `${login?.name}=${login?.value}` },
+    })
+    t.equal(answer.status, 204)
+    t.notOk((await sessionState(tab, server.url)).authenticated)
+    while (endpoint.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
+    t.same(endpoint.revoked, ['the-access-token'])
+  }
+})
+
 await test('logging out waits for no revocation', async (t) => {
   const settings = { REVOCATION_URL: 'http://127.0.0.1:9/revoke' }
   const world = await loginWorld(t, { settings })
@@ -213,4 +235,27 @@ await test('while the store is away nobody is told that he is logged out', async
     ['authenticated', 'now'],
     'nobody needs no store',
   )
+})
+
+await test('strangers who log out in vain keep no server from hearing of a logout elsewhere', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, redis, settings } = world
+  if (redis === undefined) throw new Error('no Redis')
+  // Of so many keys Redis tells who read them what becomes of them; a million as it comes.
+  await askRedis(redis, ['CONFIG', 'SET', 'tracking-table-max-keys', '20'])
+  const other = await testServer(t, settings)
+  await logInThere(world)
+  const left = browser.clone()
+  t.equal((await sessionState(left, other.url)).authenticated, true, 'held near')
+
+  for (let stranger = 0; stranger < 40; stranger++) {
+    const cookies = [`__Host-session=${random(32)}.${random(32)}`, `__Host-login-x=${random(24)}.0`]
+    const headers = { ...CSRF, cookie: cookies.join('; ') }
+    const answer = await fetch(`${other.url}/auth/logout`, { method: 'POST', headers })
+    t.equal(answer.status, 204)
+    await fetch(`${other.url}/auth/callback?state=x&code=x`, { headers, redirect: 'manual' })
+  }
+  t.match(await askRedis(redis, ['INFO', 'stats']), /tracking_total_keys:1\r/, 'that of the session')
+  t.equal((await logOut(world)).status, 204)
+  await until(async () => !(await sessionState(left, other.url)).authenticated)
 })

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { keepOutOfLogs } from './log-scan.ts'
 import { CLIENT_ID } from './world.ts'
 
 /** The sandbox's provider behind a gate at its token endpoint. */
@@ -34,6 +35,7 @@ export async function gatedProvider(
   const bind = '127.0.0.2'
   const provider = await startProvider({ clientId: CLIENT_ID, refreshTokens: true, port, bind, ...options })
   t.teardown(() => provider.close())
+  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
   const gate: GatedProvider = {
     provider,
     url: provider.url,

@@ -5,6 +5,7 @@ import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
 import { freePort } from '../../sandbox/listening.ts'
+import { keepOutOfLogs } from './log-scan.ts'
 import { testRedis, testServer, type TestServer } from './world.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 
@@ -62,6 +63,8 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   const forms: URLSearchParams[] = []
   const headers: IncomingMessage['headers'][] = []
   const revoked: string[] = []
+  const verifiers = new Set<string>()
+  keepOutOfLogs(verifiers)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method !== 'POST') return void response.end('<title>Log in</title>')
     const form = new URLSearchParams(await text(request))
@@ -70,6 +73,7 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
       return void response.end()
     }
     forms.push(form)
+    verifiers.add(form.get('code_verifier') ?? '')
     headers.push(request.headers)
     await endpoint.behaviour(request, response, form)
   }

@@ -1,17 +1,26 @@
+import program from '../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Seconds: from an answer of our own to what is longer than upstream is waited for. */
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Every metric there is. Label values come from closed sets: routes, codes, outcomes; never from a request. */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  addBuildInfo(registry)
+  // Gauges that are called totals, which promtool refuses; each is the sum of the one without the suffix.
+  for (const kind of ['handles', 'requests', 'resources']) {
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`)
+  }
   return {
     registry,
     requests: new Histogram({
       name: 'bff_http_request_duration_seconds',
       help: 'Requests by route pattern and status',
       labelNames: ['method', 'route', 'status'],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      buckets: BUCKETS,
       registers,
     }),
     logins: new Counter({
@@ -61,7 +70,15 @@ export function createMetrics() {
       labelNames: ['route', 'outcome'],
       registers,
     }),
+    upstreamLatency: new Histogram({
+      name: 'bff_upstream_request_duration_seconds',
+      help: 'From sending a REST request upstream to the head of its answer, or to its failure, by catalog route',
+      labelNames: ['method', 'route'],
+      buckets: BUCKETS,
+      registers,
+    }),
     relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
+    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
     relayEndings: new Counter({
       name: 'bff_relay_endings_total',
       help: 'Relays ended and handshakes refused, by close code sent to the browser',
@@ -75,28 +92,35 @@ export function createMetrics() {
       registers,
     }),
     relayTraffic: createRelayTraffic(registry),
-    relayOperations: new Counter({
-      name: 'bff_relay_operations_total',
-      help: 'Messages from browsers by operation',
-      labelNames: ['operation'],
-      registers,
-    }),
+    relayOperations: createRelayOperations(registry),
   }
+}
+
+function addBuildInfo(registry: Registry): void {
+  const info = new Gauge({
+    name: 'bff_build_info',
+    help: 'The version of this server, and of Node',
+    labelNames: ['version', 'node'],
+    aggregator: 'first',
+    registers: [registry],
+  })
+  info.set({ version: program.version, node: process.versions.node }, 1)
 }
 
 /** What is read of the session store and the near cache only when somebody asks for the metrics. */
 function createSessionStoreMetrics(registry: Registry) {
   const source = { isUp: () => true, nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }) }
-  const gauge = (name: string, help: string, read: () => number) =>
+  const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'min' = 'sum') =>
     registry.registerMetric(
       new Gauge({
-        ...{ name, help, registers: [] },
+        ...{ name, help, aggregator, registers: [] },
         collect() {
           this.set(read())
         },
       }),
     )
-  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()))
+  // Of several processes, the one that has lost it tells.
+  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()), 'min')
   gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
   gauge('bff_near_cache_bytes', 'About how many bytes they take', () => source.nearCache().bytes)
   registry.registerMetric(
@@ -151,6 +175,39 @@ function createRelayTraffic(registry: Registry) {
     }),
   )
   return traffic
+}
+
+/** What the supervisor of several processes counts itself. */
+export function createSupervisorMetrics() {
+  const registry = new Registry()
+  const registers = [registry]
+  return {
+    registry,
+    workers: new Gauge({ name: 'bff_workers', help: 'Worker processes that run', registers }),
+    workerRestarts: new Counter({
+      name: 'bff_worker_restarts_total',
+      help: 'Worker processes that died and were started again',
+      registers,
+    }),
+  }
+}
+
+/** How many messages of browsers named each operation: plain numbers too. */
+function createRelayOperations(registry: Registry) {
+  const counts = new Map<string, number>()
+  registry.registerMetric(
+    new Counter({
+      name: 'bff_relay_operations_total',
+      help: 'Messages from browsers by operation',
+      labelNames: ['operation'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [operation, count] of counts) this.inc({ operation }, count)
+      },
+    }),
+  )
+  return counts
 }
 
 /** The metrics of one server. */

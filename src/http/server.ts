@@ -13,7 +13,9 @@ import { StoreUnavailable } from '../store/store.ts'
 import { baseHeaders } from './base-headers.ts'
 import type { Guard } from './guard.ts'
 import { isPathOf } from './known-paths.ts'
+import { NO_SCHEMAS } from './no-schemas.ts'
 import { limitPipelining } from './pipelining.ts'
+import { addRequestLog } from './request-log.ts'
 import { sendProblem } from './send-problem.ts'
 import { refuseUnparsable } from './unparsable.ts'
 import { requireWellFormed } from './well-formed.ts'
@@ -34,6 +36,13 @@ export interface RawQuery {
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const TIMEOUT_CHECK_MS = 1000
+/** Problems of calls that a well-meant page does not make. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'csrf_rejected',
+  'navigation_required',
+  'origin_rejected',
+  'rate_limited',
+])
 /** Longer than the balancers in front keep idle connections, so that they are the ones who hang up. */
 const KEEP_ALIVE_MS = 72_000
 
@@ -47,6 +56,7 @@ export function createServer(
   const addBaseHeaders = baseHeaders(config, guard)
   const server = Fastify({
     loggerInstance: logger,
+    schemaController: NO_SCHEMAS,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: config.trustProxy,
     bodyLimit: config.maxBodyBytes,
@@ -93,7 +103,9 @@ export function createServer(
   refuseWhileClosing(server)
   server.setErrorHandler((error, request, reply) => {
     const problem = translate(error)
-    if (problem.status >= 500) request.log.error({ err: error, code: problem.code }, 'request failed')
+    const { code, status } = problem
+    if (status >= 500) request.log.error({ err: error, code }, 'request failed')
+    else if (REFUSALS.has(code)) request.log.warn({ audit: 'refused', code, client: request.ip }, 'refused')
     return sendProblem(request, reply, problem)
   })
   return server
@@ -117,27 +129,6 @@ function refuseWhileClosing(server: FastifyInstance): void {
     if (!isClosing || isPathOf(request.raw.url ?? '', '/ws')) return done()
     reply.header('connection', 'close')
     done(new Problem('shutting_down', { retryAfterSeconds: 1 }))
-  })
-}
-
-function addRequestLog(server: FastifyInstance, metrics: Metrics): void {
-  server.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unmatched'
-    const status = reply.raw.statusCode
-    metrics.requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000)
-    server.log.info(
-      {
-        reqId: request.id,
-        method: request.method,
-        route,
-        status,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        session: request.sessionTag,
-        client: request.ip,
-      },
-      'request',
-    )
-    done()
   })
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { isPathOf } from './known-paths.ts'
@@ -14,6 +13,7 @@ export async function registerStaticPages(
   config: Config['http'],
 ): Promise<(request: FastifyRequest) => boolean> {
   if (config.staticDir === undefined) return () => false
+  const { default: fastifyStatic } = await import('@fastify/static')
   const root = resolve(config.staticDir)
   const hasIndex = existsSync(join(root, 'index.html'))
   await fastify.register(fastifyStatic, {

@@ -70,6 +70,23 @@ await test('a call is let in by X-CSRF, Origin and Sec-Fetch-Site together', asy
   t.equal(world.provider.tokenRequests(), 1)
 })
 
+await test('every refusal leaves a line of its own in the log', async (t) => {
+  const settings = { API_REQUESTS_PER_MINUTE: '1' }
+  const { send, cookie, world } = await apiWorld(t, { settings })
+  const evil = { origin: 'https://evil.example' }
+  const login = { path: '/auth/login', headers: { 'sec-fetch-dest': 'image' } }
+  await send('GET', ACCOUNTS, { headers: { cookie } })
+  await send('OPTIONS', ACCOUNTS, { headers: { ...evil, 'access-control-request-method': 'GET' } })
+  await send('GET', login.path, { headers: login.headers })
+  for (let call = 0; call < 2; call++) await send('GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+  const lines = world.server.log.filter(({ audit }) => audit === 'refused')
+  t.same(
+    lines.map(({ code }) => code),
+    ['csrf_rejected', 'origin_rejected', 'navigation_required', 'rate_limited'],
+  )
+  t.ok(lines.every(({ client, reqId }) => client === '127.0.0.1' && typeof reqId === 'string'))
+})
+
 await test('answers tell a listed origin, and no other, that it may read them', async (t) => {
   const { send, cookie, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
   upstream.answer = ({ target }, socket) => {

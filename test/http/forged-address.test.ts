@@ -1,0 +1,41 @@
+import { test } from 'tap'
+import { sendTo } from '../support/api-world.ts'
+import { testServer } from '../support/world.ts'
+
+const STARTS = 2
+const REFUSED = /auth_error=try_later/
+
+/** Whether one start more than an address may have is refused, though each claims to be of an address of its own. */
+async function seesThrough(port: number, claim: (count: number) => string): Promise<boolean> {
+  let last = ''
+  for (let count = 0; count <= STARTS; count++) {
+    const headers = { 'x-forwarded-for': claim(count) }
+    const { headers: answered } = await sendTo(port, 'GET', '/auth/login', { headers })
+    last = String(answered['location'])
+  }
+  return REFUSED.test(last)
+}
+
+const alone = (count: number): string => `203.0.113.${count}`
+const inFront = (count: number): string => `203.0.113.${count}, 198.51.100.7`
+
+const SCENARIOS: [trustProxy: string, what: string, claim: (count: number) => string, isForged: boolean][] = [
+  ['none', 'a claim is worth nothing', alone, true],
+  ['192.0.2.0/24', 'a peer that is not in front of us is not believed', alone, true],
+  ['1', 'what a client put before the word of the one balancer is not believed', inFront, true],
+  ['1', 'the balancer is believed', alone, false],
+  ['127.0.0.1', 'so is the address that is named', alone, false],
+]
+
+for (const [trustProxy, what, claim, isForged] of SCENARIOS) {
+  await test(`TRUST_PROXY=${trustProxy}: ${what}`, async (t) => {
+    const { port } = await testServer(t, {
+      AUTH_URL: 'http://127.0.0.1:9',
+      API_URL: 'http://127.0.0.1:9',
+      WS_URL: 'ws://127.0.0.1:9',
+      AUTH_STARTS_PER_MINUTE: String(STARTS),
+      TRUST_PROXY: trustProxy,
+    })
+    t.equal(await seesThrough(port, claim), isForged)
+  })
+}

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { catalogRoutes } from './catalog/catalog-routes.ts'
@@ -19,7 +20,7 @@ import { loginRoutes } from './oauth/login-routes.ts'
 import { Provider } from './oauth/provider.ts'
 import { sessionRoutes } from './oauth/session-routes.ts'
 import { StartLimit } from './oauth/start-limit.ts'
-import { createOpsListener } from './ops/ops-listener.ts'
+import type { Operations } from './ops/ops-listener.ts'
 import { relayRoutes } from './relay/relay-routes.ts'
 import { Endings } from './session/endings.ts'
 import { SessionCookie } from './session/session-cookie.ts'
@@ -30,18 +31,25 @@ import { Envelope } from './store/envelope.ts'
 import type { Store } from './store/store.ts'
 import { RestClient } from './upstream/rest-client.ts'
 
+const IDLE_SWEEP_MS = 50
+/** Each is taken for one short exchange. */
+const OTP_CONNECTIONS = 64
+
 /** What the server is given rather than makes. */
 export interface AppParts {
   readonly store: Store
   readonly log: FastifyBaseLogger
 }
 
-/** The server's two listeners, not listening yet. */
+/** The server, not listening yet. */
 export interface App {
   readonly server: FastifyInstance
-  readonly ops: FastifyInstance
-  /** Refuses new work, ends relays, finishes requests, lets go of everything but the store. */
-  close(): Promise<void>
+  readonly ops: Operations
+  /**
+   * Not ready from here on, it serves on for `waitMs`; then it refuses new work, ends relays, finishes requests, and
+   * lets go of everything but the store.
+   */
+  close(waitMs?: number): Promise<void>
 }
 
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
@@ -89,6 +97,8 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   })
 
   const rest = new RestClient(config.upstream)
+  // Connections of their own: a REST API that is slow must not keep anybody from the market.
+  const otpRest = new RestClient(config.upstream, OTP_CONNECTIONS)
   await server.register(async function api(scope) {
     const endpoints = catalog(config.upstream.partnerOverviewPath)
     const { http, upstream } = config
@@ -97,10 +107,11 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     await openApiRoute(server, { endpoints, facts: { publicUrl, maxBodyBytes, sessionCookie: cookie.name } })
   })
   await server.register(async function relays(scope) {
-    const { relay, upstream, drainMs } = config
+    const { relay, upstream } = config
     await relayRoutes(scope, {
       config: relay,
-      ...{ upstream, drainMs, guard, metrics, reader, endings, tokens, rest, log },
+      drainMs: config.drainMs - config.drainWaitMs,
+      ...{ upstream, guard, metrics, reader, endings, tokens, rest: otpRest, log },
     })
   })
   const isPage = await registerStaticPages(server, config.http)
@@ -109,18 +120,34 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   )
 
   let isClosing = false
-  const ops = createOpsListener(
-    { reasons: () => unreadyReasons(phaseOf(server, isClosing), store, config.readyGraceMs) },
-    metrics.registry,
-  )
   return {
     server,
-    ops,
-    async close() {
-      isClosing = true
-      await server.close()
-      await Promise.all([ops.close(), provider.close(), rest.close()])
+    ops: {
+      reasons: () => unreadyReasons(phaseOf(server, isClosing), store, config.readyGraceMs),
+      registry: () => metrics.registry,
     },
+    async close(waitMs = 0) {
+      isClosing = true
+      if (waitMs > 0) await serveLastRequests(server, waitMs)
+      await closeServer(server)
+      await Promise.all([provider.close(), rest.close(), otpRest.close()])
+    },
+  }
+}
+
+/** Every answer from now on is its connection's last, so that few are left open, and none in use, when the time is up. */
+async function serveLastRequests({ server }: FastifyInstance, waitMs: number): Promise<void> {
+  server.prependListener('request', (_request, response) => void (response.shouldKeepAlive = false))
+  await delay(waitMs)
+}
+
+/** A connection that was busy when the server closed is kept alive after its answer, and would hold up the end. */
+async function closeServer(server: FastifyInstance): Promise<void> {
+  const sweep = setInterval(() => server.server.closeIdleConnections(), IDLE_SWEEP_MS)
+  try {
+    await server.close()
+  } finally {
+    clearInterval(sweep)
   }
 }
 

@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { envSchema } from 'env-schema'
-import { isLoopbackHost, settingFormats, splitList } from './setting-formats.ts'
-import { mustBe, SECRET_SETTINGS, settingsSchema, type Settings } from './settings.ts'
+import {
+  crossChecks,
+  isOn,
+  isProduction,
+  productionChecks,
+  settingWarnings,
+  workerCount,
+} from './setting-checks.ts'
+import { splitList } from './setting-formats.ts'
+import { readSettings, SECRET_SETTINGS, settingRules, type SettingRule, type Settings } from './settings.ts'
 
 /** Wrong or missing settings, one line each. No line ever carries a value. */
 export class ConfigError extends Error {
@@ -24,21 +31,11 @@ export type Config = ReturnType<typeof parse>
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = []
   const raw = withSecretFiles(environment, problems)
-  let settings: Settings | undefined
-  try {
-    settings = envSchema<Settings>({
-      schema: settingsSchema,
-      env: false,
-      data: { ...raw },
-      ajv: { customOptions: (ajv) => addFormats(ajv) },
-    })
-  } catch (error) {
-    if (!isValidationError(error)) throw error
-    problems.push(...error.errors.map(describe))
-  }
-  problems.push(...crossChecks(raw, new Set(problems.map((line) => line.split(' ', 1)[0] ?? ''))))
-  if (settings === undefined || problems.length > 0) throw new ConfigError(problems)
-  return parse(settings)
+  const settings = readSettings(raw, problems)
+  const reported = new Set(problems.map((line) => line.split(' ', 1)[0] ?? ''))
+  problems.push(...productionChecks(raw, reported), ...crossChecks(raw, settings))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return parse(settings as Settings)
 }
 
 /** An empty value counts as unset, as container tools write it; `NAME_FILE` stands for NAME. */
@@ -61,58 +58,25 @@ function withSecretFiles(
   return raw
 }
 
-type ConfigurableAjv = { addFormat(name: string, test: (value: string) => boolean): unknown }
-
-function addFormats<Validator extends ConfigurableAjv>(ajv: Validator): Validator {
-  for (const [name, format] of Object.entries(settingFormats)) ajv.addFormat(name, format.test)
-  return ajv
-}
-
-type ValidationError = {
-  errors: { instancePath: string; keyword: string; params: Record<string, unknown>; message?: string }[]
-}
-
-function isValidationError(error: unknown): error is ValidationError {
-  return error instanceof Error && 'errors' in error && Array.isArray(error.errors)
-}
-
-function describe(error: ValidationError['errors'][number]): string {
-  if (error.keyword === 'required') {
-    const name = String(error.params['missingProperty'])
-    return `${name} is required: ${mustBe(name)}`
+/**
+ * What a worker's environment must have beside this process's own, so that its configuration is the same: secrets as
+ * they were read, whatever has become of their files, and the random ones of development.
+ */
+export function workerEnvironment(config: Config): Record<string, string> {
+  const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
+    SESSION_SECRETS: config.secrets.join(','),
+    CLIENT_SECRET: config.oauth.clientSecret ?? '',
+    REDIS_URL: config.redisUrl ?? '',
   }
-  const name = error.instancePath.slice(1)
-  return `${name} must be ${mustBe(name)}`
+  // Empty counts as unset.
+  return { ...secrets, ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])) }
 }
 
-/** What depends on several settings. `reported` holds the names already found wrong. */
-function crossChecks(raw: Readonly<Record<string, string>>, reported: ReadonlySet<string>): string[] {
-  if (reported.has('PUBLIC_URL') && raw['PUBLIC_URL'] !== undefined) return []
-  const production = isProduction(raw['PUBLIC_URL'])
-  const problems: string[] = []
-  if (!production) return problems
-  const demand = (name: keyof Settings, why: string) => {
-    if (!reported.has(name)) problems.push(`${name} ${why}`)
-  }
-  for (const name of ['SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'] as const) {
-    if (raw[name] === undefined) demand(name, `is required in production: ${mustBe(name)}`)
-  }
-  for (const name of ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'FRONTEND_URL', 'REVOCATION_URL'] as const) {
-    if (raw[name]?.toLowerCase().startsWith('http:')) demand(name, 'must be https in production')
-  }
-  if (raw['WS_URL']?.toLowerCase().startsWith('ws:')) demand('WS_URL', 'must be wss in production')
-  if (raw['DEV_INSECURE_COOKIES'] !== undefined && isOn(raw['DEV_INSECURE_COOKIES'])) {
-    demand('DEV_INSECURE_COOKIES', 'must not be set in production')
-  }
-  return problems
+function drainWaitSeconds(settings: Settings, production: boolean): number {
+  const fallback = production ? Math.min(5, settings.DRAIN_SECONDS / 4) : 0
+  return settings.DRAIN_WAIT_SECONDS ?? fallback
 }
 
-/** Production is every PUBLIC_URL but a loopback one, the missing one included. */
-function isProduction(publicUrl: string | undefined): boolean {
-  return publicUrl === undefined || !isLoopbackHost(new URL(publicUrl).hostname)
-}
-
-const isOn = (value: string) => value === '1' || value === 'true'
 const withoutSlash = (address: string) => address.replace(/\/+$/, '')
 const seconds = (count: number) => count * 1000
 
@@ -126,21 +90,20 @@ function trustProxy(value: string | undefined): TrustProxy {
   return (_address, hop) => hop < hops
 }
 
-/** For a warning only, and roughly (no public suffix list): the same scheme, and the same host or its last two labels. */
-function sameSite(one: string, other: string): boolean {
-  return roughSite(one) === roughSite(other)
-}
-
-function roughSite(origin: string): string {
-  const { protocol, hostname } = new URL(origin)
-  const isAddress = /[\d\]]$/.test(hostname)
-  return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
-}
-
 /** No connection of a browser is silent for longer while it is answered: a GET may be sent upstream twice. */
 function connectionIdleSeconds(settings: Settings): number {
   const { UPSTREAM_CONNECT_SECONDS, UPSTREAM_HEADERS_SECONDS, UPSTREAM_BODY_SECONDS } = settings
   return 60 + Math.max(2 * (UPSTREAM_CONNECT_SECONDS + UPSTREAM_HEADERS_SECONDS), UPSTREAM_BODY_SECONDS)
+}
+
+/** The numbers that are not what they are by default. */
+function changedLimits(settings: Settings): Record<string, number> {
+  const changed: Record<string, number> = {}
+  for (const [name, rule] of Object.entries<SettingRule>(settingRules)) {
+    const value = settings[name as keyof Settings]
+    if (typeof value === 'number' && value !== rule.default) changed[name] = value
+  }
+  return changed
 }
 
 function parse(settings: Settings) {
@@ -154,27 +117,19 @@ function parse(settings: Settings) {
   )
   const secure = !isOn(settings.DEV_INSECURE_COOKIES)
   const wsUrl = withoutSlash(settings.WS_URL)
-  const warnings: string[] = []
-  if (settings.REDIS_URL === undefined) {
-    warnings.push('REDIS_URL is not set: sessions are held in memory and end with this process')
-  }
-  if (settings.SESSION_SECRETS === undefined) {
-    warnings.push('SESSION_SECRETS is not set: a random one is used, so every session ends with this process')
-  }
-  for (const origin of frontendOrigins) {
-    if (!sameSite(origin, publicUrl)) {
-      warnings.push(
-        `${origin} is not same-site with ${publicUrl}: browsers will not send it the session cookie`,
-      )
-    }
-  }
+  const warnings = settingWarnings(settings, publicUrl, frontendOrigins)
   return Object.freeze({
     publicUrl,
     production,
     warnings,
     logLevel: settings.LOG_LEVEL,
     listen: { host: settings.HOST, port: settings.PORT, opsPort: settings.OPS_PORT },
+    workers: workerCount(settings.WORKERS),
+    /** As it was set. */
+    trustProxy: settings.TRUST_PROXY ?? 'none',
+    changedLimits: changedLimits(settings),
     drainMs: seconds(settings.DRAIN_SECONDS),
+    drainWaitMs: seconds(drainWaitSeconds(settings, production)),
     readyGraceMs: seconds(settings.READY_GRACE_SECONDS),
     redisUrl: settings.REDIS_URL,
     secrets:

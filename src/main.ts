@@ -1,49 +1,47 @@
+import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
-import closeWithGrace from 'close-with-grace'
-import { buildApp } from './app.ts'
 import { ConfigError, readConfig, type Config } from './config.ts'
 import { createLog } from './log.ts'
-import { MemoryStore } from './store/memory-store.ts'
-import { RedisStore } from './store/redis-store.ts'
+import { EXIT } from './ops/exit-codes.ts'
+import { summary } from './ops/summary.ts'
 
-const EXIT_CONFIG = 78
 const OLDEST_NODE = 24
-const STORE_WAIT_MS = 3000
 
-const config = configOrExit()
-const log = createLog(config.logLevel)
-for (const warning of config.warnings) log.warn(warning)
-const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
-const app = await buildApp(config, { store, log })
-
-closeWithGrace({ delay: config.drainMs, logger: log }, async ({ signal, err }) => {
-  if (err !== undefined) log.fatal({ err }, 'stopping after an unexpected error')
-  else log.info({ signal }, 'draining')
-  await app.close()
-  await store.close()
-})
-
-const { host, port, opsPort } = config.listen
-try {
-  // Alive from here on; ready once the store has been reached, or has been waited for long enough.
-  await app.ops.listen({ host, port: opsPort })
-  if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
-  await app.server.listen({ host, port })
-} catch (error) {
-  log.fatal({ err: error }, 'cannot listen')
-  exit(`Cannot listen on ${host}, ports ${port} and ${opsPort}: ${(error as Error).message}`, 1)
+const [option, ...rest] = process.argv.slice(2)
+const isCheck = option === '--check'
+if (rest.length > 0 || (option !== undefined && !isCheck)) {
+  exit(
+    'Usage: node src/main.ts [--check]\n  --check  try the settings, and what they name, instead of starting',
+    EXIT.usage,
+  )
 }
-log.info(
-  { publicUrl: config.publicUrl, sessions: config.redisUrl === undefined ? 'memory' : 'redis' },
-  'ready',
-)
+if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
+  exit(`Node ${OLDEST_NODE} or newer is needed, this is ${process.versions.node}.`)
+}
+// A worker has the settings that its supervisor has read.
+if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')
+const config = configOrExit()
+// From here on each process loads only what it needs.
+if (isCheck) {
+  const { check } = await import('./ops/check.ts')
+  process.exit(await check(config, (line) => void process.stdout.write(`${line}\n`)))
+}
+const log = createLog(config.logLevel, cluster.worker?.id)
+if (cluster.isPrimary) {
+  for (const warning of config.warnings) log.warn(warning)
+  log.info(summary(config), 'starting')
+}
+
+if (cluster.isPrimary && config.workers > 1) {
+  const { supervise } = await import('./ops/supervise.ts')
+  await supervise(config, log)
+} else {
+  const { serve } = await import('./serve.ts')
+  await serve(config, log)
+}
 
 function configOrExit(): Config {
-  if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
-    exit(`Node ${OLDEST_NODE} or newer is needed, this is ${process.versions.node}.`)
-  }
-  if (existsSync('.env')) loadEnvFile('.env')
   try {
     return readConfig(process.env)
   } catch (error) {
@@ -52,7 +50,7 @@ function configOrExit(): Config {
   }
 }
 
-function exit(message: string, code = EXIT_CONFIG): never {
+function exit(message: string, code: number = EXIT.config): never {
   process.stderr.write(`${message}\n`)
   process.exit(code)
 }

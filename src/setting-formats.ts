@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseRedisUrl } from './store/redis-address.ts'
 
@@ -14,7 +15,7 @@ const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
 const isBase = (url: URL) => url.search === '' && url.hash === '' && !hasUserinfo(url)
 
-/** The formats named in the settings schema. */
+/** The formats named in the rules of the settings. */
 export const settingFormats = {
   origin: { test: isOrigin, must: 'an origin such as https://bff.example' },
   origins: {
@@ -54,6 +55,15 @@ export const settingFormats = {
   scope: {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),
     must: 'scopes separated by one space (RFC 6749 §3.3)',
+  },
+  folder: {
+    test: (value) => statSync(value, { throwIfNoEntry: false })?.isDirectory() === true,
+    must: 'a folder that is there',
+  },
+  text: { test: (value) => value !== '', must: 'a text that is not empty' },
+  workers: {
+    test: (value) => value === 'auto' || /^[1-9]\d{0,2}$/.test(value),
+    must: 'a number of processes from 1 to 999, or auto',
   },
   printable: { test: isPrintable, must: 'printable ASCII' },
   flag: { test: (value) => /^(0|1|true|false)$/.test(value), must: '1 or 0' },

@@ -1,23 +1,37 @@
-import { Type, type Static } from 'typebox'
 import { settingFormats, type SettingFormat } from './setting-formats.ts'
 
 /** Settings whose value must never be printed; each may also be given as a file through `NAME_FILE`. */
 export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'REDIS_URL'] as const
 
-const text = (description: string, format?: SettingFormat) =>
-  Type.Optional(Type.String({ description, minLength: 1, ...(format === undefined ? {} : { format }) }))
-const required = (description: string, format?: SettingFormat) =>
-  Type.String({ description, minLength: 1, ...(format === undefined ? {} : { format }) })
+/** What a setting may be. Without a default it may be missing, unless it is required. */
+export interface SettingRule {
+  readonly kind: 'text' | 'whole'
+  readonly description: string
+  readonly isRequired?: true
+  readonly default?: string | number
+  readonly format?: SettingFormat
+  readonly choices?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+const text = (description: string, format: SettingFormat = 'text') =>
+  ({ kind: 'text', description, format }) as const
+const required = (description: string, format: SettingFormat) =>
+  ({ kind: 'text', description, format, isRequired: true }) as const
+const textOr = (fallback: string, format: SettingFormat, description: string) =>
+  ({ kind: 'text', description, format, default: fallback }) as const
+const oneOf = (fallback: string, choices: readonly string[], description: string) =>
+  ({ kind: 'text', description, choices, default: fallback }) as const
 const whole = (fallback: number, minimum: number, maximum: number, description: string) =>
-  Type.Integer({ default: fallback, minimum, maximum, description })
-const flag = (fallback: boolean, description: string) =>
-  Type.String({ default: String(fallback), format: 'flag', description })
+  ({ kind: 'whole', description, minimum, maximum, default: fallback }) as const
+const flag = (fallback: boolean, description: string) => textOr(String(fallback), 'flag', description)
 
 const DAY = 86_400
 const MIB = 1_048_576
 
 /** Every setting, in the order the documentation lists them. `.env.example` is tested against it. */
-export const settingsSchema = Type.Object({
+export const settingRules = {
   PUBLIC_URL: required('Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback', 'origin'),
   AUTH_URL: required('Base address of the OAuth 2.0 provider', 'httpUrl'),
   API_URL: required('Base address of the upstream REST API', 'httpUrl'),
@@ -37,17 +51,9 @@ export const settingsSchema = Type.Object({
   ),
 
   SERVICE_APP_ID: text('Value of the application id header sent upstream (default CLIENT_ID)', 'printable'),
-  APP_ID_HEADER: Type.String({
-    default: 'Service-App-ID',
-    format: 'headerName',
-    description: 'Name of the application id header',
-  }),
+  APP_ID_HEADER: textOr('Service-App-ID', 'headerName', 'Name of the application id header'),
   CLIENT_SECRET: text('Client secret, only for a confidential client'),
-  OAUTH_SCOPE: Type.String({
-    default: 'trade account_manage',
-    format: 'scope',
-    description: 'Requested scopes',
-  }),
+  OAUTH_SCOPE: textOr('trade account_manage', 'scope', 'Requested scopes'),
   LEGACY_APP_ID: text('app_id of an application on the legacy API', 'printable'),
   REVOCATION_URL: text('Token revocation endpoint, called at logout', 'httpUrl'),
   FRONTEND_URL: text('Origin the browser returns to after a login (default PUBLIC_URL)', 'origin'),
@@ -55,18 +61,14 @@ export const settingsSchema = Type.Object({
     'Origins allowed to call /api, /auth and /ws (default FRONTEND_URL and PUBLIC_URL)',
     'origins',
   ),
-  STATIC_DIR: text('Folder of static files to serve'),
-  STATIC_CSP: Type.String({
-    default: "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
-    format: 'printable',
-    description: 'Content-Security-Policy of the static pages',
-  }),
+  STATIC_DIR: text('Folder of static files to serve', 'folder'),
+  STATIC_CSP: textOr(
+    "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
+    'printable',
+    'Content-Security-Policy of the static pages',
+  ),
   PARTNER_OVERVIEW_PATH: text('Upstream path of the partner overview; not routed when unset', 'path'),
-  OTP_URL_POINTER: Type.String({
-    default: '/data/url',
-    format: 'jsonPointer',
-    description: 'Where the OTP answer carries the WebSocket URL',
-  }),
+  OTP_URL_POINTER: textOr('/data/url', 'jsonPointer', 'Where the OTP answer carries the WebSocket URL'),
   OTP_HOSTS: text('Hosts (host or host:port) an OTP URL may name beside that of WS_URL', 'hosts'),
 
   SESSION_IDLE_SECONDS: whole(1800, 1, 30 * DAY, 'A session unused for this long ends'),
@@ -96,34 +98,68 @@ export const settingsSchema = Type.Object({
   UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Longest wait for the head of an answer of upstream'),
   UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Longest silence in the middle of an answer of upstream'),
 
-  HOST: Type.String({ default: '0.0.0.0', format: 'printable', description: 'Address both listeners bind' }),
+  HOST: textOr('0.0.0.0', 'printable', 'Address both listeners bind'),
   PORT: whole(3000, 0, 65_535, 'Public port'),
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener'),
   READY_GRACE_SECONDS: whole(10, 0, 3600, 'Not ready once the session store has been gone for this long'),
   DRAIN_SECONDS: whole(20, 0, 3600, 'Longest shutdown'),
-  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-    default: 'info',
-    description: 'Least level logged',
-  }),
-  // Refused rather than ignored: several processes on one machine are not built yet.
-  WORKERS: Type.Enum(['1'], { default: '1', description: 'Processes; for more, run more instances' }),
+  DRAIN_WAIT_SECONDS: {
+    kind: 'whole',
+    minimum: 0,
+    maximum: 3600,
+    description:
+      'Part of DRAIN_SECONDS: not ready, but serving on until the balancer has noticed (default in production: 5, at most a quarter of DRAIN_SECONDS; else 0)',
+  },
+  LOG_LEVEL: oneOf(
+    'info',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'Least level logged',
+  ),
+  WORKERS: textOr(
+    '1',
+    'workers',
+    'Processes that share the port; auto = one per core. More than one needs REDIS_URL',
+  ),
   DEV_INSECURE_COOKIES: flag(
     false,
     'Cookies without __Host- and Secure, for browsers that need it; not in production',
   ),
-})
+} as const satisfies Record<string, SettingRule>
+
+type Rules = typeof settingRules
+type Always = { readonly isRequired: true } | { readonly default: string | number }
+type ValueOf<Rule extends SettingRule> =
+  | (Rule['kind'] extends 'whole' ? number : string)
+  | (Rule extends Always ? never : undefined)
 
 /** The settings as text and numbers, each valid by itself. */
-export type Settings = Static<typeof settingsSchema>
+export type Settings = { readonly [Name in keyof Rules]: ValueOf<Rules[Name]> }
 
-type SettingRule = { format?: SettingFormat; minimum?: number; maximum?: number; enum?: readonly string[] }
+/** The settings that are as they must be; the others are told in `problems`, a line each that starts with the name. */
+export function readSettings(raw: Readonly<Record<string, string>>, problems: string[]): Partial<Settings> {
+  const values: Record<string, string | number> = {}
+  for (const [name, rule] of Object.entries<SettingRule>(settingRules)) {
+    const value = raw[name]
+    if (value === undefined) {
+      if (rule.default !== undefined) values[name] = rule.default
+      if (rule.isRequired) problems.push(`${name} is required: ${mustBe(name)}`)
+    } else if (isAllowed(rule, value)) {
+      values[name] = rule.kind === 'whole' ? Number(value) : value
+    } else {
+      problems.push(`${name} must be ${mustBe(name)}`)
+    }
+  }
+  return values
+}
+
+function isAllowed({ kind, format, choices, minimum = 0, maximum = Infinity }: SettingRule, value: string) {
+  if (kind === 'whole') return /^\d+$/.test(value) && Number(value) >= minimum && Number(value) <= maximum
+  return format === undefined ? choices?.includes(value) === true : settingFormats[format].test(value)
+}
 
 /** In plain words, what the value of a setting must be. */
 export function mustBe(name: string): string {
-  const property = settingsSchema.properties[name as keyof Settings] as SettingRule
-  if (property.enum !== undefined) return `one of ${property.enum.join(', ')}`
-  if (property.minimum !== undefined) {
-    return `a whole number from ${property.minimum} to ${property.maximum}`
-  }
-  return property.format === undefined ? 'a text that is not empty' : settingFormats[property.format].must
+  const { kind, format, choices, minimum, maximum }: SettingRule = settingRules[name as keyof Settings]
+  if (kind === 'whole') return `a whole number from ${minimum} to ${maximum}`
+  return format === undefined ? `one of ${choices?.join(', ')}` : settingFormats[format].must
 }

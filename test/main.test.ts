@@ -4,125 +4,46 @@ import { test } from 'tap'
 import { ready, serverProcess } from './support/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
 import { testWorld } from './support/world.ts'
+import { ALONE } from './support/settings.ts'
 
-const DEVELOPMENT = {
-  PUBLIC_URL: 'http://localhost:3000',
-  AUTH_URL: 'http://127.0.0.1:1',
-  API_URL: 'http://127.0.0.1:1',
-  WS_URL: 'ws://127.0.0.1:1',
-  CLIENT_ID: 'client',
-}
-const PRODUCTION = {
-  PUBLIC_URL: 'https://bff.example',
-  AUTH_URL: 'https://auth.example',
-  API_URL: 'https://api.example',
-  WS_URL: 'wss://api.example',
-  CLIENT_ID: 'client',
-  SESSION_SECRETS: 'a-secret-that-must-never-be-printed-anywhere',
-  REDIS_URL: 'redis://:password-not-to-print@redis.example',
-  TRUST_PROXY: '1',
-}
-
-const SCENARIOS: [what: string, settings: Record<string, string>, named: string[]][] = [
-  [
-    'nothing is set',
-    {},
-    [
-      'PUBLIC_URL',
-      'AUTH_URL',
-      'API_URL',
-      'WS_URL',
-      'CLIENT_ID',
-      'SESSION_SECRETS',
-      'REDIS_URL',
-      'TRUST_PROXY',
-    ],
-  ],
-  [
-    'production lacks its own',
-    { ...PRODUCTION, SESSION_SECRETS: '', REDIS_URL: '', TRUST_PROXY: '' },
-    ['SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
-  ],
-  [
-    'production is not encrypted',
-    {
-      ...PRODUCTION,
-      PUBLIC_URL: 'HTTP://bff.example',
-      AUTH_URL: 'http://a.example',
-      API_URL: 'http://a.example',
-      WS_URL: 'WS://a.example',
-      DEV_INSECURE_COOKIES: '1',
-    },
-    ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'DEV_INSECURE_COOKIES'],
-  ],
-  [
-    'values are of the wrong kind',
-    {
-      ...DEVELOPMENT,
-      PORT: '99999',
-      API_URL: 'ftp://x',
-      SESSION_IDLE_SECONDS: '1.5',
-      TRUST_PROXY: 'all',
-      OTP_URL_POINTER: 'x',
-      LOG_LEVEL: 'loud',
-      RELAYS_KEEP_SESSION: 'maybe',
-    },
-    [
-      'PORT',
-      'API_URL',
-      'SESSION_IDLE_SECONDS',
-      'TRUST_PROXY',
-      'OTP_URL_POINTER',
-      'LOG_LEVEL',
-      'RELAYS_KEEP_SESSION',
-    ],
-  ],
-  [
-    'a secret is too short',
-    { ...PRODUCTION, SESSION_SECRETS: `${PRODUCTION.SESSION_SECRETS},short` },
-    ['SESSION_SECRETS'],
-  ],
-  [
-    'a secret is given twice, or its file is not there',
-    { ...PRODUCTION, REDIS_URL_FILE: '/nowhere', CLIENT_SECRET_FILE: '/nowhere' },
-    ['REDIS_URL', 'REDIS_URL_FILE', 'CLIENT_SECRET_FILE'],
-  ],
-  ['PUBLIC_URL has a path', { ...DEVELOPMENT, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
-]
-
-for (const [what, settings, named] of SCENARIOS) {
-  await test(`the start ends with 78 and every problem when ${what}`, async (t) => {
-    const server = await serverProcess(t, settings)
-    t.equal(await server.exited, 78)
-    const { stdout, stderr } = server.output()
-    t.equal(stdout, '')
-    const lines = stderr.trim().split('\n').slice(1)
-    t.same(new Set(lines.map((line) => line.trim().split(' ')[0])), new Set(named))
-    t.notMatch(stderr, /never-be-printed|not-to-print|short/)
-  })
-}
+await test('wrong settings end the start with 78, every one named, none told', async (t) => {
+  const wrong = { ...ALONE, PORT: '99999', SESSION_SECRETS: 'too-short-and-not-to-print', WORKERS: '2' }
+  const server = await serverProcess(t, wrong)
+  t.equal(await server.exited, 78)
+  const { stdout, stderr } = server.output()
+  t.equal(stdout, '')
+  const lines = stderr.trim().split('\n').slice(1)
+  t.same(
+    new Set(lines.map((line) => line.trim().split(' ')[0])),
+    new Set(['PORT', 'SESSION_SECRETS', 'WORKERS']),
+  )
+  t.notMatch(stderr, /99999|not-to-print/)
+})
 
 await test('a secret may come from a file, and warnings are given in development', async (t) => {
   const file = join(t.testdir({}), 'secret')
   writeFileSync(file, 'a-secret-from-a-file-of-thirty-two-bytes\n')
-  const server = await serverProcess(t, { ...DEVELOPMENT, SESSION_SECRETS_FILE: file })
+  const server = await serverProcess(t, { ...ALONE, SESSION_SECRETS_FILE: file })
   t.ok(await ready(server))
+  server.child.kill('SIGTERM')
+  await server.exited
   const { stdout } = server.output()
   t.match(stdout, /REDIS_URL is not set/)
+  t.match(stdout, /"msg":"draining"/, 'what was logged last is there too')
   t.notMatch(stdout, /SESSION_SECRETS is not set/)
 })
 
 await test('a port that is taken ends the start with a clear word', async (t) => {
-  const first = await serverProcess(t, DEVELOPMENT)
+  const first = await serverProcess(t, ALONE)
   t.ok(await ready(first))
-  const second = await serverProcess(t, { ...DEVELOPMENT, PORT: String(first.port) })
-  t.equal(await second.exited, 1)
-  t.match(second.output().stderr, new RegExp(`Cannot listen on 127.0.0.1.*${first.port}`))
+  const second = await serverProcess(t, { ...ALONE, PORT: String(first.port) })
+  t.equal(await second.exited, 71)
+  t.match(second.output().stderr, new RegExp(`Cannot listen on 127.0.0.1, port ${first.port}`))
 })
 
 await test('SIGTERM and SIGINT end it with 0', async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    const server = await serverProcess(t, DEVELOPMENT)
+    const server = await serverProcess(t, ALONE)
     t.ok(await ready(server))
     server.child.kill(signal)
     t.equal(await server.exited, 0)
@@ -163,7 +84,7 @@ await test('without provider and upstream every answer still comes, and says wha
 
 await test('readiness waits for the store, and liveness does not', async (t) => {
   const server = await serverProcess(t, {
-    ...DEVELOPMENT,
+    ...ALONE,
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
     READY_GRACE_SECONDS: '0',
   })

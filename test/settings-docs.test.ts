@@ -1,16 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { settingsSchema } from '../src/settings.ts'
+import { settingRules, type SettingRule } from '../src/settings.ts'
 
-type Property = { description?: string; default?: string | number; format?: string }
-
-const settings = Object.entries(settingsSchema.properties as Record<string, Property>)
-// With a default, a setting is only required in the sense that it always has a value.
-const required = new Set(settings.map(([name]) => name).filter(isRequired))
-function isRequired(name: string): boolean {
-  const { default: fallback } = (settingsSchema.properties as Record<string, Property>)[name] ?? {}
-  return fallback === undefined && (settingsSchema.required as readonly string[]).includes(name)
-}
+const settings = Object.entries<SettingRule>(settingRules)
 const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
 
 await test('the README lists every setting as the schema has it, and no other', async (t) => {
@@ -19,7 +11,7 @@ await test('the README lists every setting as the schema has it, and no other', 
     rows.map(([, name = '', fallback, description]) => [name, { fallback, description }]),
   )
   for (const [name, property] of settings) {
-    const fallback = required.has(name)
+    const fallback = property.isRequired
       ? 'required'
       : property.default === undefined
         ? ''
@@ -34,7 +26,7 @@ await test('.env.example names every setting with its default, and sets what a l
   for (const [name, property] of settings) {
     const line = lines.find((each) => each.startsWith(`${name}=`) || each.startsWith(`# ${name}=`))
     t.ok(line, name)
-    if (required.has(name)) t.ok(line?.startsWith(name), `${name} is set`)
+    if (property.isRequired) t.ok(line?.startsWith(name), `${name} is set`)
     else t.equal(line, `# ${name}=${property.default ?? ''}`)
   }
 })

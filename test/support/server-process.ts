@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { scanLog } from './log-scan.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -35,6 +36,7 @@ export async function serverProcess(t: Test, settings: Record<string, string>): 
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await exited
+    scanLog(t, `${output.stdout}\n${output.stderr}`)
   })
   return { child, port, opsPort, output: () => output, exited }
 }

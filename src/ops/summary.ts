@@ -1,0 +1,32 @@
+import type { Config } from '../config.ts'
+import { parseRedisUrl } from '../store/redis-address.ts'
+
+/** What this server is set to do, for the first line of the log: where things are and what was chosen, no secret. */
+export function summary(config: Config): object {
+  const { publicUrl, production, workers, http, listen } = config
+  return {
+    ...{ publicUrl, production, workers, listen },
+    node: process.versions.node,
+    frontends: [...http.frontendOrigins],
+    provider: config.oauth.authUrl,
+    upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
+    sessions: sessionStore(config.redisUrl),
+    trustProxy: config.trustProxy,
+    secrets: config.secrets.length,
+    changedLimits: config.changedLimits,
+  }
+}
+
+/** Where sessions are, without who we are to it. */
+function sessionStore(redisUrl: string | undefined): object {
+  const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl)
+  switch (address?.is) {
+    case undefined:
+      return { in: 'memory' }
+    case 'single':
+      return { in: 'redis', servers: [new URL(address.url).host] }
+    case 'cluster':
+    case 'sentinel':
+      return { in: address.is, servers: address.nodes.map(({ host, port }) => `${host}:${port}`) }
+  }
+}

@@ -1,0 +1,29 @@
+import type { Logger } from 'pino'
+import { workerEnvironment, type Config } from '../config.ts'
+import { leave } from './leave.ts'
+import { listenOrExit } from './listen-or-exit.ts'
+import { createOpsListener } from './ops-listener.ts'
+import { installShutdown } from './shutdown.ts'
+import { Supervisor } from './supervisor.ts'
+
+/** Runs the server in several worker processes, and the ops listener for all of them in this one. */
+export async function supervise(config: Config, log: Logger): Promise<void> {
+  const supervisor = new Supervisor({
+    count: config.workers,
+    environment: workerEnvironment(config),
+    log,
+    giveUp: (exitCode) => {
+      supervisor.kill()
+      leave(log, exitCode)
+    },
+  })
+  installShutdown({
+    log,
+    drainMs: config.drainMs,
+    close: () => supervisor.stop(),
+    abandon: () => supervisor.kill(),
+  })
+  const { host, opsPort } = config.listen
+  await listenOrExit(createOpsListener(supervisor), { host, port: opsPort }, log)
+  supervisor.start()
+}

@@ -1,0 +1,137 @@
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { startRedis } from '../../sandbox/redis-process.ts'
+import { rawUpstream } from '../support/raw-upstream.ts'
+import { testRedis } from '../support/world.ts'
+import { ALONE } from '../support/settings.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const TEST_DIR = fileURLToPath(new URL('.', import.meta.url))
+
+interface Verdict {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** The verdict on each setting, and the rest of its line. */
+  readonly lines: readonly (readonly [is: string, setting: string, says: string])[]
+}
+
+/** Runs the server's program with these arguments to its end. */
+async function run(
+  settings: Record<string, string>,
+  args: readonly string[] = ['--check'],
+): Promise<Verdict> {
+  const child = spawn(process.execPath, [MAIN, ...args], { env: settings, cwd: TEST_DIR })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [exitCode] = (await once(child, 'close')) as [number | null]
+  const lines = [...stdout.matchAll(/^(ok|warning|failed) +(\S+) +(.*)$/gm)].map(
+    ([, is = '', setting = '', says = '']) => [is, setting, says] as const,
+  )
+  return { exitCode, stdout, stderr, lines }
+}
+
+/** Settings whose provider and upstream answer. */
+async function reachable(t: Test): Promise<Record<string, string>> {
+  const { url } = await rawUpstream(t)
+  const ws = url.replace('http', 'ws')
+  return { ...ALONE, AUTH_URL: url, API_URL: url, WS_URL: ws, REVOCATION_URL: `${url}/revoke` }
+}
+
+const on = ({ lines }: Verdict, setting: string): string[] =>
+  lines.filter(([, name]) => name === setting).map(([is, , says]) => `${is}: ${says}`)
+
+await test('where everything is as the settings say, the verdict is good and the code 0', async (t) => {
+  const redis = await testRedis(t)
+  const verdict = await run({ ...(await reachable(t)), REDIS_URL: redis.url })
+  t.equal(verdict.exitCode, 0)
+  t.equal(verdict.stderr, '')
+  t.match(on(verdict, 'settings'), [/^ok: valid, for development/, /^warning: SESSION_SECRETS/])
+  t.match(on(verdict, 'REDIS_URL'), [/^ok: 127\.0\.0\.1:\d+ is Redis .* a master that takes writes$/])
+  t.match(on(verdict, 'AUTH_URL'), [/^ok: .* answers \(200\)$/])
+  t.match(on(verdict, 'API_URL'), [/^ok: .* answers \(200\)$/])
+  t.match(on(verdict, 'WS_URL'), [/^ok: .* takes connections$/])
+  t.match(on(verdict, 'REVOCATION_URL'), [/^ok: .* takes connections$/])
+})
+
+await test('what cannot be reached is named, with what to do, and the code is 69', async (t) => {
+  const closed = await freePort()
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const address = silent.address() as { port: number }
+  const verdict = await run({
+    ...ALONE,
+    AUTH_URL: 'http://nowhere.invalid',
+    API_URL: `http://127.0.0.1:${closed}`,
+    WS_URL: `wss://127.0.0.1:${address.port}`,
+    REDIS_URL: `redis://127.0.0.1:${closed}`,
+  })
+  t.equal(verdict.exitCode, 69)
+  t.match(on(verdict, 'AUTH_URL'), [
+    /^failed: http:\/\/nowhere\.invalid cannot be reached \((ENOTFOUND|EAI_AGAIN)\)$/,
+  ])
+  t.match(on(verdict, 'API_URL'), [/^failed: .*\(ECONNREFUSED\)$/])
+  t.match(
+    on(verdict, 'WS_URL'),
+    [/^failed: .*\(TIMEOUT\)$/],
+    'it takes the connection, and then speaks no TLS',
+  )
+  t.match(on(verdict, 'REDIS_URL'), [/^failed: .*\(ECONNREFUSED\)$/])
+  t.match(verdict.stdout, /^ +Nobody listens there/m)
+})
+
+await test('a Redis that is there but not fit is told apart', async (t) => {
+  const settings = await reachable(t)
+  const evicting = await testRedis(t, ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'])
+  const warned = await run({ ...settings, REDIS_URL: evicting.url })
+  t.equal(warned.exitCode, 0)
+  t.match(on(warned, 'REDIS_URL'), [/^warning: .*may drop sessions \(allkeys-lru\)$/])
+
+  const port = new URL(evicting.url).port
+  const replica = await startRedis(['--replicaof', `127.0.0.1 ${port}`])
+  t.teardown(() => replica.close())
+  const refused = await run({ ...settings, REDIS_URL: replica.url })
+  t.equal(refused.exitCode, 69)
+  t.match(on(refused, 'REDIS_URL'), [/^failed: .*a replica, which takes no writes$/])
+})
+
+await test('no secret is printed, whether it fits or not', async (t) => {
+  const redis = await testRedis(t, ['--requirepass', 'right-password'])
+  const { port } = new URL(redis.url)
+  const secrets = {
+    SESSION_SECRETS: 'never-print-this-session-secret-of-32-bytes',
+    CLIENT_SECRET: 'never-print-this-client-secret',
+  }
+  const settings = { ...(await reachable(t)), ...secrets }
+  for (const [user, code, says] of [
+    [':right-password', 0, /^ok: /],
+    [':never-print-this-password', 69, /^failed: .*\(WRONGPASS\)$/],
+  ] as const) {
+    const verdict = await run({ ...settings, REDIS_URL: `redis://${user}@127.0.0.1:${port}` })
+    t.equal(verdict.exitCode, code)
+    t.match(on(verdict, 'REDIS_URL'), [says])
+    t.notMatch(verdict.stdout + verdict.stderr, /never-print|right-password/)
+  }
+  const sentinel = 'redis+sentinel://:never-print-this-password@127.0.0.1:1/mymaster'
+  const verdict = await run({ ...settings, REDIS_URL: sentinel })
+  t.match(on(verdict, 'REDIS_URL'), ['failed: no Sentinel of 127.0.0.1:1 names a master "mymaster"'])
+  t.notMatch(verdict.stdout + verdict.stderr, /never-print/)
+})
+
+await test('wrong settings are 78 as at a start, and unknown arguments 64', async (t) => {
+  const wrong = await run({ ...ALONE, PORT: 'x' })
+  t.equal(wrong.exitCode, 78)
+  t.equal(wrong.stdout, '')
+  t.match(wrong.stderr, /PORT must be/)
+  for (const args of [['--chekc'], ['--check', 'x'], ['start']]) {
+    const { exitCode, stderr } = await run(ALONE, args)
+    t.equal(exitCode, 64)
+    t.match(stderr, /^Usage: /)
+  }
+})

@@ -1,0 +1,50 @@
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { ready, serverProcess } from '../support/server-process.ts'
+import { ALONE } from '../support/settings.ts'
+
+await test('the first line says what it is set to do, and no line holds a secret', async (t) => {
+  const secrets = {
+    SESSION_SECRETS: 'never-print-this-session-secret-of-32-bytes,never-print-this-other-one-of-32-bytes',
+    CLIENT_SECRET: 'never-print-this-client-secret',
+  }
+  const away = `127.0.0.1:${await freePort()}`
+  const stores = [
+    [`redis://never-print-user:never-print-password@${away}`, { in: 'redis', servers: [away] }],
+    [
+      `redis://never-print-user:never-print-password@${away},redis://never-print-user:never-print-password@127.0.0.1:2`,
+      { in: 'cluster', servers: [away, '127.0.0.1:2'] },
+    ],
+    [
+      `redis+sentinel://never-print-user:never-print-password@${away}/main`,
+      { in: 'sentinel', servers: [away] },
+    ],
+  ] as const
+  const tryOne = async ([url, sessions]: (typeof stores)[number]): Promise<void> => {
+    const settings = { ...secrets, REDIS_URL: url, LOG_LEVEL: 'trace', TRUST_PROXY: '2', MAX_RELAYS: '7' }
+    const server = await serverProcess(t, { ...ALONE, ...settings, READY_GRACE_SECONDS: '3600' })
+    t.ok(await ready(server))
+    const page = await fetch(`http://127.0.0.1:${server.port}/auth/login`, {
+      redirect: 'manual',
+      headers: { cookie: '__Host-session=x.y' },
+    })
+    t.match(page.headers.get('location'), 'auth_error=try_later')
+    server.child.kill('SIGTERM')
+    t.equal(await server.exited, 0)
+    const { stdout, stderr } = server.output()
+    t.match(JSON.parse(stdout.split('\n', 1)[0] ?? ''), {
+      msg: 'starting',
+      publicUrl: ALONE.PUBLIC_URL,
+      production: false,
+      workers: 1,
+      provider: ALONE.AUTH_URL,
+      upstream: { rest: ALONE.API_URL, sockets: ALONE.WS_URL },
+      trustProxy: '2',
+      changedLimits: { MAX_RELAYS: 7, READY_GRACE_SECONDS: 3600 },
+      sessions,
+      secrets: 2,
+    })
+    t.notMatch(stdout + stderr, /never-print/)
+  }
+  await Promise.all(stores.map(tryOne))
+})

@@ -1,0 +1,78 @@
+import { request } from 'node:http'
+import { test } from 'tap'
+import program from '../../package.json' with { type: 'json' }
+import { logIn, testWorld } from '../support/world.ts'
+import { until } from '../support/until.ts'
+
+const ACCOUNTS = '/trading/v1/options/accounts'
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+await test('requests and upstream are measured by route pattern, whatever is asked for', async (t) => {
+  const { server, browser } = await testWorld(t)
+  await logIn(browser, server.url)
+  for (const path of [ACCOUNTS, '/account/v1/nickname']) {
+    t.equal((await browser.fetch(`/api${path}`, { headers: { 'x-csrf': '1' } })).status, 200)
+  }
+  t.equal((await fetch(`${server.url}/api/v1/health`, { headers: { 'x-csrf': '1' } })).status, 200)
+  for (const path of ['/nowhere/1', '/nowhere/2']) t.equal((await fetch(server.url + path)).status, 404)
+  for (const method of ['PROPFIND', 'MKCOL', 'SEARCH']) {
+    const sent = request(`${server.url}/nowhere`, { method })
+    await new Promise<void>((resolve) => {
+      sent.on('response', (response) => response.resume().on('end', resolve)).end()
+    })
+  }
+  // The login came back to a page that is not there.
+  await until(() => server.log.filter(({ route }) => route === 'unmatched').length === 6)
+  const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
+  const count = (name: string, labels: string) =>
+    Number(new RegExp(`^${name}_count{${labels}} (\\d+)$`, 'm').exec(text)?.[1])
+  const served = 'bff_http_request_duration_seconds'
+  t.equal(count(served, `method="GET",route="/api${ACCOUNTS}",status="200"`), 1)
+  t.equal(count(served, 'method="GET",route="unmatched",status="404"'), 3)
+  t.equal(count(served, 'method="other",route="unmatched",status="404"'), 3)
+  for (const route of [ACCOUNTS, '/account/v1/nickname', '/v1/health']) {
+    t.equal(count('bff_upstream_request_duration_seconds', `method="GET",route="${route}"`), 1)
+  }
+  t.notMatch(text, /nowhere|PROPFIND/)
+})
+
+await test('every metric an operator needs is there from the start', async (t) => {
+  const { server } = await testWorld(t)
+  const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
+  const names = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
+  for (const name of [
+    ...['http_request_duration_seconds', 'upstream_request_duration_seconds', 'upstream_requests_total'],
+    ...['logins_total', 'attribution_links_total', 'signups_completed_total'],
+    ...['sessions_created_total', 'sessions_ended_total', 'token_refreshes_total'],
+    ...['near_cache_lookups_total', 'session_store_up', 'relays', 'relay_endings_total', 'build_info'],
+  ]) {
+    t.ok(names.has(`bff_${name}`), name)
+  }
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes'])
+    t.ok(names.has(name), name)
+  t.match(text, `bff_build_info{version="${program.version}",node="${process.versions.node}"} 1`)
+})
+
+await test('the line of a request names the trace it belongs to, if it says so properly', async (t) => {
+  const { server } = await testWorld(t)
+  const ask = async (traceparent?: string): Promise<unknown> => {
+    const lines = server.log.length
+    await fetch(`${server.url}/auth/session`, { headers: traceparent === undefined ? {} : { traceparent } })
+    const line = () => server.log.slice(lines).find(({ msg }) => msg === 'request')
+    await until(() => line() !== undefined)
+    return line()?.['trace_id']
+  }
+  t.equal(await ask(`00-${TRACE}-00f067aa0ba902b7-01`), TRACE)
+  t.equal(await ask(`01-${TRACE}-00f067aa0ba902b7-01-of-a-later-version`), TRACE)
+  for (const improper of [
+    undefined,
+    TRACE,
+    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `ff-${TRACE}-00f067aa0ba902b7-01`,
+    `00-${TRACE.toUpperCase()}-00f067aa0ba902b7-01`,
+    `00-${TRACE}"}-00f067aa0ba902b7-01`,
+  ]) {
+    t.equal(await ask(improper), undefined)
+  }
+})

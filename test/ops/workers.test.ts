@@ -1,0 +1,74 @@
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { startProvider } from '../../sandbox/provider.ts'
+import { startUpstream } from '../../sandbox/upstream.ts'
+import { BrowserLine } from '../support/browser-line.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import type { ServerProcess } from '../support/server-process.ts'
+import { said, status, twoWorkers, workerPids } from '../support/two-workers.ts'
+import { CLIENT_ID, logIn } from '../support/world.ts'
+import { until } from '../support/until.ts'
+
+async function metrics({ opsPort }: ServerProcess): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
+}
+
+/** The requests that all workers counted on a route. */
+async function counted(server: ServerProcess, route: string): Promise<number> {
+  const line = new RegExp(`^bff_http_request_duration_seconds_count{.*route="${route}".*} (\\d+)$`, 'm')
+  return Number(line.exec(await metrics(server))?.[1] ?? 0)
+}
+
+await test('two workers are one server: one port, the same sessions and secrets, one sum of metrics', async (t) => {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider })
+  t.teardown(() => upstream.close())
+  const server = await twoWorkers(t, {
+    PUBLIC_URL: publicUrl,
+    PORT: String(port),
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    CLIENT_ID,
+  })
+  // No SESSION_SECRETS: random ones, the same for both.
+  const browser = new JarBrowser()
+  await logIn(browser, publicUrl)
+  const cookie = browser.cookieHeader(new URL(publicUrl), new URL(publicUrl))
+  const accounts = '/api/trading/v1/options/accounts'
+  for (let times = 0; times < 8; times++) {
+    t.equal(await status(port, accounts, { cookie, 'x-csrf': '1' }), 200)
+  }
+  const lines = () => said(server, 'request').filter(({ route }) => route === accounts)
+  await until(() => lines().length === 8)
+  t.same(new Set(lines().map(({ worker }) => worker)), new Set([1, 2]), 'both had their turn, and say so')
+  t.equal(await counted(server, accounts), 8)
+  const text = await metrics(server)
+  t.match(text, /^bff_workers 2$/m)
+  t.match(text, /^bff_session_store_up 1$/m, 'what is true of each is not added up')
+
+  const sockets = [1, 2, 3, 4].map(
+    () => new BrowserLine(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }),
+  )
+  await Promise.all(sockets.map((socket) => socket.opened()))
+  t.match(await metrics(server), /^bff_relays{kind="public"} 4$/m)
+  server.child.kill('SIGTERM')
+  for (const socket of sockets) t.same(await socket.closed, { code: 1012, reason: 'shutting_down' })
+  t.equal(await server.exited, 0)
+})
+
+await test('a worker that dies is replaced, and what it had counted stays counted', async (t) => {
+  const server = await twoWorkers(t)
+  for (let times = 0; times < 4; times++) await status(server.port, '/auth/session')
+  t.equal(await counted(server, '/auth/session'), 4)
+  const [victim = 0] = workerPids(server)
+  process.kill(victim, 'SIGKILL')
+  await until(() => said(server, 'ready').length === 3)
+  t.match(said(server, 'a worker died'), [{ worker: 1, signal: 'SIGKILL', restartMs: 200 }])
+  for (let times = 0; times < 4; times++) t.equal(await status(server.port, '/auth/session'), 200)
+  t.equal(await counted(server, '/auth/session'), 8)
+  t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)
+})

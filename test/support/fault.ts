@@ -1,0 +1,26 @@
+/**
+ * Loaded into a process of the server before it (`node --import`), to break it from within: FAULT names how, and
+ * SIGUSR2 is the moment.
+ */
+import cluster from 'node:cluster'
+
+const faults: Record<string, () => void> = {
+  throw() {
+    throw new Error('a planted error')
+  },
+  reject() {
+    void Promise.reject(new Error('a planted rejection'))
+  },
+  twice() {
+    setImmediate(() => faults['throw']?.())
+    throw new Error('a planted error')
+  },
+  /** For longer than any test, and not for ever. */
+  hang() {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)
+  },
+}
+process.on('SIGUSR2', () => faults[process.env['FAULT'] ?? '']?.())
+
+const exitCode = process.env['WORKER_EXITS_WITH']
+if (cluster.isWorker && exitCode !== undefined) process.exit(Number(exitCode))

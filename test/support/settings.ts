@@ -1,0 +1,8 @@
+/** Settings of a server whose provider and upstream nobody needs. */
+export const ALONE = {
+  PUBLIC_URL: 'http://localhost:3000',
+  AUTH_URL: 'http://127.0.0.1:1',
+  API_URL: 'http://127.0.0.1:1',
+  WS_URL: 'ws://127.0.0.1:1',
+  CLIENT_ID: 'client',
+}

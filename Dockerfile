@@ -1,13 +1,20 @@
-# Pin by digest when you build for production: FROM node:24-slim@sha256:…
+# For a build that can be repeated pin it by digest: FROM node:24-slim@sha256:… (docker buildx imagetools inspect node:24-slim)
 FROM node:24-slim
-ENV NODE_ENV=production
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled
 WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
-COPY src ./src
-# A numeric user, so that Kubernetes can tell it is not root. Nothing is ever written: a read-only root works.
+# No optional dependencies: they are Node itself, for machines that have an older one.
+COPY --chmod=444 package.json package-lock.json ./
+RUN npm ci --omit=dev --omit=optional --no-audit --no-fund && npm cache clean --force
+COPY --chmod=555 src ./src
+# A numeric user, so that Kubernetes can tell it is not root.
+RUN install -d -o 1000 -g 1000 compiled
 USER 1000:1000
+# One start with settings that lead nowhere keeps what Node compiles: every other start takes half the time. Nothing is
+# written later: a read-only root works, without /tmp.
+RUN PUBLIC_URL=http://localhost AUTH_URL=http://localhost API_URL=http://localhost WS_URL=ws://localhost CLIENT_ID=none \
+  timeout --preserve-status 5 node src/main.ts
 EXPOSE 3000 9464
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9464}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Not through npm: the process itself is PID 1, and it handles SIGTERM. No --init is needed: it has no children but its workers.
 CMD ["node", "src/main.ts"]

@@ -1,3 +1,5 @@
+import { keepCookiesOutOfLogs } from './log-scan.ts'
+
 /** A cookie as a browser keeps it. */
 export interface JarCookie {
   readonly name: string
@@ -147,6 +149,7 @@ export class JarBrowser {
       const expiresAt =
         age !== undefined ? Date.now() + age * 1000 : expires === undefined ? Infinity : Date.parse(expires)
       const path = has.get('path') ?? '/'
+      keepCookiesOutOfLogs(pair)
       const key = `${url.hostname};${path};${name}`
       if (expiresAt <= Date.now()) this.cookies.delete(key)
       else {

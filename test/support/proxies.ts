@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { answers, freePort } from '../../sandbox/listening.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { proxyProcess } from './proxy-process.ts'
 
 /** How a proxy of an operator may be set up. */
 export interface ProxySetup {
@@ -45,38 +44,13 @@ export async function startProxy(t: Test, setup: ProxySetup, serverPort: number)
   const text =
     program === 'nginx' ? nginxConfig(setup, port, serverPort, dir) : haproxyConfig(setup, port, serverPort)
   await writeFile(config, text)
-  const output = await open(log, 'a')
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
   const options =
     program === 'nginx' ? ['-p', dir, '-c', config, '-e', join(dir, 'errors')] : ['-db', '-f', config]
-  // Where Debian installs both; not everybody has that in PATH.
-  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
-  const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
-  t.teardown(async () => {
-    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    }
-    await output.close()
-    await rm(dir, { recursive: true, force: true })
-  })
-  const failed = new Promise<never>((_resolve, reject) => {
-    child.once('error', (cause) =>
-      reject(new Error(`This test needs ${program}: apt-get install nginx-light haproxy`, { cause })),
-    )
-    child.once('exit', () => {
-      void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
-    })
-  })
-  failed.catch(() => undefined)
-  await Promise.race([answers(port), failed])
+  const proxy = await proxyProcess(t, program, options, { port, log })
   return {
     port,
-    async stop() {
-      const ended = once(child, 'exit')
-      child.kill(program === 'nginx' ? 'SIGQUIT' : 'SIGUSR1')
-      await ended
-      return readLog(await readFile(log, 'utf8'))
-    },
+    stop: async () => readLog(await proxy.stop(program === 'nginx' ? 'SIGQUIT' : 'SIGUSR1')),
   }
 }
 

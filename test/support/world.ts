@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -8,9 +9,11 @@ import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { loggerOptions } from '../../src/log.ts'
+import { createOpsListener } from '../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
+import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from './log-scan.ts'
 
 /** The registered application of every test. */
 export const CLIENT_ID = 'test-client'
@@ -55,11 +58,19 @@ export async function testServer(t: Test, settings: Record<string, string>): Pro
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   if (store instanceof RedisStore) await store.connected(5000)
   const app = await buildApp(config, { store, log })
+  app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })
-  const opsUrl = await app.ops.listen({ host: '127.0.0.1', port: 0 })
+  const ops = createOpsListener(app.ops)
+  const opsUrl = await ops.listen({ host: '127.0.0.1', port: 0 })
   let closed: Promise<void> | undefined
-  const close = (): Promise<void> => (closed ??= app.close().then(() => store.close()))
-  t.teardown(close)
+  const close = (): Promise<void> =>
+    (closed ??= app.close().then(async () => {
+      await Promise.all([ops.close(), store.close()])
+    }))
+  t.teardown(async () => {
+    await close()
+    scanLog(t, lines.map((line) => JSON.stringify(line)).join('\n'))
+  })
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
 }
 
@@ -103,6 +114,7 @@ export async function testWorld(t: Test, options: WorldOptions = {}): Promise<Wo
   t.teardown(() => provider.close())
   const upstream = await startUpstream({ provider, tickMs: 50 })
   t.teardown(() => upstream.close())
+  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
   const redis = options.redis === true ? await testRedis(t) : undefined
   const settings = {
     PUBLIC_URL: publicUrl,

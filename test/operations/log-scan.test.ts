@@ -1,0 +1,76 @@
+import { test, type Test } from 'tap'
+import { BrowserLine } from '../support/browser-line.ts'
+import { serverProcess } from '../support/server-process.ts'
+import { logIn, testServer, testWorld, type World } from '../support/world.ts'
+
+/** A test whose teardown we run ourselves, to see how it ends. */
+function dummyTest(): { t: Test; failures: () => Promise<string[]> } {
+  const teardowns: (() => unknown)[] = []
+  const failures: string[] = []
+  const t = {
+    teardown: (teardown: () => unknown) => void teardowns.unshift(teardown),
+    fail: (message: string) => void failures.push(message),
+  } as unknown as Test
+  return {
+    t,
+    async failures() {
+      for (const teardown of teardowns) await teardown()
+      return failures
+    },
+  }
+}
+
+/** One of each kind of secret that a login and a trading socket make. */
+async function secretsOf({ browser, server, provider, upstream }: World): Promise<Record<string, string>> {
+  const accounts = await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+  const [account] = ((await accounts.json()) as { data: { account_id: string }[] }).data
+  const page = new URL(server.url)
+  const line = new BrowserLine(`ws://127.0.0.1:${server.port}/ws/trading/${account?.account_id}`, {
+    cookie: browser.cookieHeader(page, page),
+    origin: server.url,
+  })
+  await line.opened()
+  line.socket.terminate()
+  const [code = '', token = ''] = provider.issued
+  const [verifier = ''] = provider.verifiers
+  const [password = '', url = ''] = upstream.issued
+  const cookie = browser.named('__Host-session')[0]?.value ?? ''
+  const [id = ''] = cookie.split('.')
+  const login = browser.named('__Host-login')[0]?.value ?? ''
+  return { code, token, verifier, password, url, cookie, id, login }
+}
+
+await test('a test fails when its server logs a secret of any kind, also in disguise', async (t) => {
+  const world = await testWorld(t)
+  await logIn(world.browser, world.server.url)
+  for (const [kind, secret] of Object.entries(await secretsOf(world))) {
+    t.ok(secret.length >= 16, `there is a ${kind}`)
+    for (const text of [`Bearer ${secret}`, Buffer.from(secret).toString('base64')]) {
+      const { t: leaky, failures } = dummyTest()
+      const server = await testServer(leaky, world.settings)
+      server.app.server.log.info({ text }, 'planted')
+      t.same(await failures(), ['a secret is in the log'], kind)
+    }
+  }
+})
+
+await test('so does one whose process prints it', async (t) => {
+  const world = await testWorld(t)
+  await logIn(world.browser, world.server.url)
+  const { token = '' } = await secretsOf(world)
+  const { t: leaky, failures } = dummyTest()
+  // It says where it cannot listen, and so prints the token that stands in the place of the address.
+  const server = await serverProcess(leaky, { ...world.settings, CLIENT_ID: 'client', HOST: token })
+  await server.exited
+  t.same(await failures(), ['a secret is in the log'])
+})
+
+await test('a log without secrets is fine', async (t) => {
+  const world = await testWorld(t)
+  await logIn(world.browser, world.server.url)
+  const { t: clean, failures } = dummyTest()
+  const server = await testServer(clean, world.settings)
+  server.app.server.log.info({ text: 'nothing to see' }, 'planted')
+  t.same(await failures(), [])
+  t.ok(server.log.length > 0, 'there was something to look through')
+})

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open, readFile } from 'node:fs/promises'
+import type { Test } from 'tap'
+import { answers } from '../../sandbox/listening.ts'
+
+/** A proxy of Debian's that runs until the test ends. */
+export interface ProxyProcess {
+  /** Tells it to finish what it does. @returns everything that it printed */
+  readonly stop: (signal: NodeJS.Signals) => Promise<string>
+}
+
+/**
+ * Starts it and waits until it listens.
+ * @param port where it will listen
+ * @param log the file that gets what it prints
+ * @throws Error when it is not installed, or ends
+ */
+export async function proxyProcess(
+  t: Test,
+  program: 'nginx' | 'haproxy',
+  options: readonly string[],
+  { port, log }: { port: number; log: string },
+): Promise<ProxyProcess> {
+  const output = await open(log, 'a')
+  // Where Debian installs both; not everybody has that in PATH.
+  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
+  const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
+  t.teardown(async () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }
+    await output.close()
+  })
+  const failed = new Promise<never>((_resolve, reject) => {
+    child.once('error', (cause) =>
+      reject(new Error(`This test needs ${program}: apt-get install nginx-light haproxy`, { cause })),
+    )
+    child.once('exit', () => {
+      void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
+    })
+  })
+  failed.catch(() => undefined)
+  await Promise.race([answers(port), failed])
+  return {
+    async stop(signal) {
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+      return readFile(log, 'utf8')
+    },
+  }
+}

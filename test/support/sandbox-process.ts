@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { CLIENT_ID } from './world.ts'
+
+const SERVE = fileURLToPath(new URL('../../sandbox/serve.ts', import.meta.url))
+
+/** Provider and trading service as a process of their own: one that can be killed. */
+export interface SandboxProcess {
+  readonly providerUrl: string
+  /** `host:port` of the trading service. */
+  readonly upstreamHost: string
+  /** SIGKILL: it has no time to say good-bye. */
+  kill(): Promise<void>
+  /** Starts it again, on the same ports. */
+  restart(): Promise<void>
+}
+
+/** Starts one that ends with the test. */
+export async function sandboxProcess(t: Test, publicUrl: string): Promise<SandboxProcess> {
+  const [providerPort, upstreamPort] = [await freePort(), await freePort()]
+  const env = {
+    PUBLIC_URL: publicUrl,
+    CLIENT_ID,
+    PROVIDER_PORT: String(providerPort),
+    UPSTREAM_PORT: String(upstreamPort),
+  }
+  const start = () => {
+    const child = spawn(process.execPath, [SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    // It says where it listens once it does.
+    return { child, exited: once(child, 'exit'), listening: once(child.stdout, 'data') }
+  }
+  let running = start()
+  const kill = async (): Promise<void> => {
+    running.child.kill('SIGKILL')
+    await running.exited
+  }
+  t.teardown(kill)
+  await running.listening
+  return {
+    providerUrl: `http://127.0.0.1:${providerPort}`,
+    upstreamHost: `127.0.0.1:${upstreamPort}`,
+    kill,
+    async restart() {
+      running = start()
+      await running.listening
+    },
+  }
+}

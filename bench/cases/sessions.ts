@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { Pool } from 'undici'
+import { freePort } from '../../sandbox/listening.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { instanceOn, newSession, sessionRecord } from '../../test/support/session-instance.ts'
+import { SECRETS } from '../../test/support/world.ts'
+import { logInMany, publicOrigin, settingsOf, startThisServer } from '../contenders.ts'
+import { atEnd } from '../program.ts'
+import { shown, type Report, type Table } from '../report.ts'
+import { apiUrl, measure, type RestRound, type Running } from '../rest-load.ts'
+import { ratio, rounds, spread } from '../rounds.ts'
+import { startWorld, type World } from '../world.ts'
+import { wrk } from '../wrk.ts'
+
+const ROUNDS = 3
+const SECONDS = 2
+const USERS_AT_ONCE = 64
+const LOGINS = 10
+const COUNTS = [1, 10, 1000, 100_000] as const
+const AT_ONCE = 500
+const FLAT = 1.25
+
+/** The cost of a request by how many sessions they come from, and what a session takes. */
+export async function sessions(): Promise<Report> {
+  const port = await freePort()
+  const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
+  const program = await startThisServer({ ...settingsOf(world, port), SESSION_SECRETS: SECRETS })
+  const usedBefore = await world.redis.usedBytes()
+  const cookies = [...(await logInMany(port, LOGINS)), ...(await makeSessions(world, 100_000 - LOGINS))]
+  const redisBytes = ((await world.redis.usedBytes()) - usedBefore) / cookies.length
+  const cells = COUNTS.map((count) => ({
+    name: count.toLocaleString('en'),
+    program,
+    url: apiUrl(port),
+    cookies: cookies.slice(0, count),
+  }))
+  const [all] = cells.slice(-1)
+  for (const cell of cells.slice(0, -1)) await measure(world, cell, 1)
+  const rssGrowth = all === undefined ? Number.NaN : await useAll(all)
+  const withoutSession = await anonymous(world, port)
+  const results = await rounds(cells, ROUNDS, (cell) => measure(world, cell, SECONDS))
+  const of = (name: string, figure: keyof RestRound): number[] =>
+    results.get(name)?.map((round) => round[figure]) ?? []
+  const perSession = (rssGrowth / cookies.length).toFixed(0)
+  const taken = [
+    ['bytes a session in Redis', redisBytes.toFixed(0)],
+    ['bytes a session held near: what resident memory grew by with the first use of all', perSession],
+    ['Redis commands without a session', withoutSession],
+  ]
+  const growth = ratio(of('100,000', 'cpuMicrosPerRequest'), of('1', 'cpuMicrosPerRequest'))
+  return {
+    name: 'sessions',
+    title: 'The cost of a request by the number of sessions',
+    tables: [costTable(cells, of), { title: 'What sessions take', columns: ['', ''], rows: taken }],
+    goals: [
+      {
+        goal: `cost flat from 1 to 100,000 sessions (≤ ${FLAT} ×)`,
+        measured: `${shown(growth)} ×`,
+        isMet: growth.median <= FLAT,
+      },
+    ],
+    notes: [
+      `${ROUNDS} rounds of ${SECONDS} s each. ${LOGINS} sessions come from logins; the others were written to Redis by the code that a login uses.`,
+      'A session that is used less often than once a minute moves its idle limit with every use, and is read again afterwards: on a slow run that shows with 100,000.',
+    ],
+    raw: Object.fromEntries(results),
+  }
+}
+
+function costTable(
+  cells: readonly Running[],
+  of: (name: string, figure: keyof RestRound) => number[],
+): Table {
+  return {
+    title: 'Requests take the sessions in turns',
+    columns: ['sessions', 'CPU µs a request', 'Redis commands', 'requests/s'],
+    rows: cells.map(({ name }) => [
+      name,
+      shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
+      spread(of(name, 'redisCommandsPerRequest')).median.toFixed(4),
+      spread(of(name, 'requestsPerSecond')).median.toFixed(0),
+    ]),
+  }
+}
+
+/** Uses every session once, so that all are held near. @returns what the server's resident memory grew by */
+async function useAll({ program, url, cookies }: Running): Promise<number> {
+  const before = program.rssBytes()
+  const pool = new Pool(new URL(url).origin, { connections: USERS_AT_ONCE })
+  const { pathname: path } = new URL(url)
+  let next = 0
+  const user = async (): Promise<void> => {
+    while (next < cookies.length) {
+      const headers = { cookie: cookies[next++] ?? '', 'x-csrf': '1' }
+      const { statusCode, body } = await pool.request({ method: 'GET', path, headers })
+      await body.dump()
+      if (statusCode !== 200) throw new Error(`a session is answered with ${statusCode}`)
+    }
+  }
+  await Promise.all(Array.from({ length: USERS_AT_ONCE }, user))
+  await pool.close()
+  return program.rssBytes() - before
+}
+
+/** What requests without a session come to. @returns how many there were, and the Redis commands they caused */
+async function anonymous({ redis }: World, port: number): Promise<string> {
+  const before = await redis.commands()
+  const url = `http://127.0.0.1:${port}/auth/session`
+  const { requests } = await wrk({ url, seconds: 2, connections: 32, headers: [], cookies: ['theme=dark'] })
+  return `${(await redis.commands()) - before} for ${requests.toLocaleString('en')} requests`
+}
+
+/** @returns the Cookie headers of so many sessions, new in Redis */
+async function makeSessions({ redis }: World, count: number): Promise<string[]> {
+  const store = RedisStore.connect(redis.url, { warn: () => undefined, info: () => undefined })
+  atEnd(async () => store.close())
+  await store.connected(5000)
+  const instance = instanceOn(store, 1_800_000)
+  const make = async (): Promise<string> => {
+    const accessToken = randomBytes(32).toString('base64url')
+    return instance.cookie(await newSession(instance, { ...sessionRecord(), accessToken }))
+  }
+  const cookies: string[] = []
+  while (cookies.length < count) {
+    const wave = Math.min(AT_ONCE, count - cookies.length)
+    cookies.push(...(await Promise.all(Array.from({ length: wave }, make))))
+  }
+  return cookies
+}

@@ -1,0 +1,166 @@
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../sandbox/listening.ts'
+import { logIn } from './login.ts'
+import { modAuthOpenidc } from './peers/mod-auth-openidc.ts'
+import { npmStack } from './peers/npm-stacks.ts'
+import { Program, type ProgramOptions } from './program.ts'
+import { CLIENT_ID, listening, nginx, type World } from './world.ts'
+
+/** Somebody who passes requests on to upstream, running. */
+export interface Contender {
+  readonly name: string
+  readonly program: Program
+  readonly port: number
+  /** One Cookie header for each session, if it has sessions. */
+  readonly cookies?: readonly string[]
+}
+
+/** A contender that may not be installed here. */
+export interface Entry {
+  readonly name: string
+  /** @throws Error when it cannot be started; the message says what is missing */
+  readonly start: (world: World, port: number) => Promise<Contender>
+  /** Where the provider sends browsers back to, if it logs users in. */
+  readonly redirectUri?: (port: number) => string
+}
+
+export const THIS_SERVER = 'this server'
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const SECRETS = 'bench-secret-of-thirty-two-bytes-or-more'
+const SESSIONS = 20
+
+/** What a browser's script sends beside its cookies, through a TLS proxy in front of us; everybody is sent the same. */
+export const BROWSER_HEADERS: readonly string[] = [
+  'X-CSRF: 1',
+  'Accept: application/json',
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Accept-Language: en-GB,en;q=0.9',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
+  'Sec-Fetch-Site: same-origin',
+  'Sec-Fetch-Mode: cors',
+  'Sec-Fetch-Dest: empty',
+  'X-Forwarded-For: 203.0.113.7',
+  'X-Forwarded-Proto: https',
+]
+
+/** The origin that browsers would see. Loopback, so that AUTH_URL and API_URL need no TLS; else as in production. */
+export const publicOrigin = (port: number): string => `https://localhost:${port}`
+
+/** The settings of production, and addresses of this machine. */
+export function settingsOf(world: World, port: number): Record<string, string> {
+  return {
+    NODE_ENV: 'production',
+    PUBLIC_URL: publicOrigin(port),
+    AUTH_URL: world.provider.url,
+    API_URL: world.upstream.url,
+    WS_URL: 'ws://127.0.0.1:9',
+    CLIENT_ID,
+    SESSION_SECRETS: SECRETS,
+    REDIS_URL: world.redis.url,
+    TRUST_PROXY: '1',
+    // Only logins are counted, and here all come from one address.
+    AUTH_STARTS_PER_MINUTE: '0',
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    LOG_LEVEL: 'info',
+  }
+}
+
+/** How this server is started, where not as usual. */
+export interface StartOptions {
+  /** Of node, before the program. */
+  readonly flags?: readonly string[]
+  /** Of the checkout it is started from. */
+  readonly root?: string
+  readonly on?: ProgramOptions['on'] | 'any'
+}
+
+/** Starts this server as operators do, and waits until it listens. */
+export async function startThisServer(
+  settings: Record<string, string>,
+  { flags = [], root = ROOT, on = 'measured' }: StartOptions = {},
+): Promise<Program> {
+  const main = join(resolve(root), 'src/main.ts')
+  const opsPort = await freePort()
+  const program = new Program(THIS_SERVER, process.execPath, [...flags, main], {
+    env: { ...settings, OPS_PORT: String(opsPort) },
+    ...(on !== 'any' && { on }),
+  })
+  await listening(program, opsPort)
+  await listening(program, Number(settings['PORT']))
+  return program
+}
+
+/**
+ * Logs in so many times, with this server.
+ * @param publicPort the port of its PUBLIC_URL, where that is a proxy's
+ * @returns the Cookie headers
+ */
+export async function logInMany(port: number, count: number, publicPort = port): Promise<string[]> {
+  const start = { url: `http://127.0.0.1:${port}/auth/login`, publicOrigin: publicOrigin(publicPort) }
+  const cookies: string[] = []
+  while (cookies.length < count) cookies.push(await logIn(start))
+  return cookies
+}
+
+/** This server. @param root of another checkout, for a comparison of before and after */
+export const thisServer = (name = THIS_SERVER, root?: string): Entry => ({
+  name,
+  redirectUri: (port) => `${publicOrigin(port)}/auth/callback`,
+  async start(world, port) {
+    const program = await startThisServer(settingsOf(world, port), root === undefined ? {} : { root })
+    return { name, program, port, cookies: await logInMany(port, SESSIONS) }
+  },
+})
+
+const bare = (name: string, logLevel: string): Entry => ({
+  name,
+  async start(world, port) {
+    const file = fileURLToPath(new URL('bare/rest-proxy.ts', import.meta.url))
+    const env = {
+      NODE_ENV: 'production',
+      PORT: String(port),
+      API_URL: world.upstream.url,
+      LOG_LEVEL: logLevel,
+    }
+    const program = new Program(name, process.execPath, [file], { env, on: 'measured' })
+    await listening(program, port)
+    return { name, program, port }
+  },
+})
+
+const nginxProxy: Entry = {
+  name: 'nginx proxy_pass',
+  async start(world, port) {
+    const program = nginx(
+      this.name,
+      'measured',
+      `access_log ${this.name.replaceAll(' ', '-')}.access;
+      upstream trading { server ${new URL(world.upstream.url).host}; keepalive 64; keepalive_requests 1000000000; }
+      server {
+        listen 127.0.0.1:${port} backlog=4096;
+        location /api/ {
+          proxy_pass http://trading/;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_set_header Cookie "";
+          proxy_set_header Authorization "Bearer fixed";
+        }
+      }`,
+    )
+    await listening(program, port)
+    return { name: this.name, program, port }
+  },
+}
+
+/** Everybody the REST load is shown to, this server first. */
+export const entries: readonly Entry[] = [
+  thisServer(),
+  bare('bare node proxy', 'info'),
+  bare('bare node proxy, no log', 'silent'),
+  nginxProxy,
+  npmStack('Fastify + @fastify/http-proxy', 'fastify-http-proxy.js', SESSIONS),
+  npmStack('Express stack', 'express-stack.js', SESSIONS),
+  modAuthOpenidc(SESSIONS),
+]

@@ -1,0 +1,21 @@
+-- wrk: every request carries the cookies of the next session. The file named after `--` has one Cookie header a line.
+local requests, at = {}, 0
+
+function init(args)
+  for line in io.lines(args[1]) do
+    wrk.headers['Cookie'] = line
+    requests[#requests + 1] = wrk.format()
+  end
+end
+
+function request()
+  at = at % #requests + 1
+  return requests[at]
+end
+
+function done(summary, latency)
+  local e = summary.errors
+  local errors = e.connect + e.read + e.write + e.status + e.timeout
+  print(string.format('result %d %d %d %d %d', summary.requests, summary.duration, errors,
+    latency:percentile(50), latency:percentile(99)))
+end

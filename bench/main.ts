@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util'
+import { connections } from './cases/connections.ts'
+import { latency } from './cases/latency.ts'
+import { memory } from './cases/memory.ts'
+import { profile } from './cases/profile.ts'
+import { relay } from './cases/relay.ts'
+import { rest } from './cases/rest.ts'
+import { sessions } from './cases/sessions.ts'
+import { start } from './cases/start.ts'
+import { tls } from './cases/tls.ts'
+import { workers } from './cases/workers.ts'
+import { endAll, killAll } from './program.ts'
+import { publish, writeDocument, type Report } from './report.ts'
+import type { Choice } from './rest-load.ts'
+
+/**
+ * `npm run bench` runs every case but `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs some.
+ * `--with bare --with nginx`: only those contenders, in `rest` and `latency`. `--before ../other-checkout`: that one too,
+ * as `before`, also in `relay` and `memory`.
+ */
+
+type Case = (choice: Choice) => Promise<Report>
+const all: Readonly<Record<string, Case>> = {
+  rest,
+  latency,
+  relay,
+  memory,
+  sessions,
+  connections,
+  workers,
+  tls,
+  start,
+}
+const cases: typeof all = { ...all, profile }
+
+const { positionals, values: choice } = parseArgs({
+  allowPositionals: true,
+  options: { with: { type: 'string', multiple: true }, before: { type: 'string' } },
+})
+const unknown = positionals.filter((name) => !Object.hasOwn(cases, name))
+if (unknown.length > 0) {
+  process.stderr.write(`No such case: ${unknown.join(', ')}. There are: ${Object.keys(cases).join(', ')}\n`)
+  process.exit(1)
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void killAll().finally(() => process.exit(1)))
+}
+const isWhole = positionals.length === 0
+const wanted = isWhole ? Object.keys(all) : positionals
+const reports: Report[] = []
+for (const [name, run] of Object.entries(cases)) {
+  if (!wanted.includes(name)) continue
+  try {
+    const report = await run(choice)
+    publish(report)
+    reports.push(report)
+  } catch (error) {
+    // What the others find is worth having all the same.
+    const why = error instanceof Error ? error.stack : String(error)
+    process.stderr.write(`${name} failed: ${why}\n`)
+    reports.push({ name, title: name, tables: [], goals: [], notes: ['**Failed in this run.**'], raw: why })
+    process.exitCode = 1
+  } finally {
+    await endAll()
+  }
+}
+if (isWhole) writeDocument(reports)

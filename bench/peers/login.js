@@ -1,0 +1,35 @@
+import * as client from 'openid-client'
+
+/** The login both npm stacks share; it is not part of what is measured. */
+const { PUBLIC_URL = '', AUTH_URL = '', CLIENT_ID = '' } = process.env
+
+const server = {
+  issuer: AUTH_URL,
+  authorization_endpoint: `${AUTH_URL}/oauth2/auth`,
+  token_endpoint: `${AUTH_URL}/oauth2/token`,
+}
+const configuration = new client.Configuration(server, CLIENT_ID, undefined, client.None())
+client.allowInsecureRequests(configuration)
+
+/** Where to send a browser, and what to keep in its session until it is back. */
+export async function startLogin() {
+  const pending = { state: client.randomState(), verifier: client.randomPKCECodeVerifier() }
+  const url = client.buildAuthorizationUrl(configuration, {
+    redirect_uri: `${PUBLIC_URL}/auth/callback`,
+    scope: 'trade account_manage',
+    state: pending.state,
+    code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+    code_challenge_method: 'S256',
+  })
+  return { pending, location: url.href }
+}
+
+/** @returns the access token */
+export async function finishLogin(requestUrl, { state, verifier }) {
+  const url = new URL(requestUrl, PUBLIC_URL)
+  const answer = await client.authorizationCodeGrant(configuration, url, {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+  })
+  return answer.access_token
+}

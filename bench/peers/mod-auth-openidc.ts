@@ -1,0 +1,121 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { Provider } from 'oidc-provider'
+import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { InteractionPages } from '../../sandbox/provider/interaction.ts'
+import { ProviderMemory } from '../../sandbox/provider/memory.ts'
+import { oidcSettings } from '../../sandbox/provider/settings.ts'
+import { Users } from '../../sandbox/provider/users.ts'
+import type { Entry } from '../contenders.ts'
+import { logIn } from '../login.ts'
+import { atEnd, Program, workDir } from '../program.ts'
+import { listening, type World } from '../world.ts'
+
+const MODULES = '/usr/lib/apache2/modules'
+const CLIENT_ID = 'apache'
+
+/** Debian's Apache with mod_auth_openidc, sessions in Redis. */
+export const modAuthOpenidc = (sessions: number): Entry => ({
+  name: 'Apache + mod_auth_openidc',
+  async start(world, port) {
+    if (!existsSync(join(MODULES, 'mod_auth_openidc.so'))) {
+      throw new Error('not installed: apt-get install libapache2-mod-auth-openidc')
+    }
+    const callback = `http://127.0.0.1:${port}/callback`
+    const file = join(workDir, 'apache.conf')
+    writeFileSync(file, configuration(world, port, await openIdProvider(callback), callback))
+    const program = new Program(this.name, 'apache2', ['-DFOREGROUND', '-f', file], { on: 'measured' })
+    await listening(program, port)
+    const cookies: string[] = []
+    while (cookies.length < sessions)
+      cookies.push(await logIn({ url: `http://127.0.0.1:${port}/api/v1/health` }))
+    return { name: this.name, program, port, cookies }
+  },
+})
+
+/** The sandbox's provider, with ID tokens besides: without one mod_auth_openidc makes no session. @returns its address */
+async function openIdProvider(callback: string): Promise<string> {
+  const server = createServer()
+  const url = `http://127.0.0.1:${await listen(server, await freePort(), '127.0.0.1')}`
+  atEnd(() => closeNow(server))
+  const users = new Users()
+  const settings = oidcSettings({
+    clientId: CLIENT_ID,
+    redirectUris: [callback],
+    accessTokenSeconds: 3600,
+    refreshTokens: false,
+    cookiePrefix: 'bench_openid',
+    memory: new ProviderMemory(),
+    users,
+  })
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const signingKey = { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256', kid: 'bench' }
+  const provider = new Provider(url, {
+    ...settings,
+    scopes: ['openid', 'trade', 'account_manage'],
+    claims: { openid: ['sub'] },
+    jwks: { keys: [signingKey] },
+  })
+  const pages = new InteractionPages(provider, users)
+  const library = provider.callback()
+  server.on('request', (request, response) => {
+    const isPage = request.url?.startsWith('/interaction/') === true
+    void (isPage ? pages.handle(request, response) : library(request, response))
+  })
+  return url
+}
+
+function configuration({ upstream, redis }: World, port: number, provider: string, callback: string): string {
+  const names = [
+    ...['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'headers', 'proxy', 'proxy_http'],
+    'auth_openidc',
+  ]
+  const modules = names.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so`)
+  return `
+${modules.join('\n')}
+ServerName localhost
+ServerRoot ${workDir}
+DefaultRuntimeDir ${workDir}
+PidFile ${workDir}/apache.pid
+Listen 127.0.0.1:${port}
+${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
+ErrorLog ${workDir}/apache.errors
+LogLevel error
+LogFormat "%h %l %u %t \\"%r\\" %>s %b" common
+CustomLog ${workDir}/apache.access common
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+# One process: what is measured has one processor.
+StartServers 1
+ServerLimit 1
+ThreadsPerChild 128
+ThreadLimit 128
+MaxRequestWorkers 128
+
+OIDCProviderMetadataURL ${provider}/.well-known/openid-configuration
+OIDCProviderTokenEndpointAuth none
+OIDCClientID ${CLIENT_ID}
+OIDCScope "openid trade account_manage"
+OIDCPKCEMethod S256
+OIDCRedirectURI ${callback}
+OIDCCryptoPassphrase bench-secret-of-thirty-two-bytes-or-more
+OIDCCacheType redis
+OIDCRedisCacheServer 127.0.0.1:${redis.port}
+OIDCSessionInactivityTimeout 1800
+OIDCPassClaimsAs environment
+OIDCStripCookies mod_auth_openidc_session
+
+<Location />
+  AuthType openid-connect
+  Require valid-user
+</Location>
+<Location /api/>
+  RequestHeader set Authorization "Bearer %{OIDC_access_token}e"
+  RequestHeader unset Cookie
+  ProxyPass ${upstream.url}/ keepalive=On
+</Location>
+`
+}

@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Entry } from '../contenders.ts'
+import { logIn } from '../login.ts'
+import { Program } from '../program.ts'
+import { CLIENT_ID, listening } from '../world.ts'
+
+const DIR = fileURLToPath(new URL('.', import.meta.url))
+const run = promisify(execFile)
+
+/** A stack of npm packages with a program of its own beside this file. Its packages are installed when it is first used. */
+export const npmStack = (name: string, file: string, sessions: number): Entry => ({
+  name,
+  redirectUri: (port) => `http://127.0.0.1:${port}/auth/callback`,
+  async start({ provider, upstream, redis }, port) {
+    await install()
+    const base = `http://127.0.0.1:${port}`
+    const program = new Program(name, process.execPath, [join(DIR, file)], {
+      env: {
+        NODE_ENV: 'production',
+        PORT: String(port),
+        PUBLIC_URL: base,
+        AUTH_URL: provider.url,
+        API_URL: upstream.url,
+        REDIS_URL: redis.url,
+        CLIENT_ID,
+      },
+      on: 'measured',
+    })
+    await listening(program, port)
+    const cookies: string[] = []
+    while (cookies.length < sessions) cookies.push(await logIn({ url: `${base}/auth/login` }))
+    return { name, program, port, cookies }
+  },
+})
+
+/** @throws Error when npm cannot */
+async function install(): Promise<void> {
+  if (existsSync(join(DIR, 'node_modules'))) return
+  try {
+    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: DIR })
+  } catch (cause) {
+    throw new Error('its packages cannot be installed: cd bench/peers && npm ci', { cause })
+  }
+}

@@ -1,0 +1,85 @@
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../sandbox/listening.ts'
+import { publicOrigin, settingsOf, startThisServer, THIS_SERVER } from './contenders.ts'
+import { Program } from './program.ts'
+import { Pump } from './pumps.ts'
+import type { Choice } from './rest-load.ts'
+import { listening, nginx, startWorld } from './world.ts'
+
+/** Somebody who joins browsers' sockets to upstream's, running. */
+export interface RelayContender {
+  readonly name: string
+  readonly program: Program
+  readonly port: number
+  /** Of its public relay. */
+  readonly path: string
+  /** The Origin it expects. */
+  readonly origin: string
+}
+
+/** Everybody, and both ends of their sockets. */
+export interface RelayStage {
+  readonly contenders: readonly RelayContender[]
+  readonly browsers: Pump
+  readonly upstream: Pump
+}
+
+export const BARE_WS = 'bare ws-to-ws relay'
+const PIPE = 'raw pipe'
+
+/** Starts both ends, and all who relay between them. @param before the root of another checkout of this server */
+export async function startRelays({ before }: Choice): Promise<RelayStage> {
+  const browsers = new Pump('browsers')
+  const upstream = new Pump('upstream sockets')
+  const wsPort = await upstream.order({ do: 'listen' })
+  const wsUrl = `ws://127.0.0.1:${wsPort}`
+  const contenders = [
+    await thisServer(THIS_SERVER, wsUrl),
+    ...(before === undefined ? [] : [await thisServer('before', wsUrl, before)]),
+    await bare(BARE_WS, 'ws-relay.ts', wsUrl),
+    await bare(PIPE, 'pipe-relay.ts', wsUrl),
+    await nginxRelay(wsPort),
+  ]
+  return { contenders, browsers, upstream }
+}
+
+async function thisServer(name: string, wsUrl: string, root?: string): Promise<RelayContender> {
+  const port = await freePort()
+  const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
+  const program = await startThisServer(
+    { ...settingsOf(world, port), WS_URL: wsUrl },
+    root === undefined ? {} : { root },
+  )
+  return { name, program, port, path: '/ws/public', origin: publicOrigin(port) }
+}
+
+async function bare(name: string, file: string, wsUrl: string): Promise<RelayContender> {
+  const port = await freePort()
+  const path = fileURLToPath(new URL(`bare/${file}`, import.meta.url))
+  const env = { NODE_ENV: 'production', PORT: String(port), WS_URL: wsUrl }
+  const program = new Program(name, process.execPath, [path], { env, on: 'measured' })
+  await listening(program, port)
+  return { name, program, port, path: '/', origin: 'https://localhost' }
+}
+
+async function nginxRelay(wsPort: number): Promise<RelayContender> {
+  const name = 'nginx'
+  const port = await freePort()
+  const program = nginx(
+    name,
+    'measured',
+    `access_log nginx.access;
+    server {
+      listen 127.0.0.1:${port} backlog=4096;
+      location / {
+        proxy_pass http://127.0.0.1:${wsPort};
+        proxy_http_version 1.1;
+        proxy_set_header Connection upgrade;
+        proxy_set_header Upgrade websocket;
+        proxy_read_timeout 120s;
+      }
+    }`,
+  )
+  await listening(program, port)
+  return { name, program, port, path: '/', origin: 'https://localhost' }
+}

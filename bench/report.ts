@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem, release } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { Spread } from './rounds.ts'
+
+/** A table as it is printed. */
+export interface Table {
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** A limit that this project set itself, and what came of it. */
+export interface Goal {
+  readonly goal: string
+  readonly measured: string
+  readonly isMet: boolean
+}
+
+/** What one case of the bench found. */
+export interface Report {
+  readonly name: string
+  readonly title: string
+  readonly tables: readonly Table[]
+  readonly goals: readonly Goal[]
+  /** What a reader must know; who is missing, and why, among it. */
+  readonly notes: readonly string[]
+  /** The single rounds, for whoever wants to reckon again. */
+  readonly raw: unknown
+}
+
+const RESULTS = new URL('results/', import.meta.url)
+
+/** Prints a report and keeps it as JSON and Markdown. */
+export function publish(report: Report): void {
+  const facts = machine()
+  const text = `${markdown(report)}\n${facts.map((line) => `- ${line}`).join('\n')}\n`
+  mkdirSync(RESULTS, { recursive: true })
+  const whole = { ...report, machine: facts, measuredAt: new Date().toISOString() }
+  writeFileSync(new URL(`${report.name}.json`, RESULTS), `${JSON.stringify(whole, null, 2)}\n`)
+  writeFileSync(new URL(`${report.name}.md`, RESULTS), text)
+  process.stdout.write(`\n${text}\nin ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
+}
+
+/** Writes what a whole run found into docs/performance.md, between its markers: goals first. */
+export function writeDocument(reports: readonly Report[]): void {
+  const file = new URL('../docs/performance.md', import.meta.url)
+  const [before, , after] = readFileSync(file, 'utf8').split(/^<!-- (?:measured|end) -->$/m)
+  if (before === undefined || after === undefined) throw new Error('docs/performance.md has lost its markers')
+  const goals = reports.flatMap((report) => report.goals)
+  const today = new Date().toISOString().slice(0, 10)
+  const text = [
+    `Measured on ${today}:\n`,
+    ...machine().map((line) => `- ${line}`),
+    '\n### Goals\n',
+    ...rowsOf(goalTable(goals)),
+    '',
+    ...reports.map((report) => `${markdown({ ...report, goals: [] })}\n`),
+  ]
+  writeFileSync(file, `${before}<!-- measured -->\n\n${text.join('\n')}\n<!-- end -->${after}`)
+}
+
+/** The tables of a report, ratios first, then the goals. */
+function markdown({ title, tables, goals, notes }: Report): string {
+  const all = goals.length > 0 ? [...tables, goalTable(goals)] : tables
+  const blocks = all.map((table) => `**${table.title}**\n\n${rowsOf(table).join('\n')}\n`)
+  return [`### ${title}\n`, ...blocks, ...notes.map((note) => `- ${note}`)].join('\n')
+}
+
+function goalTable(goals: readonly Goal[]): Table {
+  const rows = goals.map(({ goal, measured, isMet }) => [goal, measured, isMet ? 'met' : '**missed**'])
+  return { title: 'Goals', columns: ['goal', 'measured', ''], rows }
+}
+
+/** The machine and the versions of everything on it that was measured. */
+function machine(): string[] {
+  const { model = 'unknown' } = cpus()[0] ?? {}
+  const memory = Math.round(totalmem() / 1024 ** 3)
+  const { version } = JSON.parse(
+    readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8'),
+  ) as { version: string }
+  return [
+    `${cpus().length} × ${model}, ${memory} GiB, Linux ${release()}`,
+    `Node ${process.version}, undici ${version}, ${firstLine('nginx', ['-v'])}, ${firstLine('redis-server', ['--version'])}`,
+    `${firstLine('wrk', ['-v'])}, ${firstLine('apache2', ['-v'])}, ${firstLine('dpkg-query', ['-W', 'libapache2-mod-auth-openidc'])}`,
+    'npm packages of the others: bench/peers/package.json',
+  ]
+}
+
+/** `1.23 (1.20–1.31)` */
+export function shown({ median, min, max }: Spread, digits = 2): string {
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`
+}
+
+function rowsOf({ columns, rows }: Table): string[] {
+  const rule = columns.map((_, index) => (index === 0 ? '---' : '---:'))
+  return [columns, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)
+}
+
+/** What a program says of itself; some say it on stderr, some with an exit code of 1. */
+function firstLine(program: string, args: readonly string[]): string {
+  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
+  try {
+    const said = execFileSync('/bin/sh', ['-c', `"$0" "$@" 2>&1 || true`, program, ...args], { env })
+    return (
+      said
+        .toString()
+        .split('\n', 1)[0]
+        ?.replace(/ \[.*| sha=.*| Copyright.*/, '')
+        .replace('\t', ' ') ?? ''
+    )
+  } catch {
+    return `${program}: not installed`
+  }
+}

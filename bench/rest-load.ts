@@ -1,0 +1,123 @@
+import { freePort } from '../sandbox/listening.ts'
+import {
+  BROWSER_HEADERS,
+  entries,
+  THIS_SERVER,
+  thisServer,
+  type Contender,
+  type Entry,
+} from './contenders.ts'
+import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
+import { wrk } from './wrk.ts'
+
+export const CONNECTIONS = 32
+
+/** A contender with the address and the Cookie headers of its load. */
+export type Running = Pick<Contender, 'name' | 'program'> & {
+  readonly url: string
+  readonly cookies: readonly string[]
+}
+
+/** Which contenders a run is made with. */
+export interface Choice {
+  /** Parts of the names of those that are wanted beside this server; all without. */
+  readonly with?: readonly string[]
+  /** The root of another checkout of this server, which then takes part as `before`. */
+  readonly before?: string
+}
+
+/** What one contender did in one round. */
+export interface RestRound {
+  readonly requestsPerSecond: number
+  readonly cpuMicrosPerRequest: number
+  readonly redisMicrosPerRequest: number
+  readonly redisCommandsPerRequest: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly rssMib: number
+}
+
+/** Starts the world and everybody who is wanted and installed. */
+export async function startAll(
+  choice: Choice,
+): Promise<{ world: World; contenders: Running[]; missing: string[] }> {
+  const wanted = chosen(choice)
+  const ports = await Promise.all(wanted.map(() => freePort()))
+  const portOf = (index: number): number => ports[index] ?? 0
+  const world = await startWorld(
+    wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? []),
+  )
+  const contenders: Running[] = []
+  const missing: string[] = []
+  for (const [index, entry] of wanted.entries()) {
+    try {
+      const { name, program, port, ...contender } = await entry.start(world, portOf(index))
+      // Who has no sessions is sent this server's cookies all the same: as many bytes for everybody.
+      const cookies = contender.cookies ?? contenders[0]?.cookies ?? []
+      const url = apiUrl(port)
+      await checkAnswer(url, cookies)
+      contenders.push({ name, program, url, cookies })
+    } catch (error) {
+      missing.push(`**Missing: ${entry.name}**: ${(error as Error).message.trim().replaceAll(/\s+/g, ' ')}`)
+    }
+  }
+  if (contenders[0]?.name !== THIS_SERVER) throw new Error(missing[0] ?? 'this server did not start')
+  return { world, contenders, missing }
+}
+
+/** The address of the 1.1 KB answer behind a port. */
+export function apiUrl(port: number): string {
+  return `http://127.0.0.1:${port}/api${ACCOUNTS_PATH}`
+}
+
+function chosen({ with: parts, before }: Choice): Entry[] {
+  const [own, ...others] = entries
+  const wanted = others.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
+  return [
+    ...(own === undefined ? [] : [own]),
+    ...(before === undefined ? [] : [thisServer('before', before)]),
+    ...wanted,
+  ]
+}
+
+/** Each session must get the whole answer of upstream. @throws Error */
+async function checkAnswer(url: string, cookies: readonly string[]): Promise<void> {
+  const headers = Object.fromEntries(BROWSER_HEADERS.map((line) => line.split(': ') as [string, string]))
+  for (const cookie of cookies) {
+    const answer = await fetch(url, { headers: { ...headers, cookie }, redirect: 'manual' })
+    const body = await answer.text()
+    if (answer.status !== 200 || !body.startsWith('{"data":[')) {
+      throw new Error(`answers ${answer.status} ${body.slice(0, 200)}`)
+    }
+  }
+}
+
+/** Loads one contender, and sees to it that every request went all the way. */
+export async function measure(
+  { redis, upstream }: World,
+  { program, url, cookies, name }: Running,
+  seconds: number,
+  connections = CONNECTIONS,
+): Promise<RestRound> {
+  const before = { requests: await upstream.requests(), commands: await redis.commands() }
+  const cpuBefore = { own: program.cpuMs(), redis: redis.program.cpuMs() }
+  const result = await wrk({ url, seconds, connections, headers: BROWSER_HEADERS, cookies })
+  const cpuMs = program.cpuMs() - cpuBefore.own
+  const redisMs = redis.program.cpuMs() - cpuBefore.redis
+  const arrived = (await upstream.requests()) - before.requests
+  if (result.errors > 0 || arrived < result.requests) {
+    throw new Error(
+      `${name}: ${result.errors} errors, ${arrived} of ${result.requests} requests reached upstream: ${program.lastWords()}`,
+    )
+  }
+  const { requests } = result
+  return {
+    requestsPerSecond: requests / result.seconds,
+    cpuMicrosPerRequest: (cpuMs * 1000) / requests,
+    redisMicrosPerRequest: (redisMs * 1000) / requests,
+    redisCommandsPerRequest: ((await redis.commands()) - before.commands) / requests,
+    p50Ms: result.p50Ms,
+    p99Ms: result.p99Ms,
+    rssMib: program.rssBytes() / 1024 ** 2,
+  }
+}

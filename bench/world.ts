@@ -1,0 +1,161 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from 'redis'
+import { answers, freePort } from '../sandbox/listening.ts'
+import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
+import { atEnd, Program, workDir, type ProgramOptions } from './program.ts'
+
+/** What every contender stands between: a provider, a fast upstream, a Redis. */
+export interface World {
+  readonly provider: SandboxProvider
+  readonly upstream: Upstream
+  readonly redis: Redis
+}
+
+/** An upstream that costs next to nothing, so that the proxies are what is measured. */
+interface Upstream {
+  readonly url: string
+  readonly program: Program
+  /** How many requests it has answered, this question not counted. */
+  requests(): Promise<number>
+}
+
+/** The session store of whoever has one. */
+interface Redis {
+  readonly url: string
+  readonly port: number
+  readonly program: Program
+  /** How many commands it was given, except those that only ask how it is. */
+  commands(): Promise<number>
+  /** What its records take. */
+  usedBytes(): Promise<number>
+}
+
+export const CLIENT_ID = 'bench'
+/** The endpoint of the REST load: its answer is 1.1 KB of JSON. */
+export const ACCOUNTS_PATH = '/trading/v1/options/accounts'
+
+/** @param redirectUris of all contenders that log users in */
+export async function startWorld(redirectUris: readonly string[]): Promise<World> {
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [...redirectUris] })
+  atEnd(() => provider.close())
+  return { provider, upstream: await startUpstream(), redis: await startRedis() }
+}
+
+/**
+ * Debian's nginx with one worker, answering from memory, writing no log.
+ * @param wsPort where the one-time URLs of its OTP endpoint lead
+ */
+async function startUpstream(wsPort = 9): Promise<Upstream> {
+  const port = await freePort()
+  const otp = JSON.stringify({
+    data: { url: `ws://127.0.0.1:${wsPort}/trading/v1/options/ws/demo?otp=once` },
+  })
+  const program = nginx(
+    'upstream',
+    'others',
+    `access_log off;
+    server {
+      listen 127.0.0.1:${port} backlog=4096;
+      keepalive_requests 1000000000;
+      default_type application/json;
+      location = ${ACCOUNTS_PATH} {
+        if ($http_authorization !~ "^Bearer .") { return 401; }
+        return 200 '${accounts()}';
+      }
+      location ~ /otp$ { return 200 '${otp}'; }
+      location = /requests { stub_status; }
+    }`,
+  )
+  await listening(program, port)
+  const url = `http://127.0.0.1:${port}`
+  let questions = 0
+  return {
+    url,
+    program,
+    async requests() {
+      const text = await (await fetch(`${url}/requests`)).text()
+      questions++
+      const total = Number(/^ \d+ \d+ (\d+)/m.exec(text)?.[1])
+      return total - questions
+    },
+  }
+}
+
+/** Starts Debian's nginx with one worker and these lines in its `http` block. */
+export function nginx(name: string, on: ProgramOptions['on'], http: string): Program {
+  const dir = join(workDir, `nginx-${name.replaceAll(/\W+/g, '-')}`)
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${dir}-${kind};`,
+  )
+  writeFileSync(
+    `${dir}.conf`,
+    `daemon off; worker_processes 1; pid ${dir}.pid; error_log ${dir}.errors;
+    ${process.getuid?.() === 0 ? 'user root;' : ''}
+
+    events { worker_connections 16384; }
+    http {
+      ${temp.join(' ')}
+      keepalive_requests 1000000000;
+      ${http}
+    }`,
+  )
+  return new Program(name, 'nginx', ['-p', workDir, '-c', `${dir}.conf`, '-e', `${dir}.errors`], {
+    stopSignal: 'SIGQUIT',
+    ...(on && { on }),
+  })
+}
+
+/** Resolves when a program accepts connections. @throws Error with its last words when it has ended instead */
+export async function listening(program: Program, port: number): Promise<void> {
+  const ended = new Promise<never>((_resolve, reject) => {
+    program.child.once('error', reject)
+    program.child.once('exit', () => {
+      reject(new Error(`${program.name} ended: ${program.lastWords()}`))
+    })
+  })
+  ended.catch(() => undefined)
+  await Promise.race([answers(port), ended])
+}
+
+async function startRedis(): Promise<Redis> {
+  const port = await freePort()
+  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const program = new Program('redis', 'redis-server', [...options, '--dir', workDir], { on: 'others' })
+  await listening(program, port)
+  const url = `redis://127.0.0.1:${port}`
+  const client = await createClient({ url }).connect()
+  atEnd(async () => client.destroy())
+  // It is killed before the client is let go.
+  client.on('error', () => undefined)
+  return {
+    url,
+    port,
+    program,
+    async usedBytes() {
+      return Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
+    },
+    async commands() {
+      const stats = await client.info('commandstats')
+      const lines = [...stats.matchAll(/^cmdstat_(\S+):calls=(\d+)/gm)]
+      const own = /^(info|ping|hello|client\||auth$)/
+      return lines.reduce((sum, [, name = '', calls]) => (own.test(name) ? sum : sum + Number(calls)), 0)
+    },
+  }
+}
+
+/** 1.1 KB, like a list of five accounts. */
+function accounts(): string {
+  const data = Array.from({ length: 5 }, (_, index) => ({
+    account_id: `CR900${index}`,
+    account_type: index === 0 ? 'demo' : 'real',
+    balance: 10_000.25 + index,
+    currency: 'USD',
+    group: 'row',
+    status: 'active',
+    created_at: '2025-01-01T00:00:00Z',
+    email: 'demo@example.test',
+    last_access: '2026-01-01T00:00:00Z',
+  }))
+  return JSON.stringify({ data, meta: { count: data.length } })
+}

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, createServer, type AddressInfo } from 'node:net'
@@ -22,14 +23,31 @@ export async function closeNow(server: Server): Promise<void> {
   await closed
 }
 
-/** A port nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+/** Below the ports that systems give to outgoing connections, which would take a free one away again. */
+const FIRST_PORT = 10_000
+const PORTS = 12_000
+
+/**
+ * A port nobody listens on at the moment, by chance.
+ * @param above how far above it another one must be free too
+ */
+export async function freePort(above = 0): Promise<number> {
+  for (;;) {
+    const port = FIRST_PORT + randomInt(PORTS)
+    if ((await isFree(port)) && (await isFree(port + above))) return port
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+  } catch {
+    return false
+  }
   server.close()
   await once(server, 'close')
-  return port
+  return true
 }
 
 /**

@@ -13,6 +13,8 @@ export interface SandboxProvider {
   url: string
   /** Every secret ever handed out: access tokens, refresh tokens, authorization codes. */
   issued: Set<string>
+  /** Every PKCE verifier that came with a code. */
+  verifiers: Set<string>
   /** The query parameters of every authorization request, newest last; of a repeated one the last value. */
   authorizations: ReadonlyArray<Record<string, string>>
   /** Whose the token is, while it is valid. The id is the user's, not that of a trading account. */
@@ -62,10 +64,17 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
   })
   const provider = new Provider(url, settings)
   const traffic = new Traffic()
+  const verifiers = new Set<string>()
+  for (const event of ['grant.success', 'grant.error'] as const) {
+    provider.on(event, ({ oidc }) => {
+      if (oidc.params?.['code_verifier'] !== undefined) verifiers.add(oidc.params['code_verifier'])
+    })
+  }
   server.on('request', requestListener(provider, new InteractionPages(provider, users), traffic))
   return {
     url,
     issued: memory.issued,
+    verifiers,
     authorizations: traffic.authorizations,
     tokenRequests: () => traffic.tokenRequests,
     async isActive(accessToken) {

@@ -28,7 +28,10 @@ export interface SandboxUpstream {
 export interface UpstreamOptions {
   /** 0, the default, takes any free port. */
   port?: number
+  /** The host of its own address. */
   host?: string
+  /** The address it listens on, where that is another one; in a container, for instance. */
+  bind?: string
   /** Who says which access tokens are good. */
   provider: Pick<SandboxProvider, 'isActive'>
   /** Prices walk the same way for the same seed. */
@@ -44,7 +47,7 @@ export interface UpstreamOptions {
 export async function startUpstream(options: UpstreamOptions): Promise<SandboxUpstream> {
   const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000 } = options
   const server = createServer()
-  const address = `${host}:${await listen(server, port, host)}`
+  const address = `${host}:${await listen(server, port, options.bind ?? host)}`
   const wsUrl = `ws://${address}`
   const world: World = {
     provider,

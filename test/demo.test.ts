@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { JarBrowser } from './support/jar-browser.ts'
 import { freePort } from '../sandbox/listening.ts'
+import { scanLog } from './support/log-scan.ts'
 import { logIn } from './support/world.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
@@ -14,7 +15,10 @@ async function demo(t: Test, more: Record<string, string> = {}) {
   const ports: Record<string, string> = {}
   for (const name of names) ports[name] = String(await freePort())
   const child = spawn(process.execPath, [DEMO], { env: { PATH: process.env['PATH'], ...ports, ...more } })
-  t.teardown(() => child.kill('SIGKILL'))
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    scanLog(t, stdout + stderr)
+  })
   let stdout = ''
   let stderr = ''
   const printed = new Promise<void>((resolve) => {

@@ -58,6 +58,8 @@ declare module 'oidc-provider' {
     type: string
     oidc: {
       client: { clientId: string }
+      /** Of the request; undefined where it could not be read. */
+      params?: Record<string, string | undefined>
       result?: InteractionResult
       session: { accountId: string; grantIdFor(clientId: string): string | undefined }
       provider: Provider
@@ -66,6 +68,7 @@ declare module 'oidc-provider' {
 
   export class Provider {
     constructor(issuer: string, settings: Record<string, unknown>)
+    on(event: 'grant.success' | 'grant.error', heard: (context: Context) => void): this
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
     readonly Grant: {

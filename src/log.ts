@@ -1,13 +1,11 @@
 import { pino, type Logger, type LoggerOptions } from 'pino'
+import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
 /** A longer write to a pipe may be cut in two by that of another worker (POSIX write). */
 const PIPE_BUF = 4096
-const WRITE_BYTES = 3072
-/** No line waits longer than this. */
-const FLUSH_MS = 250
-/** When nobody reads the log, lines are dropped rather than the memory filled. */
-const MAX_WAITING_BYTES = 16 * 1_048_576
+/** As much as a pipe takes at once with room to spare, and a hundredth of a second's lines at most. */
+const CHUNK_BYTES = 16_384
 
 /** What is logged of an error: its kind and place. Nothing else it may carry, since that may be a credential. */
 interface LoggedError {
@@ -23,20 +21,17 @@ interface LoggedError {
  * @param worker which of several processes writes, if there are several
  */
 export function createLog(level: string, worker?: number): Logger {
-  const stdout = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: WRITE_BYTES,
-    maxWrite: PIPE_BUF,
-    periodicFlush: FLUSH_MS,
-    maxLength: MAX_WAITING_BYTES,
-  })
-  // Without its flushSync, which every fatal line would wait in: for ever, where nobody reads.
+  const stdout = new LogWriter(1, worker === undefined ? CHUNK_BYTES : PIPE_BUF, (lines) =>
+    log.warn({ lines }, 'lines of the log were dropped'),
+  )
+  // Only what is needed of it: a flushSync would be called with every fatal line, and wait for ever where nobody reads.
   const destination = {
-    write: (line: string) => void stdout.write(line),
+    write: (line: string) => stdout.write(line),
     flush: (done?: () => void) => stdout.flush(done),
   }
-  return pino({ ...loggerOptions(level), base: worker === undefined ? null : { worker } }, destination)
+  const base = worker === undefined ? null : { worker }
+  const log: Logger = pino({ ...loggerOptions(level), base }, destination)
+  return log
 }
 
 /** Requests, replies and errors are written field by field, never as they are. */
@@ -44,13 +39,26 @@ export function loggerOptions(level: string): LoggerOptions {
   return {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: logTime,
     serializers: {
       err: (error: unknown) => loggedError(error, MAX_CAUSES),
       req: () => undefined,
       res: () => undefined,
     },
   }
+}
+
+let lastMs = 0
+let lastTime = ''
+
+/** The time of a line, as pino wants it. Formatting it takes longer than most of the line, and many are of one millisecond. */
+export function logTime(): string {
+  const now = Date.now()
+  if (now !== lastMs) {
+    lastMs = now
+    lastTime = `,"time":"${new Date(now).toISOString()}"`
+  }
+  return lastTime
 }
 
 function loggedError(error: unknown, depth: number): LoggedError | undefined {

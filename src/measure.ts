@@ -1,5 +1,6 @@
 import program from '../package.json' with { type: 'json' }
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { RouteHistogram } from './route-histogram.ts'
 
 /** Seconds: from an answer of our own to what is longer than upstream is waited for. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -16,12 +17,12 @@ export function createMetrics() {
   }
   return {
     registry,
-    requests: new Histogram({
+    requests: new RouteHistogram({
       name: 'bff_http_request_duration_seconds',
       help: 'Requests by route pattern and status',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
-      registers,
+      registry,
     }),
     logins: new Counter({
       name: 'bff_logins_total',
@@ -64,18 +65,13 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
-    upstreamRequests: new Counter({
-      name: 'bff_upstream_requests_total',
-      help: 'REST requests sent upstream, by catalog route and outcome',
-      labelNames: ['route', 'outcome'],
-      registers,
-    }),
-    upstreamLatency: new Histogram({
+    upstreamRequests: createUpstreamRequests(registry),
+    upstreamLatency: new RouteHistogram({
       name: 'bff_upstream_request_duration_seconds',
       help: 'From sending a REST request upstream to the head of its answer, or to its failure, by catalog route',
       labelNames: ['method', 'route'],
       buckets: BUCKETS,
-      registers,
+      registry,
     }),
     relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
@@ -189,6 +185,32 @@ export function createSupervisorMetrics() {
       help: 'Worker processes that died and were started again',
       registers,
     }),
+  }
+}
+
+/** How often each route was asked for upstream, by outcome: plain numbers too. */
+function createUpstreamRequests(registry: Registry) {
+  const counts = new Map<string, Map<string, number>>()
+  registry.registerMetric(
+    new Counter({
+      name: 'bff_upstream_requests_total',
+      help: 'REST requests sent upstream, by catalog route and outcome',
+      labelNames: ['route', 'outcome'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [route, outcomes] of counts) {
+          for (const [outcome, count] of outcomes) this.inc({ route, outcome }, count)
+        }
+      },
+    }),
+  )
+  return {
+    count(route: string, outcome: string): void {
+      let outcomes = counts.get(route)
+      if (outcomes === undefined) counts.set(route, (outcomes = new Map()))
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    },
   }
 }
 

@@ -45,7 +45,7 @@ export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
   try {
     for (;;) {
       const outcome = await send(parts, call, session, isSafe)
-      parts.metrics.upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
+      parts.metrics.upstreamRequests.count(endpoint.path, outcome.is)
       if (mayReconnect && failedBeforeAnswer(outcome)) {
         mayReconnect = false
         continue
@@ -105,8 +105,7 @@ function send(
       },
       holds: (status) =>
         status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
-      waited: () =>
-        parts.metrics.upstreamLatency.observe({ method, route }, (performance.now() - sentAt) / 1000),
+      waited: () => parts.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
 }

@@ -61,8 +61,8 @@ export class SharedAnswers {
     const sentAt = performance.now()
     const outcome = await this.#rest.exchange({ method, path, headers, body: null, timeoutMs })
     const { upstreamRequests, upstreamLatency } = this.#metrics
-    upstreamRequests.inc({ route: endpoint.path, outcome: outcome.is })
-    upstreamLatency.observe({ method, route: endpoint.path }, (performance.now() - sentAt) / 1000)
+    upstreamRequests.count(endpoint.path, outcome.is)
+    upstreamLatency.add(endpoint.path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is !== 'answered') {
       // As every GET: once more, when the connection failed before any byte of an answer.
       const mayRepeat = outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { stdTimeFunctions, symbols } from 'pino'
+import { symbols } from 'pino'
+import { logTime } from '../log.ts'
 import type { Metrics } from '../measure.ts'
 import { traceIdOf } from './trace-id.ts'
 
@@ -21,7 +22,7 @@ export function addRequestLog(server: FastifyInstance, metrics: Metrics): void {
     const method = METHODS.has(request.method) ? request.method : 'other'
     const route = request.routeOptions.url ?? 'unmatched'
     const status = reply.raw.statusCode
-    metrics.requests.observe({ method, route, status }, reply.elapsedTime / 1000)
+    metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)
     if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, route))
     done()
   })
@@ -34,7 +35,7 @@ export function addRequestLog(server: FastifyInstance, metrics: Metrics): void {
 function requestLine(log: Log, request: FastifyRequest, reply: FastifyReply, route: string): string {
   const { id, method, ip, sessionTag, headers } = request
   const trace = traceIdOf(headers['traceparent'])
-  const head = `{"level":30${stdTimeFunctions.isoTime()}${log[symbols.chindingsSym]}`
+  const head = `{"level":30${logTime()}${log[symbols.chindingsSym]}`
   const what = `"reqId":"${id}","method":"${method}","route":"${route}","status":${reply.raw.statusCode}`
   const ms = Math.round(reply.elapsedTime * 10) / 10
   const who = `"session":"${sessionTag}","client":${JSON.stringify(ip)}`

@@ -90,7 +90,7 @@ export class Handshake implements Registered {
     const { metrics, log } = this.#parts
     const { elapsedTime } = this.#reply
     const route = this.#request.routeOptions.url ?? ''
-    metrics.requests.observe({ method: 'GET', route, status: 101 }, elapsedTime / 1000)
+    metrics.requests.add(route, { method: 'GET', status: 101 }, elapsedTime / 1000)
     log.info({ ...identity, ms: Math.round(elapsedTime * 10) / 10 }, 'relay opened')
   }
 

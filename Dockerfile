@@ -1,6 +1,7 @@
 # For a build that can be repeated pin it by digest: FROM node:24-slim@sha256:… (docker buildx imagetools inspect node:24-slim)
 FROM node:24-slim
-ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled
+# No module is a symbolic link: looking for them at each of a thousand files is a twentieth of a start.
+ENV NODE_ENV=production NODE_COMPILE_CACHE=/app/compiled NODE_PRESERVE_SYMLINKS=1
 WORKDIR /app
 # No optional dependencies: they are Node itself, for machines that have an older one.
 COPY --chmod=444 package.json package-lock.json ./

@@ -31,17 +31,22 @@ export interface SessionName {
  */
 export class NearCache {
   readonly #sessions: Sessions
+  readonly #maxSessions: number
   readonly #staleMs: number
   readonly #live: LRUCache<string, Session>
   readonly #loads = new Map<string, Load>()
   /** Plain numbers, since the hot path counts them. */
   readonly counts = { hits: 0, misses: 0 }
 
-  constructor(sessions: Sessions, store: Store, { maxBytes = MAX_BYTES, maxUnreadMs = MAX_UNREAD_MS } = {}) {
+  constructor(
+    sessions: Sessions,
+    store: Store,
+    { maxSessions = MAX_SESSIONS, maxBytes = MAX_BYTES, maxUnreadMs = MAX_UNREAD_MS } = {},
+  ) {
     this.#sessions = sessions
+    this.#maxSessions = maxSessions
     this.#staleMs = Math.min(store.staleMs, maxUnreadMs)
     this.#live = new LRUCache<string, Session>({
-      max: MAX_SESSIONS,
       maxSize: maxBytes,
       sizeCalculation: bytesOf,
       ttlResolution: 0,
@@ -120,7 +125,10 @@ export class NearCache {
   #keep(key: string, session: Session, askedAt: number): void {
     // It may have changed from the moment it was asked for. (A ttl of 0 would mean for ever.)
     const ttl = this.#staleMs - (performance.now() - askedAt)
-    if (ttl >= 1) this.#live.set(key, session, { ttl })
+    if (ttl < 1) return
+    this.#live.set(key, session, { ttl })
+    // A `max` of the cache would take its memory, and the time to make it, at every start.
+    if (this.#live.size > this.#maxSessions) this.#live.pop()
   }
 
   #changed(key: string | undefined): void {

@@ -1,6 +1,6 @@
-import { createClient, type RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from './redis-address.ts'
-import { delay, nodeOptions } from './redis-link.ts'
+import { connection, delay, nodeOptions } from './redis-link.ts'
 
 /** How long one Sentinel may take to answer. */
 const SENTINEL_TIMEOUT_MS = 1000
@@ -20,7 +20,7 @@ export async function askSentinel(
 async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
   const options = nodeOptions(sentinel, access)
   const socket = { ...options.socket, connectTimeout: SENTINEL_TIMEOUT_MS, reconnectStrategy: false }
-  const client = createClient({ ...options, socket } as RedisClientOptions)
+  const client = connection({ ...options, socket } as RedisClientOptions)
   client.on('error', () => undefined)
   const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]
   const answer = client.connect().then(() => client.sendCommand(question))

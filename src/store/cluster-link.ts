@@ -1,4 +1,4 @@
-import { createCluster } from 'redis'
+import { RedisCluster } from 'redis'
 import type { RedisAccess, RedisAddress } from './redis-address.ts'
 import {
   backoffMs,
@@ -22,7 +22,7 @@ const SLOTS = 16_384
 function cluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>) {
   const { socket: _, ...rest } = nodeOptions({ host: '', port: 0 }, access)
   const tls = access.tls ? { tls: true } : {}
-  const client = createCluster({
+  const client = RedisCluster.create({
     rootNodes: nodes.map((node) => nodeOptions(node, access)),
     defaults: {
       ...rest,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createClient, type RedisClientOptions } from 'redis'
+import type { RedisClientOptions } from 'redis'
 import type { Finding } from '../finding.ts'
 import { askSentinel } from './ask-sentinel.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from './redis-address.ts'
-import { delay, nodeOptions } from './redis-link.ts'
+import { connection, delay, nodeOptions } from './redis-link.ts'
 
 /** PEXPIRETIME and the like are of Redis 7. */
 const OLDEST_REDIS = 7
@@ -58,7 +58,7 @@ async function probeServer(
   look: { readonly isMaster: boolean; readonly patienceMs: number },
 ): Promise<Finding> {
   const socket = { ...options.socket, connectTimeout: look.patienceMs, reconnectStrategy: false }
-  const client = createClient({ ...options, socket } as RedisClientOptions)
+  const client = connection({ ...options, socket } as RedisClientOptions)
   client.on('error', () => undefined)
   const examine = async (): Promise<Finding> => {
     await client.connect()

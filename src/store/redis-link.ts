@@ -1,11 +1,11 @@
-import { ErrorReply, type createClient, type RedisClientOptions } from 'redis'
+import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from './redis-address.ts'
 
+/** A connection of node-redis. */
+export type Connection = ReturnType<typeof newConnection>
+
 /** The commands the store is made of. */
-export type RedisCommands = Pick<
-  ReturnType<typeof createClient>,
-  'get' | 'set' | 'del' | 'eval' | 'pExpireTime'
->
+export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
 
 /** What a link tells the store. */
 export interface LinkEvents {
@@ -37,6 +37,17 @@ export interface RedisLink {
    */
   isReplicated(key: string): Promise<boolean | undefined>
   close(): Promise<void>
+}
+
+/**
+ * node-redis' `createClient` makes a class for every new set of options, with a method for each of several hundred
+ * commands, those of Redis' modules too: that would take a tenth of the time of a start, and again of each reconnection.
+ */
+const newConnection = RedisClient.factory({ RESP: 3 })
+
+/** A connection that has not been opened yet. */
+export function connection(options: RedisClientOptions): Connection {
+  return newConnection(options as Parameters<typeof newConnection>[0])
 }
 
 /** Options of every connection: pinged every second, dropped when silent, never queueing for later. */

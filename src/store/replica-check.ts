@@ -1,5 +1,5 @@
-import { createClient, type RedisClientOptions } from 'redis'
-import { backoffMs, CONNECTION, delay, SOCKET } from './redis-link.ts'
+import type { RedisClientOptions } from 'redis'
+import { backoffMs, connection, CONNECTION, delay, SOCKET, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT), and how long we wait for the master. */
 const WAIT_MS = 200
@@ -10,14 +10,14 @@ const DEADLINE_MS = 1000
  * whatever comes after it. Who asks while an answer is awaited shares the next one.
  */
 export class ReplicaCheck {
-  readonly #client: ReturnType<typeof createClient>
+  readonly #client: Connection
   readonly #connecting: Promise<unknown>
   #running: Promise<boolean | undefined> | undefined
   #next: Promise<boolean | undefined> | undefined
 
   constructor(options: RedisClientOptions) {
     const socket = { ...options.socket, ...SOCKET, reconnectStrategy: backoffMs }
-    this.#client = createClient({ ...options, ...CONNECTION, socket })
+    this.#client = connection({ ...options, ...CONNECTION, socket })
     this.#client.on('error', () => undefined)
     this.#connecting = this.#client.connect().catch(() => undefined)
   }

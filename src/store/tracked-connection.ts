@@ -1,5 +1,13 @@
-import { createClient, type RedisClientOptions } from 'redis'
-import { CONNECTION, replyCode, SOCKET, type LinkEvents, type RedisCommands } from './redis-link.ts'
+import type { RedisClientOptions } from 'redis'
+import {
+  connection,
+  CONNECTION,
+  replyCode,
+  SOCKET,
+  type Connection,
+  type LinkEvents,
+  type RedisCommands,
+} from './redis-link.ts'
 
 /**
  * One connection to one server, which says what changes of what was read here (CLIENT TRACKING). It does not come
@@ -11,12 +19,12 @@ import { CONNECTION, replyCode, SOCKET, type LinkEvents, type RedisCommands } fr
  * no key that a stranger made up.
  */
 export class TrackedConnection {
-  readonly #client: ReturnType<typeof createClient>
+  readonly #client: Connection
 
   constructor(options: RedisClientOptions) {
     const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
     const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
-    this.#client = createClient(tracking as RedisClientOptions)
+    this.#client = connection(tracking as RedisClientOptions)
   }
 
   /** @throws Error when there is no server, or none that serves and takes writes */

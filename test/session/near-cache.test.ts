@@ -86,6 +86,19 @@ await test('a session too long unread to be served still tells that it ended idl
   t.same(ends, ['idle'])
 })
 
+await test('of more than it may hold, those used last are held', async (t) => {
+  const { store, sessions } = await cacheWithSession()
+  const near = new NearCache(sessions, store, { maxSessions: 3 })
+  const ids = ['one', 'two', 'three', 'four']
+  for (const id of ids) await sessions.create(id, record())
+  for (const id of ids.slice(0, 3)) await near.load(id)
+  near.peek('one', sessionKey('one'))
+  await near.load('four')
+  t.equal(near.size.sessions, 3)
+  const held = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
+  t.same(held, ['one', 'three', 'four'])
+})
+
 await test('readers of one moment share one read', async (t) => {
   const { store, near } = await cacheWithSession()
   store.hold()

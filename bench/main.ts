@@ -16,7 +16,7 @@ import type { Choice } from './rest-load.ts'
 /**
  * `npm run bench` runs every case but `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs some.
  * `--with bare --with nginx`: only those contenders, in `rest` and `latency`. `--before ../other-checkout`: that one too,
- * as `before`, also in `relay` and `memory`.
+ * as `before`, also in `relay`, `memory` and `profile`.
  */
 
 type Case = (choice: Choice) => Promise<Report>

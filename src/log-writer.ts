@@ -1,6 +1,6 @@
 import { write, writeSync } from 'node:fs'
 
-/** No line waits longer than this. */
+/** No line waits longer than this for others, to be written together with them. */
 const FLUSH_MS = 250
 /** When nobody reads, lines are dropped rather than the memory filled. */
 const MAX_WAITING_BYTES = 16 * 1_048_576
@@ -27,11 +27,11 @@ export class LogWriter {
   #dropped = 0
   /** Set while the oldest line of the filling chunk may still wait. */
   #timer: NodeJS.Timeout | undefined
-  readonly #flushed: (() => void)[] = []
+  readonly #flushes: { readonly last: Buffer; readonly done: () => void }[] = []
 
   /**
-   * @param chunkBytes of a write, unless a single line is longer; lines are never cut in two
-   * @param onDropped told how many lines were dropped, as soon as there is room again
+   * @param chunkBytes of a write, unless a single line is longer; only a full disk cuts lines in two
+   * @param onDropped told how many lines were dropped, with the first one that is not
    */
   constructor(fd: number, chunkBytes: number, onDropped: (lines: number) => void) {
     this.#fd = fd
@@ -48,7 +48,7 @@ export class LogWriter {
     const mostBytes = line.length * MAX_BYTES_PER_UNIT
     if (this.#filled + mostBytes > this.#chunkBytes) {
       this.#send()
-      if (mostBytes > this.#chunkBytes) return this.#enqueue(Buffer.from(line))
+      if (mostBytes > this.#chunkBytes) return this.#enqueue(chunkOf(line))
     }
     if (this.#filled === 0) this.#timer = setTimeout(() => this.#due(), FLUSH_MS).unref()
     this.#filled += this.#filling.write(line, this.#filled)
@@ -57,8 +57,9 @@ export class LogWriter {
   /** Calls back when all lines so far are written, or cannot be. */
   flush(done: () => void = () => undefined): void {
     this.#send()
-    if (this.#waiting.length === 0) done()
-    else this.#flushed.push(done)
+    const last = this.#waiting.at(-1)
+    if (last === undefined) done()
+    else this.#flushes.push({ last, done })
   }
 
   #due(): void {
@@ -95,9 +96,9 @@ export class LogWriter {
     this.#waiting.shift()
     this.#waitingBytes -= chunk.buffer.byteLength
     const [next] = this.#waiting
-    if (next !== undefined) return this.#writeOn(next, 0)
-    for (const flushed of this.#flushed.splice(0)) flushed()
-    if (this.#timer === undefined) this.#send()
+    if (next !== undefined) this.#writeOn(next, 0)
+    else if (this.#timer === undefined) this.#send()
+    while (this.#flushes[0]?.last === chunk) this.#flushes.shift()?.done()
   }
 
   #tellDropped(): void {
@@ -115,4 +116,11 @@ export class LogWriter {
       // Nobody is left to tell.
     }
   }
+}
+
+/** Not from Node's pool, whose size it would then seem to have. */
+function chunkOf(line: string): Buffer {
+  const chunk = Buffer.allocUnsafeSlow(Buffer.byteLength(line))
+  chunk.write(line)
+  return chunk
 }

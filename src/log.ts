@@ -2,7 +2,7 @@ import { pino, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
-/** A longer write to a pipe may be cut in two by that of another worker (POSIX write). */
+/** A longer write to a pipe may be cut in two by that of another process (POSIX write). */
 const PIPE_BUF = 4096
 /** As much as a pipe takes at once with room to spare, and a hundredth of a second's lines at most. */
 const CHUNK_BYTES = 16_384
@@ -16,12 +16,17 @@ interface LoggedError {
   readonly cause?: LoggedError
 }
 
-/**
- * The log: JSON lines on stdout, several in a write. What waits is written before the process exits.
- * @param worker which of several processes writes, if there are several
- */
-export function createLog(level: string, worker?: number): Logger {
-  const stdout = new LogWriter(1, worker === undefined ? CHUNK_BYTES : PIPE_BUF, (lines) =>
+/** Which process writes, where there are several. */
+export interface LogOptions {
+  /** Of a worker. */
+  readonly worker: number | undefined
+  /** Others write to the same stdout. */
+  readonly isShared: boolean
+}
+
+/** The log: JSON lines on stdout, several in a write. */
+export function createLog(level: string, { worker, isShared }: LogOptions): Logger {
+  const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
   // Only what is needed of it: a flushSync would be called with every fatal line, and wait for ever where nobody reads.

@@ -27,7 +27,7 @@ if (isCheck) {
   const { check } = await import('./ops/check.ts')
   process.exit(await check(config, (line) => void process.stdout.write(`${line}\n`)))
 }
-const log = createLog(config.logLevel, cluster.worker?.id)
+const log = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
   log.info(summary(config), 'starting')

@@ -1,6 +1,6 @@
 import program from '../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import { RouteHistogram } from './route-histogram.ts'
+import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** Seconds: from an answer of our own to what is longer than upstream is waited for. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -15,15 +15,17 @@ export function createMetrics() {
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
+  // Nothing else of a histogram of prom-client's would count.
+  type Durations = Pick<RouteHistogram, 'add'>
+  const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
+    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
   return {
     registry,
-    requests: new RouteHistogram({
-      name: 'bff_http_request_duration_seconds',
-      help: 'Requests by route pattern and status',
-      labelNames: ['method', 'route', 'status'],
-      buckets: BUCKETS,
-      registry,
-    }),
+    requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [
+      'method',
+      'route',
+      'status',
+    ]),
     logins: new Counter({
       name: 'bff_logins_total',
       help: 'Finished login transactions by flow and outcome',
@@ -66,13 +68,11 @@ export function createMetrics() {
       registers,
     }),
     upstreamRequests: createUpstreamRequests(registry),
-    upstreamLatency: new RouteHistogram({
-      name: 'bff_upstream_request_duration_seconds',
-      help: 'From sending a REST request upstream to the head of its answer, or to its failure, by catalog route',
-      labelNames: ['method', 'route'],
-      buckets: BUCKETS,
-      registry,
-    }),
+    upstreamLatency: durations(
+      'bff_upstream_request_duration_seconds',
+      'From sending a REST request upstream to the head of its answer, or to its failure, by catalog route',
+      ['method', 'route'],
+    ),
     relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
     relayEndings: new Counter({
@@ -188,7 +188,7 @@ export function createSupervisorMetrics() {
   }
 }
 
-/** How often each route was asked for upstream, by outcome: plain numbers too. */
+/** How often each route was asked for upstream, by outcome: plain numbers, as for relays. */
 function createUpstreamRequests(registry: Registry) {
   const counts = new Map<string, Map<string, number>>()
   registry.registerMetric(
@@ -214,7 +214,7 @@ function createUpstreamRequests(registry: Registry) {
   }
 }
 
-/** How many messages of browsers named each operation: plain numbers too. */
+/** How many messages of browsers named each operation: plain numbers, for the same reason. */
 function createRelayOperations(registry: Registry) {
   const counts = new Map<string, number>()
   registry.registerMetric(

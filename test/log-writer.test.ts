@@ -123,6 +123,22 @@ await test('where nobody reads, nobody waits, memory is bounded, and lines that 
   t.ok(lines.includes(`dropped ${dropped}`))
 })
 
+await test('a flush is over when its lines are written, however many follow', async (t) => {
+  const { fd, readUntil } = pipe(t)
+  const writer = new LogWriter(fd, CHUNK, lost)
+  writer.write('first\n')
+  let isFlushed = false
+  writer.flush(() => (isFlushed = true))
+  const line = `${'z'.repeat(999)}\n`
+  // More than the pipe takes: the last of them cannot be written before somebody reads on.
+  for (let index = 0; index < 500; index++) writer.write(line)
+  await until(() => isFlushed)
+  writer.write('last\n')
+  writer.flush()
+  const text = await readUntil((end) => end.endsWith('last\n'))
+  t.equal(text, `first\n${line.repeat(500)}last\n`)
+})
+
 await test('a full pipe that does not block is tried again', async (t) => {
   const { fd, readUntil } = pipe(t, constants.O_WRONLY | constants.O_NONBLOCK)
   const writer = new LogWriter(fd, CHUNK, lost)

@@ -1,11 +1,13 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { EXIT } from './exit-codes.ts'
+import { leave } from './leave.ts'
 
-/** Listens, or ends the process with a word about it. */
+/** Listens, or ends the process with a word about it; then it never resolves. */
 export async function listenOrExit(
   server: FastifyInstance,
   address: { readonly host: string; readonly port: number },
-  log: FastifyBaseLogger,
+  log: Logger,
 ): Promise<void> {
   try {
     await server.listen(address)
@@ -14,6 +16,7 @@ export async function listenOrExit(
     process.stderr.write(
       `Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`,
     )
-    process.exit(EXIT.cannotListen)
+    leave(log, EXIT.cannotListen)
+    await new Promise(() => undefined)
   }
 }

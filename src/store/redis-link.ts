@@ -1,6 +1,9 @@
 import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from './redis-address.ts'
 
+/** The protocol of every connection: the one in which a server tells what changes. */
+const RESP = { RESP: 3 } as const
+
 /** A connection of node-redis. */
 export type Connection = ReturnType<typeof newConnection>
 
@@ -41,18 +44,18 @@ export interface RedisLink {
 
 /**
  * node-redis' `createClient` makes a class for every new set of options, with a method for each of several hundred
- * commands, those of Redis' modules too: that would take a tenth of the time of a start, and again of each reconnection.
+ * commands, those of Redis' modules too: a tenth of the time of a start, and as long again at each reconnection.
  */
-const newConnection = RedisClient.factory({ RESP: 3 })
+const newConnection = RedisClient.factory(RESP)
 
 /** A connection that has not been opened yet. */
 export function connection(options: RedisClientOptions): Connection {
-  return newConnection(options as Parameters<typeof newConnection>[0])
+  return newConnection({ ...RESP, ...options })
 }
 
 /** Options of every connection: pinged every second, dropped when silent, never queueing for later. */
 export const CONNECTION = {
-  RESP: 3,
+  ...RESP,
   pingInterval: 1000,
   // Fail at once while the link is down, rather than queue and act on it later.
   disableOfflineQueue: true,

@@ -50,7 +50,8 @@ await test('a new secret seals, the old one still opens, and a dropped one does 
 await test('a damaged or foreign value opens to nothing and throws nothing', async (t) => {
   const envelope = new Envelope([NEW])
   const sealed = envelope.seal('k', 'h', 'text')
-  for (const at of [0, 5, 15, 30, sealed.length - 1]) {
+  // Not the last character: some of its bits mean nothing.
+  for (const at of [0, 5, 15, 30, sealed.length - 2]) {
     const flipped = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
     t.equal(envelope.open('k', 'h', flipped), undefined, `byte ${at}`)
   }

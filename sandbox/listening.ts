@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect, createServer, type AddressInfo } from 'node:net'
@@ -23,17 +22,24 @@ export async function closeNow(server: Server): Promise<void> {
   await closed
 }
 
-/** Below the ports that systems give to outgoing connections, which would take a free one away again. */
-const FIRST_PORT = 10_000
+/**
+ * Above 10080, the last port that browsers and fetch refuse (Fetch standard, "bad port"), and below the ports that
+ * systems give to outgoing connections, which would take a free one away again.
+ */
+const FIRST_PORT = 10_100
 const PORTS = 12_000
 
+/** Every process begins elsewhere and never goes back, so that two do not find the same port free at the same time. */
+const PORTS_OF_A_PROCESS = 50
+let next = process.pid * PORTS_OF_A_PROCESS
+
 /**
- * A port nobody listens on at the moment, by chance.
+ * A port nobody listens on at the moment.
  * @param above how far above it another one must be free too
  */
 export async function freePort(above = 0): Promise<number> {
   for (;;) {
-    const port = FIRST_PORT + randomInt(PORTS)
+    const port = FIRST_PORT + (next++ % PORTS)
     if ((await isFree(port)) && (await isFree(port + above))) return port
   }
 }

@@ -9,11 +9,18 @@ interface Answers {
 }
 type Question = keyof Answers
 type Order = { readonly drain: true } | { readonly ask: Question; readonly id: number }
-type Answer<Asked extends Question = Question> = { readonly id: number; readonly answer: Answers[Asked] }
+interface Answer {
+  readonly id: number
+  readonly answer: Answers[Question]
+}
 
 /** A worker that has not answered by then is too busy, or gone; probes wait for a second. */
 const PATIENCE_MS = 500
 let asked = 0
+
+/** Questions a worker has not answered yet, by their id. */
+type Open = Map<number, (answer: Answers[Question]) => void>
+const open = new WeakMap<Worker, Open>()
 
 /** Asks a worker. Undefined when it does not answer in time. */
 export async function ask<Asked extends Question>(
@@ -21,19 +28,27 @@ export async function ask<Asked extends Question>(
   question: Asked,
 ): Promise<Answers[Asked] | undefined> {
   const id = ++asked
+  const questions = openQuestions(worker)
   return new Promise((resolve) => {
-    const settle = (answer?: Answers[Asked]): void => {
+    const settle = (answer?: Answers[Question]): void => {
       clearTimeout(timer)
-      worker.off('message', hear)
-      resolve(answer)
-    }
-    const hear = (message: Answer<Asked>): void => {
-      if (message.id === id) settle(message.answer)
+      questions.delete(id)
+      resolve(answer as Answers[Asked] | undefined)
     }
     const timer = setTimeout(settle, PATIENCE_MS)
-    worker.on('message', hear)
+    questions.set(id, settle)
     tell(worker, { ask: question, id }, () => settle())
   })
+}
+
+/** One listener hears all answers of a worker, however many probes ask at once. */
+function openQuestions(worker: Worker): Open {
+  const known = open.get(worker)
+  if (known !== undefined) return known
+  const questions: Open = new Map()
+  open.set(worker, questions)
+  worker.on('message', ({ id, answer }: Answer) => questions.get(id)?.(answer))
+  return questions
 }
 
 /** Tells a worker to go down in order. */

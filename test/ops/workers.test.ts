@@ -72,3 +72,11 @@ await test('a worker that dies is replaced, and what it had counted stays counte
   t.equal(await counted(server, '/auth/session'), 8)
   t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)
 })
+
+await test('many scrapes at once are all answered, and nothing is wrong with that', async (t) => {
+  const server = await twoWorkers(t)
+  // Node warns of more than ten listeners of a kind.
+  const scrapes = await Promise.all(Array.from({ length: 12 }, () => metrics(server)))
+  for (const scrape of scrapes) t.match(scrape, /^bff_workers 2$/m)
+  t.equal(server.output().stderr, '')
+})

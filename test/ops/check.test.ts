@@ -7,7 +7,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { testRedis } from '../support/world.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE, COMPILED } from '../support/settings.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TEST_DIR = fileURLToPath(new URL('.', import.meta.url))
@@ -25,7 +25,10 @@ async function run(
   settings: Record<string, string>,
   args: readonly string[] = ['--check'],
 ): Promise<Verdict> {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: settings, cwd: TEST_DIR })
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { ...COMPILED, ...settings },
+    cwd: TEST_DIR,
+  })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))

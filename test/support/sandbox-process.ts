@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { COMPILED } from './settings.ts'
 import { CLIENT_ID } from './world.ts'
 
 const SERVE = fileURLToPath(new URL('../../sandbox/serve.ts', import.meta.url))
@@ -22,6 +23,7 @@ export interface SandboxProcess {
 export async function sandboxProcess(t: Test, publicUrl: string): Promise<SandboxProcess> {
   const [providerPort, upstreamPort] = [await freePort(), await freePort()]
   const env = {
+    ...COMPILED,
     PUBLIC_URL: publicUrl,
     CLIENT_ID,
     PROVIDER_PORT: String(providerPort),

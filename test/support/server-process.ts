@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { scanLog } from './log-scan.ts'
+import { COMPILED } from './settings.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -23,7 +24,7 @@ export async function serverProcess(t: Test, settings: Record<string, string>): 
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
   const child = spawn(process.execPath, [MAIN], {
-    env: { HOST: '127.0.0.1', PORT: String(port), OPS_PORT: String(opsPort), ...settings },
+    env: { ...COMPILED, HOST: '127.0.0.1', PORT: String(port), OPS_PORT: String(opsPort), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Not where a .env may lie about.
     cwd: fileURLToPath(new URL('.', import.meta.url)),

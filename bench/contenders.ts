@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../sandbox/listening.ts'
@@ -67,6 +68,15 @@ export function settingsOf(world: World, port: number): Record<string, string> {
   }
 }
 
+/** Node's options and the program, as `npm start` of a checkout has them. */
+export function programOf(root = ROOT): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  const [, options = '', program = ''] = / node (.* )?(\S+)$/.exec(scripts.start) ?? []
+  return [...options.split(' ').filter((option) => option !== ''), join(resolve(root), program)]
+}
+
 /** How this server is started, where not as usual. */
 export interface StartOptions {
   /** Of node, before the program. */
@@ -81,9 +91,8 @@ export async function startThisServer(
   settings: Record<string, string>,
   { flags = [], root = ROOT, on = 'measured' }: StartOptions = {},
 ): Promise<Program> {
-  const main = join(resolve(root), 'src/main.ts')
   const opsPort = await freePort()
-  const program = new Program(THIS_SERVER, process.execPath, [...flags, main], {
+  const program = new Program(THIS_SERVER, process.execPath, [...flags, ...programOf(root)], {
     env: { ...settings, OPS_PORT: String(opsPort) },
     ...(on !== 'any' && { on }),
   })

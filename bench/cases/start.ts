@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../sandbox/listening.ts'
-import { publicOrigin, settingsOf, THIS_SERVER } from '../contenders.ts'
+import { programOf, publicOrigin, settingsOf, THIS_SERVER } from '../contenders.ts'
 import { Program } from '../program.ts'
 import { shown, type Report } from '../report.ts'
 import { ratio, rounds, spread } from '../rounds.ts'
@@ -19,7 +19,8 @@ const LIMIT = 2
 
 interface Contender {
   readonly name: string
-  readonly file: string
+  /** What Node is started with. */
+  readonly program: readonly string[]
   readonly path: string
   /** Of its environment. */
   readonly more: Readonly<Record<string, string>>
@@ -37,10 +38,12 @@ export async function start(): Promise<Report> {
   const compiled = await mkdtemp(join(tmpdir(), 'bff-bench-compiled-'))
   // As `npm start` and the image do.
   const cache = { NODE_COMPILE_CACHE: compiled, NODE_PRESERVE_SYMLINKS: '1' }
+  const ours = programOf()
+  const hello = fileURLToPath(new URL('../bare/hello.ts', import.meta.url))
   const contenders: readonly Contender[] = [
-    { name: THIS_SERVER, file: '../../src/main.ts', path: '/readyz', more: cache },
-    { name: HELLO, file: '../bare/hello.ts', path: '/', more: {} },
-    { name: HELLO_CACHED, file: '../bare/hello.ts', path: '/', more: cache },
+    { name: THIS_SERVER, program: ours, path: '/readyz', more: cache },
+    { name: HELLO, program: [hello], path: '/', more: {} },
+    { name: HELLO_CACHED, program: [...ours.slice(0, -1), hello], path: '/', more: cache },
   ]
   // What is compiled is kept by then, as in the image.
   await rounds(contenders, 1, (contender) => measure(world, contender))
@@ -90,14 +93,13 @@ export async function start(): Promise<Report> {
   }
 }
 
-async function measure(world: World, { name, file: relative, path, more }: Contender): Promise<Start> {
-  const file = fileURLToPath(new URL(relative, import.meta.url))
+async function measure(world: World, { name, program: args, path, more }: Contender): Promise<Start> {
   const port = await freePort()
   const opsPort = await freePort()
   const env =
     name === THIS_SERVER ? { ...settingsOf(world, port), OPS_PORT: String(opsPort) } : { PORT: String(port) }
   const startedAt = performance.now()
-  const program = new Program(name, process.execPath, [file], { env: { ...env, ...more }, on: 'measured' })
+  const program = new Program(name, process.execPath, args, { env: { ...env, ...more }, on: 'measured' })
   const url = `http://127.0.0.1:${name === THIS_SERVER ? opsPort : port}${path}`
   while (!(await isGood(url))) {
     if (!program.isRunning) throw new Error(program.lastWords())

@@ -184,7 +184,11 @@ await test('the image has the program and nothing else, and runs it as nobody in
   t.match(dockerfile, /^RUN npm ci --omit=dev --omit=optional /m)
   t.match(dockerfile, /^USER \d+:\d+$/m)
   const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? []
-  t.same(JSON.parse(command), ['node', 'src/main.ts'])
+  const start = (JSON.parse(command) as string[]).join(' ')
+  t.match(start, /^node .*src\/main\.ts$/)
+  t.ok(dockerfile.includes(`timeout --preserve-status 5 ${start}\n`), 'what is compiled is what will run')
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start is the same')
   t.end()
 })
 

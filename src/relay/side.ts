@@ -18,6 +18,11 @@ const noop = (): void => undefined
 const TEXT = { binary: false }
 const BINARY = { binary: true }
 
+/** Whether a message ends where what was read from the connection ends: then nothing more of this read follows it. */
+function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
+  return byteOffset + length === buffer.byteLength
+}
+
 /** One end of a relay: its socket, and when its peer was last heard. Times are ms of the monotonic clock. */
 export class Side {
   readonly socket: WebSocket
@@ -72,7 +77,10 @@ export class Side {
    * @returns whether {@link onSent} will be called once it has left this process
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
-    if (this.#batch === 0) this.#beginBatch()
+    if (this.#batch === 0) {
+      this.#isWatched = this.#wire.writableLength > 0
+      if (!isLastOfRead(message)) this.#beginBatch()
+    }
     // What follows a watched one is watched too: the last of them tells that nothing is left.
     if (message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched
@@ -81,7 +89,7 @@ export class Side {
     const frame = this.#isMasked ? undefined : wholeFrame(message, isBinary)
     if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
     else this.#wire.write(frame, onSent)
-    if (++this.#batch === MAX_BATCH) Side.#endBatch(this)
+    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Side.#endBatch(this)
     return isWatched
   }
 
@@ -141,7 +149,7 @@ export class Side {
   }
 
   #beginBatch(): void {
-    this.#isWatched = this.#wire.writableLength > 0
+    this.#batch = 1
     this.#wire.cork()
     process.nextTick(Side.#endBatch, this)
   }

@@ -5,7 +5,7 @@ import { shown, type Goal, type Report, type Table } from '../report.ts'
 import type { Choice } from '../rest-load.ts'
 import { ratio, rounds, spread } from '../rounds.ts'
 
-const ROUNDS = 5
+const ROUNDS = 9
 const SOCKETS = 50
 
 /** How frames are sent: each alone, as ticks come, or many in one write, as a snapshot or a busy market brings them. */

@@ -72,7 +72,7 @@ export class Side {
   }
 
   /**
-   * Sends a message to its peer. What comes in one turn of the event loop goes out in one write.
+   * Sends a message to its peer. What was read at once goes out in one write; what came alone, at once.
    * @param unwatchedBytes nobody needs to hear of a message up to this size when nothing waits, which is nearly always
    * @returns whether {@link onSent} will be called once it has left this process
    */

@@ -1,0 +1,42 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { programOf } from '../bench/contenders.ts'
+import { ratio, rounds, spread } from '../bench/rounds.ts'
+import { COMPILED } from './support/settings.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+await test('rounds begin with another contender each, and keep what belongs together', async (t) => {
+  const order: string[] = []
+  const contenders = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
+  const results = await rounds(contenders, 3, async ({ name }) => order.push(name))
+  t.same(order.join(''), 'abcbcacab')
+  t.same(results.get('a'), [1, 6, 8])
+})
+
+await test('a ratio is taken round by round; of an even number of rounds the middle is between two', (t) => {
+  t.same(spread([9, 1, 4]), { median: 4, min: 1, max: 9 })
+  t.same(spread([9, 1, 4, 5]), { median: 4.5, min: 1, max: 9 })
+  // In turns with others one has half of what they have, whatever the machine does to both.
+  t.same(ratio([1, 50, 3], [2, 100, 6]), { median: 0.5, min: 0.5, max: 0.5 })
+  t.end()
+})
+
+await test('the bench starts what npm start starts', (t) => {
+  const start = programOf()
+  t.equal(start.at(-1), `${ROOT}src/main.ts`)
+  t.ok(start.slice(0, -1).every((option) => option.startsWith('--')))
+  const options = [...start.slice(0, -1), '--eval', 'process.stdout.write("it takes these")']
+  t.equal(execFileSync(process.execPath, options, { encoding: 'utf8' }), 'it takes these')
+  t.end()
+})
+
+await test('a case that does not exist is told, with those that do', (t) => {
+  const args = [`${ROOT}bench/main.ts`, 'rest', 'no-such']
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { env: COMPILED, encoding: 'utf8' })
+  t.equal(status, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^No such case: no-such\. There are: .*rest, .*profile/)
+  t.end()
+})

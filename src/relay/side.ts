@@ -18,9 +18,12 @@ const noop = (): void => undefined
 const TEXT = { binary: false }
 const BINARY = { binary: true }
 
-/** Whether a message ends where what was read from the connection ends: then nothing more of this read follows it. */
+/**
+ * Whether a message ends where what was read from the connection ends: then nothing more of this read follows it. An empty
+ * one stands nowhere, so it cannot tell.
+ */
 function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
-  return byteOffset + length === buffer.byteLength
+  return length > 0 && byteOffset + length === buffer.byteLength
 }
 
 /** One end of a relay: its socket, and when its peer was last heard. Times are ms of the monotonic clock. */

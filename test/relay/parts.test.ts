@@ -1,8 +1,14 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
 import { network } from '../../src/http/client-address.ts'
 import { Caps } from '../../src/relay/caps.ts'
 import { codeLabel, fromBrowser, fromUpstream } from '../../src/relay/close-codes.ts'
 import { operationOf } from '../../src/relay/operations.ts'
+import { Side } from '../../src/relay/side.ts'
 import { wholeFrame } from '../../src/relay/whole-frame.ts'
 import { frame } from '../support/raw-frames.ts'
 
@@ -126,4 +132,28 @@ await test('a frame is sent on as it came where it came whole, and only there', 
   const copy = Buffer.from(pool, pool.byteLength - 294, 294)
   copy.set(Buffer.concat([head, payload]))
   t.equal(wholeFrame(copy.subarray(4), true), undefined, 'a copy among other bytes of this process')
+})
+
+await test('what was read at once is held together for one write, what came alone is not held', async (t) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const peer = new WebSocket(`ws://127.0.0.1:${port}`)
+  t.teardown(() => peer.terminate())
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  const side = new Side({ socket, wire }, false)
+  const isHeld = (message: Buffer): boolean => {
+    side.send(message, false, 1000)
+    return wire.writableCorked > 0
+  }
+  const { payload } = asRead(1, 290)
+  t.ok(isHeld(payload), 'other bytes follow')
+  await nextTurn()
+  t.equal(wire.writableCorked, 0)
+  t.notOk(isHeld(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)), 'it is the last of its read')
+  // Of an empty one nobody can tell what follows: thousands of them come in one read.
+  t.ok(isHeld(Buffer.alloc(0)), 'an empty one')
+  await nextTurn()
+  t.equal(wire.writableCorked, 0)
 })

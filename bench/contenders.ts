@@ -73,7 +73,8 @@ export function programOf(root = ROOT): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: { start: string }
   }
-  const [, options = '', program = ''] = / node (.* )?(\S+)$/.exec(scripts.start) ?? []
+  const [, options = '', program] = / node (.* )?(\S+)$/.exec(scripts.start) ?? []
+  if (program === undefined) throw new Error(`npm start of ${root} does not end with a program of Node's`)
   return [...options.split(' ').filter((option) => option !== ''), join(resolve(root), program)]
 }
 

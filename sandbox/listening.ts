@@ -29,7 +29,7 @@ export async function closeNow(server: Server): Promise<void> {
 const FIRST_PORT = 10_100
 const PORTS = 12_000
 
-/** Every process begins elsewhere and never goes back, so that two do not find the same port free at the same time. */
+/** Processes of one time begin elsewhere and never go back, so that two do not find the same port free at the same moment. */
 const PORTS_OF_A_PROCESS = 50
 let next = process.pid * PORTS_OF_A_PROCESS
 

@@ -1,7 +1,7 @@
 import type { Store } from '../store/store.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import { lapseOf, type EndReason, type Session, type Sessions } from './sessions.ts'
+import type { EndReason, Session, Sessions } from './sessions.ts'
 
 /** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -12,12 +12,19 @@ export type WatchListener = (reason: WatchEnd) => void
 interface Held {
   session: Session
   readonly listeners: Set<WatchListener>
+  /** Until it is re-read, or, once it has ended, until that is told. */
   timer?: NodeJS.Timeout
+  hasEnded?: true
   /** Since when the session could not be re-read (epoch ms). */
   unreadSince?: number
 }
 
 const RETRY_MS = 1000
+/**
+ * The end of a session that a new login took the place of is told so much later. Its page asks at once who is logged in,
+ * and by then the browser should have the new cookie.
+ */
+const REPLACED_MS = 1000
 /** So many sessions are re-read at a time when any may have changed. */
 const CHECKS_AT_ONCE = 64
 /** The longest a Node timer can be set for without overflowing. */
@@ -89,7 +96,7 @@ export class Endings {
 
   async #check(key: string): Promise<void> {
     const held = this.#held.get(key)
-    if (held === undefined) return
+    if (held === undefined || held.hasEnded) return
     const found = await this.#recheck(held.session)
     if (this.#held.get(key) !== held) return
     switch (found.is) {
@@ -99,7 +106,7 @@ export class Endings {
         return this.#schedule(held)
       case 'none': {
         void this.#sessions.lapsed(held.session)
-        return this.#end(key, lapseOf(held.session) ?? 'gone')
+        return this.#end(key, await this.#sessions.reasonOf(held.session).catch(() => 'gone' as const))
       }
       case 'unknown':
       case 'storeDown':
@@ -134,9 +141,14 @@ export class Endings {
 
   #end(key: string, reason: WatchEnd): void {
     const held = this.#held.get(key)
-    if (held === undefined) return
+    if (held === undefined || held.hasEnded) return
+    held.hasEnded = true
     clearTimeout(held.timer)
-    this.#held.delete(key)
-    for (const listener of held.listeners) listener(reason)
+    const tell = (): void => {
+      this.#held.delete(key)
+      for (const listener of held.listeners) listener(reason)
+    }
+    if (reason === 'replaced') held.timer = setTimeout(tell, REPLACED_MS).unref()
+    else tell()
   }
 }

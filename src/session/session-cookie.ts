@@ -1,5 +1,6 @@
 import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
 import type { Config } from '../config.ts'
+import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { sessionKey } from '../store/keys.ts'
 import { createSigner } from '../store/signer.ts'
 
@@ -7,7 +8,14 @@ import { createSigner } from '../store/signer.ts'
 const MAX_VALUE_LENGTH = 256
 
 /** Two cookies of the name are already one too many; more are not worth a round trip each. */
-const MAX_IDS = 4
+const MAX_NAMED = 2
+
+/** A session id that a request names. */
+export interface NamedSession {
+  readonly id: string
+  /** Its signature holds; else anybody may have made it up. */
+  readonly isAuthentic: boolean
+}
 
 /** The cookie that carries a session id, signed, and nothing else (CONTRACT: cookies). */
 export class SessionCookie {
@@ -22,15 +30,8 @@ export class SessionCookie {
   }
 
   /** Attributes of the cookie; without `maxAgeMs` those that delete it. */
-  attributes(maxAgeMs?: number): CookieSerializeOptions {
-    return {
-      path: '/',
-      httpOnly: true,
-      secure: this.#secure,
-      sameSite: 'strict',
-      maxAge: maxAgeMs === undefined ? 0 : Math.ceil(maxAgeMs / 1000),
-      encode: String,
-    }
+  attributes(maxAgeMs = 0): CookieSerializeOptions {
+    return cookieAttributes('strict', this.#secure, maxAgeMs)
   }
 
   /** The id of a value whose signature holds, else undefined. */
@@ -53,36 +54,20 @@ export class SessionCookie {
     return id === undefined ? undefined : sessionKey(id)
   }
 
-  /** The ids named by a request, signed or not: knowing a 256-bit id is proof enough to end its session. */
-  ids(header: string | undefined): string[] {
-    return this.#values(header)
-      .slice(0, MAX_IDS)
-      .map((value) => value.slice(0, Math.max(0, value.lastIndexOf('.'))))
+  /**
+   * The sessions that a request names, to be ended. One that is not signed with a secret known here is named too, since
+   * knowing a 256-bit id is proof enough for that; but only where it is alone, as it is in a browser.
+   */
+  named(header: string | undefined): NamedSession[] {
+    const values = this.#values(header).slice(0, MAX_NAMED)
+    const named = values.map((value) => {
+      const id = value.slice(0, Math.max(0, value.lastIndexOf('.')))
+      return { id, isAuthentic: this.verify(value) !== undefined }
+    })
+    return named.filter(({ isAuthentic }) => isAuthentic || named.length === 1)
   }
 
   #values(header: string | undefined): string[] {
     return header === undefined ? [] : cookieValues(header, this.name)
   }
-}
-
-/** Raw values of the cookies called `name` in a Cookie header (RFC 6265 §4.2.1), undecoded. */
-export function cookieValues(header: string, name: string): string[] {
-  const values: string[] = []
-  const wanted = `${name}=`
-  for (let at = header.indexOf(wanted); at !== -1; at = header.indexOf(wanted, at + 1)) {
-    if (!startsPair(header, at)) continue
-    const from = at + wanted.length
-    const end = header.indexOf(';', from)
-    values.push(header.slice(from, end === -1 ? undefined : end).trim())
-  }
-  return values
-}
-
-function startsPair(header: string, at: number): boolean {
-  for (let before = at - 1; before >= 0; before--) {
-    const character = header[before]
-    if (character === ';') return true
-    if (character !== ' ' && character !== '\t') return false
-  }
-  return true
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Envelope } from '../store/envelope.ts'
-import { lapseMarkKey, sessionKey } from '../store/keys.ts'
+import { lapseMarkKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
 
 /** Idle limits are moved at most this often for a session. */
@@ -8,6 +8,8 @@ const MAX_STEP_MS = 60_000
 const CLOCK_SKEW_MS = 200
 /** All who notice the end of a session do so within this time. */
 const LAPSE_MARK_MS = 60_000
+/** Longer than anybody holds a session without having re-read it. */
+const TOMBSTONE_MS = 300_000
 
 /** What a finished login leaves behind. It never leaves the server. Times are epoch ms. */
 export interface SessionRecord {
@@ -40,6 +42,10 @@ export interface Session {
  * missing in the store.
  */
 export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'gone'
+
+/** The endings that somebody causes, and that leave a tombstone. */
+export type CausedEnd = Extract<EndReason, 'logout' | 'replaced' | 'refused'>
+const CAUSED_ENDS: ReadonlySet<string> = new Set<CausedEnd>(['logout', 'replaced', 'refused'])
 
 /** How long a session lives (ms). */
 export interface SessionLimits {
@@ -87,12 +93,6 @@ export class Sessions {
     return this.#open(id, key, await this.#store.read(key))
   }
 
-  /** The same, by who keeps nothing of it, for an id that may be made up. */
-  async glance(id: string): Promise<Session | undefined> {
-    const key = sessionKey(id)
-    return this.#open(id, key, await this.#store.glance(key))
-  }
-
   /**
    * Reads a session as {@link load} does, and counts as use: in the same step it moves the idle limit, if that is due.
    * @param endsAt the session's absolute limit, which never changes
@@ -121,20 +121,31 @@ export class Sessions {
    * Ends a session everywhere. True when it was still there. Where Redis has replicas it waits briefly for one, so
    * that a failover does not bring the session back.
    */
-  async end(key: string, reason: EndReason): Promise<boolean> {
-    const wasThere = await this.#store.remove(key)
-    this.#tell(key, reason, wasThere)
+  async end(key: string, reason: CausedEnd): Promise<boolean> {
+    const wasThere = (await this.#bury(key, reason)) !== undefined
+    // Also of one that was gone already: who ended it may not have waited.
     await this.#replicate(key)
     return wasThere
   }
 
-  /** Ends a session if it still is as it was read. False when it was changed or ended meanwhile: read it again. */
-  async endAsRead({ key, sealed }: Session, reason: EndReason): Promise<boolean> {
-    const ended = await this.#store.removeIf(key, sealed)
-    if (!ended) return false
-    this.#tell(key, reason, true)
-    await this.#replicate(key)
-    return true
+  /**
+   * The same, by the id. Returns what the session held in the very end, which a refresh may just have changed;
+   * undefined when it was gone, or cannot be read here.
+   * @param isProven false for an id that may be made up: nobody waits for a replica on account of one that leads nowhere
+   */
+  async endById(id: string, reason: CausedEnd, isProven: boolean): Promise<SessionRecord | undefined> {
+    const key = sessionKey(id)
+    const sealed = await this.#bury(key, reason)
+    if (isProven || sealed !== undefined) await this.#replicate(key)
+    return sealed === undefined ? undefined : this.#record(id, key, sealed)
+  }
+
+  /** Why a session that is no longer there has ended, as far as anybody can tell. @throws StoreUnavailable */
+  async reasonOf(session: Session): Promise<EndReason> {
+    const own = lapseOf(session)
+    if (own !== undefined) return own
+    const tombstone = await this.#store.glance(tombstoneKey(session.key))
+    return tombstone !== undefined && isCausedEnd(tombstone.value) ? tombstone.value : 'gone'
   }
 
   /**
@@ -158,8 +169,15 @@ export class Sessions {
     this.#endListeners.push(listener)
   }
 
+  /** Returns what the session held. */
+  async #bury(key: string, reason: CausedEnd): Promise<string | undefined> {
+    const expiresAt = Date.now() + TOMBSTONE_MS
+    const held = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
+    this.#tell(key, reason, held !== undefined)
+    return held
+  }
+
   async #replicate(key: string): Promise<void> {
-    // Also of one that was gone already: who ended it may not have waited.
     if ((await this.#store.isReplicated(key)) !== false) return
     for (const listener of this.#unreplicatedListeners) listener(key)
   }
@@ -173,10 +191,14 @@ export class Sessions {
   }
 
   #open(id: string, key: string, stored: StoredValue | undefined): Session | undefined {
-    const opened = stored && this.#envelope.open(key, id, stored.value)
-    const record = opened === undefined ? undefined : parseRecord(opened)
+    const record = stored && this.#record(id, key, stored.value)
     if (stored === undefined || record === undefined) return undefined
     return { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
+  }
+
+  #record(id: string, key: string, sealed: string): SessionRecord | undefined {
+    const opened = this.#envelope.open(key, id, sealed)
+    return opened === undefined ? undefined : parseRecord(opened)
   }
 
   /**
@@ -195,6 +217,10 @@ export function lapseOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | u
   const now = Date.now() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined
+}
+
+function isCausedEnd(text: string): text is CausedEnd {
+  return CAUSED_ENDS.has(text)
 }
 
 const SHAPE = {

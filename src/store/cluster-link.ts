@@ -6,6 +6,7 @@ import {
   delay,
   nodeOptions,
   SOCKET,
+  within,
   type LinkEvents,
   type RedisCommands,
   type RedisLink,
@@ -13,6 +14,8 @@ import {
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_EVERY_MS = 1000
+/** A connection that says nothing for so long is opened anew; this process may have been held up for nearly as long. */
+const SILENT_MS = 4000
 /** A master that left so many pings unanswered is looked for with a new client. */
 const MAX_MISSED = 2
 /** The longest that a new client may take to reach all masters. */
@@ -27,7 +30,7 @@ function cluster({ nodes, access }: Extract<RedisAddress, { is: 'cluster' }>) {
     defaults: {
       ...rest,
       ...CONNECTION,
-      socket: { ...tls, ...SOCKET, reconnectStrategy: backoffMs },
+      socket: { ...tls, ...SOCKET, socketTimeout: SILENT_MS, reconnectStrategy: backoffMs },
     },
     // A master that is gone has a successor within seconds: look for it as soon as it is missed.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
@@ -78,8 +81,13 @@ export class ClusterLink implements RedisLink {
     return this.#cluster
   }
 
-  demoted(): void {
-    // node-redis follows the redirections of a Cluster by itself.
+  async readMany(keys: readonly string[]): Promise<(string | null)[]> {
+    // Not MGET: the keys live on different nodes.
+    return Promise.all(keys.map((key) => this.#cluster.get(key)))
+  }
+
+  abandon(): void {
+    // node-redis follows the redirections of a Cluster by itself, and leaves silent masters.
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -144,12 +152,6 @@ export class ClusterLink implements RedisLink {
 
 async function ping(client: ReturnType<typeof cluster>, node: ReturnType<typeof cluster>['masters'][number]) {
   return (await client.nodeClient(node)).ping()
-}
-
-/** @throws Error when it takes longer than that */
-async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
-  const late = delay(ms).then(() => Promise.reject(new Error('no answer in time')))
-  return Promise.race([result, late])
 }
 
 /** CRC16 (XMODEM) of the key (redis.io/docs/reference/cluster-spec: keys distribution model). Ours hold no braces. */

@@ -22,9 +22,19 @@ export function lapseMarkKey(key: string): string {
   return `${key}:lapsed`
 }
 
+/** Key of what tells why a session ended. The braces put it into the session's own slot of a Cluster. */
+export function tombstoneKey(key: string): string {
+  return `{${key}}:tombstone`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`
+}
+
+/** Key of a response that all instances share, by its path upstream. */
+export function sharedResponseKey(path: string): string {
+  return `${PREFIX}shared:${path}`
 }
 
 /** Key of what a check of the settings writes and removes. */

@@ -53,7 +53,13 @@ export class MasterLink implements RedisLink {
     return this.#master().unheard()
   }
 
-  demoted(reason: string): void {
+  async readMany(keys: readonly string[]): Promise<(string | null)[]> {
+    return this.#master()
+      .unheard()
+      .mGet([...keys])
+  }
+
+  abandon(reason: string): void {
     this.#serving?.end(reason)
   }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Store, StoredValue } from './store.ts'
+import type { Store, StoredValue, Tombstone } from './store.ts'
 
 /** More sessions than one development process ever holds; the oldest go first. */
 const MAX_KEYS = 100_000
@@ -20,6 +20,10 @@ export class MemoryStore implements Store {
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     if (this.#values.has(key)) return false
     return this.#write(key, value, expiresAt)
+  }
+
+  lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
+    return this.create(key, owner, expiresAt)
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -55,9 +59,17 @@ export class MemoryStore implements Store {
     return this.#values.get(key)?.value === expected && (await this.remove(key))
   }
 
-  async count(key: string, expiresAt: number): Promise<number> {
+  async bury(key: string, tombstone: Tombstone): Promise<string | undefined> {
     const current = this.#values.get(key)
-    const count = Number(current?.value ?? 0) + 1
+    if (current === undefined) return undefined
+    this.#write(tombstone.key, tombstone.value, tombstone.expiresAt)
+    await this.remove(key)
+    return current.value
+  }
+
+  async count(key: string, by: number, expiresAt: number): Promise<number> {
+    const current = this.#values.get(key)
+    const count = Number(current?.value ?? 0) + by
     this.#write(key, String(count), current?.expiresAt ?? expiresAt)
     return count
   }

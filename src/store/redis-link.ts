@@ -8,7 +8,10 @@ const RESP = { RESP: 3 } as const
 export type Connection = ReturnType<typeof newConnection>
 
 /** The commands the store is made of. */
-export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'pExpireTime'>
+export type RedisCommands = Pick<
+  Connection,
+  'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
+>
 
 /** What a link tells the store. */
 export interface LinkEvents {
@@ -32,8 +35,10 @@ export interface RedisLink {
   commands(): RedisCommands
   /** For one command, of whose keys no change needs to be heard. @throws Error while there is no connection */
   unheard(): RedisCommands
-  /** The server has said that it is no master, or none yet: it is left, and looked for anew. */
-  demoted(reason: string): void
+  /** Values of keys of which no change needs to be heard, in as few commands as can be. */
+  readMany(keys: readonly string[]): Promise<(string | null)[]>
+  /** The server has said that it is no master, or none yet, or is silent: it is left, and looked for anew. */
+  abandon(reason: string): void
   /**
    * Whether a replica has all that was written to the key so far, waited for briefly. Undefined where there are no
    * replicas. Asked on a connection of its own, which holds up nobody else.
@@ -53,7 +58,7 @@ export function connection(options: RedisClientOptions): Connection {
   return newConnection({ ...RESP, ...options })
 }
 
-/** Options of every connection: pinged every second, dropped when silent, never queueing for later. */
+/** Options of every connection: pinged every second, never queueing for later. */
 export const CONNECTION = {
   ...RESP,
   pingInterval: 1000,
@@ -62,7 +67,10 @@ export const CONNECTION = {
 } as const
 
 /** Options of every socket. */
-export const SOCKET = { socketTimeout: 2500, connectTimeout: 2000 } as const
+export const SOCKET = { connectTimeout: 2000 } as const
+
+/** Options of a socket whose silence nobody else notices. */
+export const WATCHED_SOCKET = { ...SOCKET, socketTimeout: 2500 } as const
 
 /** What a server that refuses calls the reason: the first word of its answer. */
 export function replyCode(error: unknown): string | undefined {
@@ -87,4 +95,10 @@ export function nodeOptions({ host, port }: RedisNode, access: RedisAccess): Red
 /** Resolves after some time, and keeps no process alive. */
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}
+
+/** @throws Error when it takes longer than that */
+export async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
+  const late = delay(ms).then(() => Promise.reject(new Error('no answer in time')))
+  return Promise.race([result, late])
 }

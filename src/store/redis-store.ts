@@ -3,13 +3,17 @@ import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from './redis-address.ts'
 import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { Sentinels } from './sentinels.ts'
-import { StoreUnavailable, type Store, type StoredValue } from './store.ts'
+import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 
 /** No answer may keep a request waiting for longer than this. */
 const COMMAND_DEADLINE_MS = 1500
 /** A link that has said nothing for so long is in doubt; it is pinged every second. */
 const MAX_SILENCE_MS = 2000
+/** After so long it is given up. */
+const LOST_MS = 2500
 const LOOK_EVERY_MS = 250
+/** A timer that is later than this was held up, with everything else in this process. */
+const LATE_MS = 50
 
 /** Where the write is refused (no disk, no replica) the key is read all the same. */
 const EXTEND = `
@@ -17,19 +21,36 @@ local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
 local refusal = type(moved) == 'table' and moved.err
 return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
 
+/*
+ * A server that is full (maxmemory, noeviction) refuses whatever may take memory, but for a script that has removed
+ * something. So the scripts below remove first: strangers may fill it with logins that they start, and must not keep
+ * anybody's token from being renewed. What they add is small, and there is one of each for a session.
+ */
+
 const REPLACE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+return 1`
+
+const LOCK = `
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
 return 1`
 
 const REMOVE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-const COUNT = `
-local count = redis.call('INCR', KEYS[1])
-if count == 1 then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
-return count`
+const BURY = `
+local value = redis.call('GET', KEYS[1])
+if not value then return nil end
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
+return value`
+
+const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`
 
 /** What a server answers that is a replica, or has only just begun. */
 const NO_MASTER = /^(READONLY|MASTERDOWN|LOADING)\b/
@@ -61,16 +82,14 @@ export class RedisStore implements Store {
   #downSince: number | undefined = Date.now()
   #reason: string | undefined
   #answeredAt = 0
+  #lookedAt = performance.now()
   #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#log = log
     this.#link = link
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
-    this.#watchdog = setInterval(() => {
-      const silentMs = performance.now() - this.#answeredAt
-      if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#doubt('silence')
-    }, LOOK_EVERY_MS)
+    this.#watchdog = setInterval(() => this.#look(), LOOK_EVERY_MS)
     this.#watchdog.unref()
     this.#connecting = link.open({
       up: () => {
@@ -102,6 +121,11 @@ export class RedisStore implements Store {
     return (await this.#ask((redis) => redis.set(key, value, options))) !== null
   }
 
+  async lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
+    const call = { keys: [key], arguments: [owner, String(expiresAt)] }
+    return (await this.#ask((redis) => redis.eval(LOCK, call))) === 1
+  }
+
   async read(key: string): Promise<StoredValue | undefined> {
     const [value, expiresAt] = await this.#ask((redis) =>
       Promise.all([redis.get(key), redis.pExpireTime(key)]),
@@ -110,14 +134,14 @@ export class RedisStore implements Store {
   }
 
   async glance(key: string): Promise<StoredValue | undefined> {
-    const next = (): RedisCommands => this.#link.unheard()
-    const found = await this.#ask(() => Promise.all([next().get(key), next().pExpireTime(key)]))
-    return this.#found(key, ...found)
+    const answer = await this.#ask(() => this.#link.unheard().eval(READ, { keys: [key] }))
+    const [value, expiresAt] = answer as [value: string | null, expiresAt: number]
+    return this.#found(key, value, expiresAt)
   }
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
-    // Not MGET: in a cluster the keys live on different nodes.
-    const values = await this.#ask(() => Promise.all(keys.map((key) => this.#link.unheard().get(key))))
+    if (keys.length === 0) return []
+    const values = await this.#ask(() => this.#link.readMany(keys))
     return values.map((value) => value ?? undefined)
   }
 
@@ -143,9 +167,19 @@ export class RedisStore implements Store {
     return (await this.#change(key, (redis) => redis.eval(REMOVE_IF, call))) === 1
   }
 
-  async count(key: string, expiresAt: number): Promise<number> {
-    const call = { keys: [key], arguments: [String(expiresAt)] }
-    return Number(await this.#ask((redis) => redis.eval(COUNT, call)))
+  async bury(key: string, { key: at, value, expiresAt }: Tombstone): Promise<string | undefined> {
+    const call = { keys: [key, at], arguments: [value, String(expiresAt)] }
+    // The script reads, and what it reads must not be watched: a stranger may have named the key.
+    const held = await this.#change(key, () => this.#link.unheard().eval(BURY, call))
+    return (held as string | null) ?? undefined
+  }
+
+  async count(key: string, by: number, expiresAt: number): Promise<number> {
+    // Not a script: whether this one made the counter is for NX to know.
+    const [count] = await this.#ask((redis) =>
+      Promise.all([redis.incrBy(key, by), redis.pExpireAt(key, expiresAt, 'NX')]),
+    )
+    return count
   }
 
   onChange(listener: (key: string | undefined) => void): void {
@@ -187,30 +221,36 @@ export class RedisStore implements Store {
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
   async #ask<Answer>(command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
     if (this.#downSince !== undefined) throw new StoreUnavailable(new Error('the link is down or in doubt'))
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        // Of several servers one may hang while the others serve.
-        if (this.#link.tracks) this.#doubt('deadline')
-        reject(new Error('no answer in time'))
-      }, COMMAND_DEADLINE_MS)
-    })
+    const deadline = new Deadline(COMMAND_DEADLINE_MS)
     try {
-      const answer = await Promise.race([command(this.#link.commands()), deadline])
+      const answer = await Promise.race([command(this.#link.commands()), deadline.passed])
       this.#answered()
       return answer
     } catch (cause) {
       const code = replyCode(cause)
       if (code !== undefined) this.#refused(code)
+      // Of several servers one may hang while the others serve.
+      if (cause instanceof NoAnswerInTime && this.#link.tracks) this.#doubt('deadline')
       throw new StoreUnavailable(cause)
     } finally {
-      clearTimeout(timer)
+      deadline.clear()
     }
+  }
+
+  #look(): void {
+    const now = performance.now()
+    const lateMs = now - this.#lookedAt - LOOK_EVERY_MS
+    this.#lookedAt = now
+    // While this process was held up it has neither asked nor listened.
+    if (lateMs > LATE_MS) this.#answeredAt = Math.min(now, this.#answeredAt + lateMs)
+    const silentMs = now - this.#answeredAt
+    if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#doubt('silence')
+    if (silentMs > LOST_MS) this.#link.abandon('silence')
   }
 
   #refused(refusal: string): void {
     const reason = NO_MASTER.exec(refusal)
-    if (reason !== null) this.#link.demoted(reason[0])
+    if (reason !== null) this.#link.abandon(reason[0])
   }
 
   #answered(): void {
@@ -233,6 +273,34 @@ export class RedisStore implements Store {
 
   #tell(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
+  }
+}
+
+class NoAnswerInTime extends Error {}
+
+/** The time that a command may take, of which this process was awake. */
+class Deadline {
+  readonly passed: Promise<never>
+  #reject: (error: Error) => void = () => undefined
+  #timer: NodeJS.Timeout
+
+  constructor(ms: number) {
+    this.passed = new Promise((_resolve, reject) => (this.#reject = reject))
+    this.#timer = this.#expireIn(ms)
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #expireIn(ms: number): NodeJS.Timeout {
+    const dueAt = performance.now() + ms
+    return setTimeout(() => {
+      const lateMs = performance.now() - dueAt
+      // Held up: the answer may have come meanwhile, and nobody has looked yet.
+      if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, LOOK_EVERY_MS), ms))
+      else this.#reject(new NoAnswerInTime('no answer in time'))
+    }, ms)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from 'redis'
-import { backoffMs, connection, CONNECTION, delay, SOCKET, type Connection } from './redis-link.ts'
+import { backoffMs, connection, CONNECTION, delay, WATCHED_SOCKET, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT), and how long we wait for the master. */
 const WAIT_MS = 200
@@ -16,7 +16,7 @@ export class ReplicaCheck {
   #next: Promise<boolean | undefined> | undefined
 
   constructor(options: RedisClientOptions) {
-    const socket = { ...options.socket, ...SOCKET, reconnectStrategy: backoffMs }
+    const socket = { ...options.socket, ...WATCHED_SOCKET, reconnectStrategy: backoffMs }
     this.#client = connection({ ...options, ...CONNECTION, socket })
     this.#client.on('error', () => undefined)
     this.#connecting = this.#client.connect().catch(() => undefined)

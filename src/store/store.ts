@@ -4,6 +4,11 @@ export interface StoredValue {
   readonly expiresAt: number
 }
 
+/** What tells those who come later why a key is gone. Its own key lives in the same slot of a Cluster. */
+export interface Tombstone extends StoredValue {
+  readonly key: string
+}
+
 /**
  * What sessions and login transactions need of a store: single-key operations, each atomic. No write can bring a
  * removed key back, but {@link Store.create} and {@link Store.count}. Every method rejects with {@link StoreUnavailable} while the store is away.
@@ -16,12 +21,14 @@ export interface Store {
   readonly staleMs: number
   /** Writes a key that does not exist yet. False, and nothing written, when it does. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
+  /** The same for a lock, which {@link removeIf} gives back: there is room for it also where there is none for anything. */
+  lock(key: string, owner: string, expiresAt: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
   /** The same, for the moment: {@link onChange} need not hear of the key. So for keys that a stranger names. */
   glance(key: string): Promise<StoredValue | undefined>
   /** Glances: values in the order of the keys; undefined where there is none. */
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
-  /** Compare-and-set: writes only where `expected` still stands. False when it does not. */
+  /** Compare-and-set: writes only where `expected` still stands, also where there is no room. False when it does not. */
   replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean>
   /**
    * Moves the expiry later, never earlier, and reads the key, in one step; a key that is gone stays gone. Where the
@@ -30,10 +37,15 @@ export interface Store {
   extend(key: string, expiresAt: number): Promise<StoredValue | undefined>
   /** True when this call removed it. */
   remove(key: string): Promise<boolean>
+  /**
+   * Removes a key and puts a tombstone in its place, in one step, and nothing where the key is not there. Returns what it
+   * held. Also where the store has no room for the tombstone the key is removed.
+   */
+  bury(key: string, tombstone: Tombstone): Promise<string | undefined>
   /** Removes the key if it still holds `expected`. */
   removeIf(key: string, expected: string): Promise<boolean>
-  /** Adds one to a counter and returns the count. The first makes it, and sets when it starts again from nothing. */
-  count(key: string, expiresAt: number): Promise<number>
+  /** Adds to a counter and returns the count. The first makes it, and sets when it starts again from nothing. */
+  count(key: string, by: number, expiresAt: number): Promise<number>
   /**
    * Hears of every change to a key that was read here, by whoever it was made, expiry included, where {@link staleMs}
    * is Infinity; else of those made here. Of an {@link extend} made here it need not hear: the caller knows.

@@ -7,7 +7,12 @@ import {
   type Connection,
   type LinkEvents,
   type RedisCommands,
+  within,
 } from './redis-link.ts'
+
+/** A server that takes connections but does not answer is left after so long. */
+const OPEN_MS = 2500
+const CLOSE_MS = 1000
 
 /**
  * One connection to one server, which says what changes of what was read here (CLIENT TRACKING). It does not come
@@ -34,16 +39,20 @@ export class TrackedConnection {
       .on('end', () => events.lost('closed'))
       .on('ping-interval', () => events.answered())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
-    await this.#client.connect()
-    const [role] = await Promise.all([
+    await within(OPEN_MS, this.#client.connect())
+    const [role] = await within(OPEN_MS, this.#prepare())
+    const { role: name } = (role ?? { role: 'master' }) as { role: string }
+    if (name !== 'master') throw new Error(`it is a ${name}`)
+  }
+
+  #prepare() {
+    return Promise.all([
       // Who may not ask is told by the first write.
       this.#client.role().catch(() => undefined),
       this.#client.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
       // Refused while the server still loads its data.
       this.#client.ping(),
     ])
-    const { role: name } = (role ?? { role: 'master' }) as { role: string }
-    if (name !== 'master') throw new Error(`it is a ${name}`)
   }
 
   commands(): RedisCommands {
@@ -51,15 +60,15 @@ export class TrackedConnection {
   }
 
   /** For one command, whose keys are not watched for us. */
-  unheard(): RedisCommands {
+  unheard(): Connection {
     // Who may not say so has them watched for nothing.
     this.#client.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
     return this.#client
   }
 
   async close(): Promise<void> {
-    if (this.#client.isReady) await this.#client.close().catch(() => undefined)
-    else this.drop()
+    if (this.#client.isReady) await within(CLOSE_MS, this.#client.close()).catch(() => undefined)
+    this.drop()
   }
 
   /** Closes without waiting for anything. */

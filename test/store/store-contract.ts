@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
+import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 
 const fresh = (): string => `contract:${randomUUID()}`
@@ -93,11 +94,33 @@ export async function storeContract(
   await t.test('counts from nothing until its time has come, without moving it', async (t) => {
     const key = fresh()
     const until = Date.now() + 60_000
-    t.equal(await store.count(key, until), 1)
-    t.equal(await store.count(key, until + 5000), 2)
-    t.same(await store.read(key), { value: '2', expiresAt: until })
-    const counts = await Promise.all([1, 2, 3].map(() => store.count(key, until)))
-    t.same(new Set(counts), new Set([3, 4, 5]))
+    t.equal(await store.count(key, 3, until), 3)
+    t.equal(await store.count(key, 1, until + 5000), 4)
+    t.same(await store.read(key), { value: '4', expiresAt: until })
+    const counts = await Promise.all([1, 2, 3].map(() => store.count(key, 1, until)))
+    t.same(new Set(counts), new Set([5, 6, 7]))
+  })
+  await t.test('locks what is not locked, once, until it is given back', async (t) => {
+    const key = fresh()
+    t.equal(
+      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, soon())))).filter(Boolean)
+        .length,
+      1,
+    )
+    const [owner = ''] = await store.readMany([key])
+    t.equal(await store.removeIf(key, owner), true)
+    t.equal(await store.lock(key, 'another', soon()), true)
+  })
+  await t.test('buries what is there, once, and puts no tombstone where nothing was', async (t) => {
+    const key = fresh()
+    const tombstone = { key: tombstoneKey(key), value: 'logout', expiresAt: soon() }
+    t.equal(await store.bury(key, tombstone), undefined)
+    t.equal(await store.glance(tombstone.key), undefined)
+    await store.create(key, 'v', soon())
+    const buried = await Promise.all([store.bury(key, tombstone), store.bury(key, tombstone)])
+    t.same(new Set(buried), new Set(['v', undefined]))
+    t.equal(await store.read(key), undefined)
+    t.same(await store.glance(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
   })
 
   await t.test('is there', async (t) => t.equal(store.unavailableSince(), undefined))

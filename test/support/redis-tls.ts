@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -8,6 +8,8 @@ import type { Test } from 'tap'
 /** A CA of the test's own, and a server certificate of it for loopback names. */
 export interface TestCa {
   readonly caFile: string
+  /** The server's certificate and key in one file. */
+  readonly pemFile: string
   /** What a redis-server that is to speak TLS on this port is told. */
   readonly serverOptions: (tlsPort: number) => string[]
 }
@@ -26,8 +28,11 @@ export async function testCa(t: Test): Promise<TestCa> {
   const signed = ['x509', '-req', '-in', 'redis.csr', '-CA', 'ca.crt', '-CAkey', 'ca.key', '-days', '1']
   openssl(...signed, '-copy_extensions', 'copy', '-out', 'redis.crt')
   const caFile = join(dir, 'ca.crt')
+  const pemFile = join(dir, 'server.pem')
+  const parts = await Promise.all(['redis.crt', 'redis.key'].map((name) => readFile(join(dir, name))))
+  await writeFile(pemFile, Buffer.concat(parts))
   return {
-    caFile,
+    ...{ caFile, pemFile },
     serverOptions: (tlsPort) => [
       ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', caFile],
       ...['--tls-cert-file', join(dir, 'redis.crt'), '--tls-key-file', join(dir, 'redis.key')],

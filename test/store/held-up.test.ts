@@ -1,0 +1,97 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { ready, serverProcess } from '../support/server-process.ts'
+import { tokenEndpoint } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+import { testRedis } from '../support/world.ts'
+import { freePort } from '../../sandbox/listening.ts'
+
+/** Longer than anybody waits for Redis. */
+const HELD_UP_MS = 2600
+
+/** Keeps this thread, and with it the event loop, from anything else. */
+function holdUp(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+await test('a process that was held up does not blame Redis for it', async (t) => {
+  const redis = await testRedis(t)
+  const warnings: object[] = []
+  const store = RedisStore.connect(redis.url, {
+    warn: (details) => void warnings.push(details),
+    info: () => undefined,
+  })
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  let changes = 0
+  store.onChange((key) => {
+    if (key === undefined) changes++
+  })
+  await store.create('key', 'value', Date.now() + 60_000)
+  for (let round = 0; round < 3; round++) {
+    // Asked before, and asked after: at any moment of the link's own second.
+    await delay(round * 340)
+    const before = store.read('key')
+    holdUp(HELD_UP_MS)
+    t.match(await before, { value: 'value' })
+    t.match(await store.read('key'), { value: 'value' })
+  }
+  t.same(warnings, [])
+  t.equal(store.unavailableSince(), undefined)
+  t.equal(changes, 0, 'nothing that is held near was doubted')
+
+  redis.process.kill('SIGSTOP')
+  const stoppedAt = performance.now()
+  await t.rejects(store.read('key'), { name: 'StoreUnavailable' })
+  t.ok(performance.now() - stoppedAt < 5000, 'a Redis that hangs is noticed all the same')
+  t.match(warnings, [{ reason: 'deadline' }])
+  redis.process.kill('SIGCONT')
+  await until(() => store.unavailableSince() === undefined)
+})
+
+await test('a server that was stopped and goes on serves its users, and lets others log in', async (t) => {
+  const redis = await testRedis(t)
+  const endpoint = await tokenEndpoint(t)
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const server = await serverProcess(t, {
+    ...{
+      PUBLIC_URL: url,
+      PORT: String(port),
+      AUTH_URL: endpoint.url,
+      REDIS_URL: redis.url,
+      CLIENT_ID: 'client',
+    },
+    ...{ API_URL: 'http://127.0.0.1:9', WS_URL: 'ws://127.0.0.1:9', AUTH_STARTS_PER_MINUTE: '0' },
+    SESSION_SECRETS: 'a-secret-of-thirty-two-bytes-or-more',
+  })
+  t.ok(await ready(server))
+  const login = async (): Promise<JarBrowser> => {
+    const browser = new JarBrowser()
+    const { url: authorize } = await browser.navigate(`${url}/auth/login`)
+    const state = authorize.searchParams.get('state') ?? ''
+    await browser.navigate(`${url}/auth/callback?code=x&state=${state}`, { from: authorize })
+    return browser
+  }
+  const state = async (browser: JarBrowser): Promise<unknown> =>
+    (await browser.fetch(`${url}/auth/session`)).json()
+  const browser = await login()
+  t.match(await state(browser), { authenticated: true })
+  for (let round = 0; round < 2; round++) {
+    await delay(round * 460)
+    server.child.kill('SIGSTOP')
+    const asked = [state(browser), login()] as const
+    await delay(HELD_UP_MS)
+    server.child.kill('SIGCONT')
+    const answers = [
+      await asked[0],
+      await state(browser),
+      await state(await asked[1]),
+      await state(await login()),
+    ]
+    for (const answer of answers) t.match(answer, { authenticated: true })
+  }
+  t.notMatch(server.output().stdout, /does not answer|session_store_unavailable|try_later/)
+})

@@ -121,7 +121,7 @@ export class AccessTokens {
     // Longer than any lock: one whose holder died is waited out, then taken.
     const giveUpAt = Date.now() + LOCK_MS + 1000
     while (Date.now() < giveUpAt) {
-      const mine = await this.#store.create(lock, owner, Date.now() + LOCK_MS)
+      const mine = await this.#store.lock(lock, owner, Date.now() + LOCK_MS)
       try {
         // Re-read under the lock: another instance may just have done it, or the session may have ended.
         const current = await this.#sessions.load(session.id)

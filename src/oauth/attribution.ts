@@ -1,9 +1,4 @@
-import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
-import type { Config } from '../config.ts'
-import { cookieValues } from '../session/session-cookie.ts'
-import { createSigner } from '../store/signer.ts'
-
-/** The partner's parameters of a sign-up (interface 2.1) and what each must be. */
+/** The partner's parameters of a sign-up, in the order they are reported, and what each must be (docs/partners.md). */
 const RULES = {
   sidc: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
   utm_campaign: /^[\x20-\x7e]{1,128}$/,
@@ -14,85 +9,101 @@ const RULES = {
 const NAMES = Object.keys(RULES) as readonly AttributionName[]
 
 /** One of the four parameters. */
-type AttributionName = keyof typeof RULES
+export type AttributionName = keyof typeof RULES
 
 /** The valid values of a link. */
 export type Attribution = Partial<Record<AttributionName, string>>
 
+/** Why a parameter does not count. */
+export type AttributionProblem = 'missing' | 'repeated' | 'format'
+
+/**
+ * What is valid and yet hardly meant. `plus`: a `+`, which stands for a space; `escape`: a `%` without two hexadecimal digits,
+ * which stands for itself; `encoded_twice`: escapes are left in the value; `space`: it begins or ends with one; `name`: a
+ * parameter that is spelled almost like it.
+ */
+export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'name'
+
+/** What a link says of one parameter. */
+export interface ParameterReading {
+  readonly name: AttributionName
+  /** Decoded; the first, where there are several. */
+  readonly value?: string
+  /** Absent: the value counts. */
+  readonly problem?: AttributionProblem
+  readonly notes: readonly AttributionNote[]
+}
+
 /** What a sign-up link carries. */
 export interface AttributionReading {
+  readonly parameters: readonly ParameterReading[]
   readonly values: Attribution
   /** `complete`: all four are there and valid; `none`: not one is there. */
   readonly outcome: 'complete' | 'partial' | 'none'
-  /** Why each of the others does not count: `sidc=format,utm_medium=missing`. Empty unless partial. */
-  readonly problems: string
-}
-
-/** Reads the four parameters of a query; a bad or repeated one is dropped and named. */
-export function readAttribution(query: URLSearchParams): AttributionReading {
-  const values: Attribution = {}
-  const problems: string[] = []
-  let present = 0
-  for (const name of NAMES) {
-    const [value, ...more] = query.getAll(name)
-    if (value !== undefined) present++
-    if (value === undefined) problems.push(`${name}=missing`)
-    else if (more.length > 0) problems.push(`${name}=repeated`)
-    else if (!RULES[name].test(value)) problems.push(`${name}=format`)
-    else values[name] = value
-  }
-  if (present === 0) return { values, outcome: 'none', problems: '' }
-  return { values, outcome: problems.length === 0 ? 'complete' : 'partial', problems: problems.join(',') }
 }
 
 /**
- * The cookie that remembers the last complete partner link, so that a sign-up that was cancelled and is tried again
- * without the link keeps its partner. Signed and readable by this server only.
+ * Reads the four parameters of a query; a bad or repeated one does not count. Nothing is guessed or repaired: what a
+ * browser's URLSearchParams makes of the query is the value.
+ * @param query as it came, without the `?`
  */
-export class AttributionCookie {
+export function readAttribution(query: string): AttributionReading {
+  const pairs = readPairs(query)
+  const parameters = NAMES.map((name) => readParameter(name, pairs))
+  const values: Attribution = {}
+  for (const { name, value, problem } of parameters) {
+    if (value !== undefined && problem === undefined) values[name] = value
+  }
+  const isNone = parameters.every(({ problem }) => problem === 'missing')
+  const isComplete = parameters.every(({ problem }) => problem === undefined)
+  return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial' }
+}
+
+/** One pair of a query, as it came and decoded. */
+interface Pair {
+  readonly raw: string
   readonly name: string
-  readonly #signer: Signer
-  readonly #secure: boolean
-  readonly #ttlMs: number
+  readonly value: string
+}
 
-  constructor(cookies: Config['cookies'], secrets: readonly string[], ttlMs: number) {
-    this.name = `${cookies.prefix}attribution`
-    this.#signer = createSigner(secrets, 'attribution cookie')
-    this.#secure = cookies.secure
-    this.#ttlMs = ttlMs
-  }
+/** In one pass: URLSearchParams makes one entry of each pair that is not empty (WHATWG URL, urlencoded parsing). */
+function readPairs(query: string): Pair[] {
+  const raws = query.split('&').filter((pair) => pair !== '')
+  return [...new URLSearchParams(query)].map(([name, value], index) => ({
+    raw: raws[index] ?? '',
+    name,
+    value,
+  }))
+}
 
-  /** False when links are not remembered (ATTRIBUTION_TTL_SECONDS=0). */
-  get enabled(): boolean {
-    return this.#ttlMs > 0
+function readParameter(name: AttributionName, pairs: readonly Pair[]): ParameterReading {
+  const [pair, ...more] = pairs.filter((each) => each.name === name)
+  if (pair === undefined) {
+    const hasSimilar = pairs.some((each) => each.name !== name && simplified(each.name) === name)
+    return { name, problem: 'missing', notes: hasSimilar ? ['name'] : [] }
   }
+  const { value } = pair
+  const notes = notesOn(pair)
+  if (more.length > 0) return { name, value, problem: 'repeated', notes }
+  return RULES[name].test(value) ? { name, value, notes } : { name, value, problem: 'format', notes }
+}
 
-  /** The cookie's value. The moment it was made is signed too: a browser cannot stretch it. */
-  value(attribution: Attribution): string {
-    const text = JSON.stringify({ ...attribution, until: Date.now() + this.#ttlMs })
-    return this.#signer.sign(Buffer.from(text).toString('base64url'))
-  }
+/** As somebody may have mistyped it, or copied it from the source of a page: `amp;UTM-Source`. */
+function simplified(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/^(?:amp;|\s)+/, '')
+    .replaceAll(/[\s_-]+/g, '_')
+    .replace(/_$/, '')
+}
 
-  /** The remembered link, when the request carries one that is signed, complete and not too old. */
-  read(header: string | undefined): Attribution | undefined {
-    const [value, ...more] = header === undefined ? [] : cookieValues(header, this.name)
-    if (!this.enabled || value === undefined || more.length > 0) return undefined
-    const { valid, value: text } = this.#signer.unsign(value)
-    if (!valid || text === null) return undefined
-    const { until, ...link } = JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, string>
-    const { values, outcome } = readAttribution(new URLSearchParams(link))
-    return Number(until) > Date.now() && outcome === 'complete' ? values : undefined
+function notesOn({ raw: pair, value }: Pair): AttributionNote[] {
+  const raw = pair.slice(pair.indexOf('=') + 1)
+  const checks: Record<Exclude<AttributionNote, 'name'>, boolean> = {
+    plus: raw.includes('+'),
+    escape: /%(?![\da-f]{2})/i.test(raw),
+    encoded_twice: /%[\da-f]{2}/i.test(value),
+    space: value !== value.trim(),
   }
-
-  /** Attributes to set it, or to delete it. */
-  attributes(deleting = false): CookieSerializeOptions {
-    return {
-      path: '/',
-      httpOnly: true,
-      secure: this.#secure,
-      sameSite: 'lax',
-      maxAge: deleting ? 0 : Math.ceil(this.#ttlMs / 1000),
-      encode: String,
-    }
-  }
+  return (Object.keys(checks) as (keyof typeof checks)[]).filter((note) => checks[note])
 }

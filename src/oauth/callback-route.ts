@@ -5,7 +5,7 @@ import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
 import type { AuthParts } from './auth-parts.ts'
 import { finishLogin, setLoginCookies } from './finish-login.ts'
 import type { Consumption, LoginTicket } from './login-transactions.ts'
-import { refusalCode } from './provider.ts'
+import { callbackError } from './provider.ts'
 
 /** Longest text of the provider's that is logged. */
 const MAX_DESCRIPTION = 500
@@ -44,11 +44,16 @@ async function answer(callback: Callback): Promise<FastifyReply> {
   const [state, ...moreStates] = query.getAll('state')
   const [error, ...moreErrors] = query.getAll('error')
   if (state === undefined && error !== undefined) {
-    return fail(callback, { error: moreErrors.length > 0 ? 'login_failed' : refusalCode(error) })
+    return fail(callback, { error: moreErrors.length > 0 ? 'login_failed' : callbackError(error) })
   }
   if (state === undefined || moreStates.length > 0) return fail(callback, { error: 'state_mismatch' })
 
   const { cookie: cookies } = request.headers
+  // Nothing is looked up for a browser that has no part in this login.
+  if (!parts.transactions.knows(cookies, state)) return fail(callback, { error: 'state_mismatch' })
+  if (parts.transactions.isDoubtful(cookies) && !(await parts.startLimit.allows(request.ip))) {
+    return fail(callback, { error: 'try_later' })
+  }
   // Read before the login goes on: of two that finish at the same moment, neither may end the other's session.
   const earlier = await parts.transactions.settled(cookies)
   const consumed = await parts.transactions.consume(cookies, state)
@@ -78,7 +83,6 @@ async function exchange(
     const outcome = await parts.provider.exchange(request.query.text, cookie.state, transaction.verifier)
     switch (outcome.is) {
       case 'unavailable':
-        return await fail(callback, { error: 'provider_unavailable', cause: outcome.cause, ticket })
       case 'refused':
         return await fail(callback, { error: outcome.code, cause: outcome.cause, ticket })
       case 'granted':
@@ -109,8 +113,8 @@ function errorOf(cause: unknown): AuthError {
 async function fail(callback: Callback, failure: Failure): Promise<FastifyReply> {
   const { parts, request, reply, query } = callback
   const { error, cause, ticket, known = ticket?.transaction } = failure
-  // Told by the provider about this very login; without one, anybody can write such a link.
-  const isOperators = error === 'invalid_client' && ticket !== undefined
+  // Told by the token endpoint, which alone is believed when it says so: the operator must act.
+  const isOperators = error === 'invalid_client'
   const details = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
   request.log[isOperators ? 'error' : 'warn']({ ...details, err: cause }, 'login failed')
   parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome: error })

@@ -1,12 +1,15 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { Config } from '../config.ts'
+import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
 
 const MAX_PER_BROWSER = 10
 /** Cookies beyond this are not looked at: nobody but an attacker has them. */
 const MAX_LOOKED_AT = 3 * MAX_PER_BROWSER
 const SECRET_BYTES = 24
 const SECRET = /^[\w-]{32}$/
+/** Characters of base64url: 132 bits. */
+const MAC_LENGTH = 22
 
 /** The cookie of one login transaction, and the state that belongs to it. */
 export interface LoginCookie {
@@ -20,16 +23,27 @@ export interface LoginCookie {
   readonly state: string
   /** Epoch ms. */
   readonly startedAt: number
+  /**
+   * False: it carries no MAC, as version 0.1 set them, so anybody may have made it up.
+   * To be removed, with what asks for it, in the release after this one: such a cookie is then passed over.
+   */
+  readonly isAuthentic: boolean
 }
 
-/** One cookie for each started login: `__Host-login-<8 characters of the state>`. */
+/**
+ * One cookie for each started login: `__Host-login-<8 characters of the state>=<secret>.<start>.<MAC>`. The MAC costs
+ * whoever makes cookies up their look into the store.
+ */
 export class LoginCookies {
   readonly #prefix: string
   readonly #secure: boolean
+  readonly #macKeys: readonly Buffer[]
 
-  constructor(cookies: Config['cookies']) {
+  /** @param secrets the first signs, all verify */
+  constructor(cookies: Config['cookies'], secrets: readonly string[]) {
     this.#prefix = `${cookies.prefix}login-`
     this.#secure = cookies.secure
+    this.#macKeys = secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', 'login cookie', 32)))
   }
 
   /** A cookie for a new transaction. */
@@ -37,34 +51,37 @@ export class LoginCookies {
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const state = stateOf(secret)
     const startedAt = Date.now()
-    const name = `${this.#prefix}${state.slice(0, 8)}`
-    return { name, value: `${secret}.${startedAt.toString(36)}`, secret, state, startedAt }
+    const signed = `${secret}.${startedAt.toString(36)}`
+    const [key = Buffer.alloc(0)] = this.#macKeys
+    const value = `${signed}.${macOf(signed, key)}`
+    return { name: this.#nameOf(state), value, secret, state, startedAt, isAuthentic: true }
   }
 
-  /** Those of a Cookie header, the oldest first. What cannot be read is passed over. */
-  read(header: string | undefined): LoginCookie[] {
+  /** Those of a Cookie header, the oldest first. What cannot be read, or has a wrong MAC, is passed over. */
+  read(header = ''): LoginCookie[] {
     const cookies: LoginCookie[] = []
-    for (const pair of header?.split(';') ?? []) {
-      const [name = '', value = ''] = pair.trim().split('=', 2)
-      if (!name.startsWith(this.#prefix) || cookies.length >= MAX_LOOKED_AT) continue
-      const [secret = '', startedAt = ''] = value.split('.')
-      if (!SECRET.test(secret)) continue
+    for (const { name, value } of cookiesNamed(header, this.#prefix).slice(0, MAX_LOOKED_AT)) {
+      const [secret = '', start = '', mac] = value.split('.')
+      if (!SECRET.test(secret) || (mac !== undefined && !this.#isMac(`${secret}.${start}`, mac))) continue
       const state = stateOf(secret)
-      cookies.push({ name, value, secret, state, startedAt: Number.parseInt(startedAt, 36) || 0 })
+      if (name !== this.#nameOf(state)) continue
+      const startedAt = Number.parseInt(start, 36) || 0
+      cookies.push({ name, value, secret, state, startedAt, isAuthentic: mac !== undefined })
     }
     return cookies.sort((one, other) => one.startedAt - other.startedAt)
   }
 
   /** Attributes of one; a lifetime of 0 deletes it. */
   attributes(lifetimeMs: number): CookieSerializeOptions {
-    return {
-      path: '/',
-      httpOnly: true,
-      secure: this.#secure,
-      sameSite: 'lax',
-      maxAge: Math.ceil(lifetimeMs / 1000),
-      encode: String,
-    }
+    return cookieAttributes('lax', this.#secure, lifetimeMs)
+  }
+
+  #nameOf(state: string): string {
+    return this.#prefix + state.slice(0, 8)
+  }
+
+  #isMac(signed: string, mac: string): boolean {
+    return mac.length === MAC_LENGTH && this.#macKeys.some((key) => isEqual(mac, macOf(signed, key)))
   }
 }
 
@@ -80,4 +97,13 @@ export function surplusOf(cookies: readonly { name: string; inUse: boolean }[]):
 
 function stateOf(secret: string): string {
   return createHmac('sha256', secret).update('state').digest('base64url')
+}
+
+function macOf(text: string, key: Buffer): string {
+  return createHmac('sha256', key).update(text).digest('base64url').slice(0, MAC_LENGTH)
+}
+
+/** Compares texts of one length in a time that does not tell how much of them is the same. */
+function isEqual(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1'))
 }

@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderPage, wantsPage } from '../http/html.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 import { failureUrl, type Flow } from './auth-error.ts'
 import type { AuthParts } from './auth-parts.ts'
+import { startedKiB } from './login-transactions.ts'
+import { announceLink, linkDocument, linkPage, type CheckedLink } from './link-check.ts'
 import { safeReturnTo } from './return-to.ts'
 
 type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
@@ -19,33 +22,54 @@ export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): P
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
-    const link = readAttribution(new URLSearchParams(request.query.text))
+    const link = checkLink(parts, request)
+    const { values, outcome } = link.reading
     // Let through as no other destination; one that names none is no browser, or an old one.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
-    metrics.attributionLinks.inc({ outcome: link.outcome, by: isNavigation ? 'navigation' : 'fetch' })
-    announce(reply, link)
-    if (link.outcome === 'complete' && attributionCookie.enabled) {
+    metrics.attributionLinks.inc({ outcome, by: isNavigation ? 'navigation' : 'fetch' })
+    announceLink(reply, link)
+    if (outcome === 'complete' && attributionCookie.enabled) {
       // Also when the start fails below: the partner must outlast an outage.
-      const value = attributionCookie.value(link.values)
+      const value = attributionCookie.value(values)
       reply.setCookie(attributionCookie.name, value, attributionCookie.attributes())
     }
     // Remembered only for a sign-up that names no partner at all: never merged with another link.
-    const remembered = link.outcome === 'none' ? attributionCookie.read(request.headers.cookie) : undefined
+    const remembered = outcome === 'none' ? attributionCookie.read(request.headers.cookie) : undefined
     if (remembered !== undefined) reply.header('x-attribution', 'complete')
-    const isComplete = remembered !== undefined || link.outcome === 'complete'
-    return start(parts, request, reply, 'signup', { values: remembered ?? link.values, isComplete })
+    const isComplete = remembered !== undefined || outcome === 'complete'
+    return start(parts, request, reply, 'signup', { values: remembered ?? values, isComplete })
   })
 
   // For partners: `curl -I` tells whether a link is complete, and starts nothing.
   fastify.head<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
-    announce(reply, readAttribution(new URLSearchParams(request.query.text)))
-    return reply.code(200).send()
+    const link = checkLink(parts, request)
+    announceLink(reply, link)
+    // As decoded, so that a wrong encoding can be seen. JSON, since a value may have any printable character.
+    return reply.header('x-attribution-values', JSON.stringify(link.reading.values)).send()
+  })
+
+  fastify.get<{ Querystring: RawQuery }>('/auth/signup/check', async (request, reply) => {
+    const link = checkLink(parts, request)
+    announceLink(reply, link)
+    return wantsPage(request.headers.accept) ? renderPage(reply, linkPage(link)) : linkDocument(link)
+  })
+
+  fastify.route<{ Querystring: RawQuery }>({
+    method: ['GET', 'HEAD'],
+    url: '/auth/signup/',
+    handler: (request, reply) => {
+      const { text } = request.query
+      return reply.redirect(`/auth/signup${text === '' ? '' : `?${text}`}`, 308)
+    },
   })
 }
 
-function announce(reply: FastifyReply, link: { outcome: string; problems: string }): void {
-  reply.header('x-attribution', link.outcome)
-  if (link.problems !== '') reply.header('x-attribution-problems', link.problems)
+function checkLink({ config }: AuthParts, request: StartRequest): CheckedLink {
+  const { text } = request.query
+  const wanted = new URLSearchParams(text).getAll('return_to')
+  const returnTo = safeReturnTo(wanted, config.frontendUrl)
+  const isReturnReplaced = wanted.length > 0 && wanted[0] !== returnTo
+  return { reading: readAttribution(text), returnTo, isReturnReplaced }
 }
 
 async function start(
@@ -63,7 +87,7 @@ async function start(
     request.log.warn({ audit: 'login_not_started', flow, reason, err }, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
-  if (!(await parts.startLimit.allows(request.ip))) return tryLater('limit')
+  if (!(await parts.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')
 
   const { cookie: cookies } = request.headers
   const wish = {

@@ -1,16 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
-import type { Config } from '../config.ts'
 import type { Envelope } from '../store/envelope.ts'
 import { loginKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { AuthError, Flow } from './auth-error.ts'
-import { LoginCookies, surplusOf, type LoginCookie } from './login-cookies.ts'
+import { surplusOf, type LoginCookie, type LoginCookies } from './login-cookies.ts'
 import { PROVIDER_TIMEOUT_MS } from './provider.ts'
 
 const POLL_MS = 100
+/** Of a browser's logins the newest are looked up; it has ten at most, and a stranger may send any number. */
+const MAX_LOOKED_UP = 10
+/** The session that a start carries, and the one that this browser's last login made. */
+const MAX_PREVIOUS = 2
 /** The exchange, and the store before and after it. Nothing comes of a login that takes longer: its process died. */
 const LONGEST_FINISH_MS = PROVIDER_TIMEOUT_MS + 6000
+
+/** About what a record takes beside its return_to: sealed, with its key. */
+const RECORD_BYTES = 512
+
+/** How many KiB of the store a login takes that returns to this path, the last one begun. */
+export function startedKiB(returnTo: string): number {
+  // Sealed it is base64.
+  return Math.ceil((RECORD_BYTES + (JSON.stringify(returnTo).length * 4) / 3) / 1024)
+}
 
 /** What is kept of a started login until its callback. */
 interface LoginTransaction {
@@ -43,6 +55,8 @@ export interface LoginTicket {
   readonly key: string
   readonly cookie: LoginCookie
   readonly transaction: LoginTransaction
+  /** The record as it stands in the store, for compare-and-set. */
+  readonly sealed: string
 }
 
 /** What the state of a callback leads to. */
@@ -61,7 +75,8 @@ export type Consumption =
 
 /** What a settled login leaves in a browser and in the store. */
 export interface SettledLogin {
-  readonly key: string
+  /** Of its record; absent when there is none any more. */
+  readonly key?: string
   readonly cookieName: string
   /** Store key of the session it made, if it did, and the value of its cookie. */
   readonly session?: string
@@ -90,11 +105,16 @@ export class LoginTransactions {
   readonly #cookies: LoginCookies
   readonly #ttlMs: number
 
-  constructor(store: Store, envelope: Envelope, cookies: Config['cookies'], ttlMs: number) {
+  constructor(store: Store, envelope: Envelope, cookies: LoginCookies, ttlMs: number) {
     this.#store = store
     this.#envelope = envelope
-    this.#cookies = new LoginCookies(cookies)
+    this.#cookies = cookies
     this.#ttlMs = ttlMs
+  }
+
+  /** Whether a Cookie header has login cookies that anybody may have made up, and that would be looked up all the same. */
+  isDoubtful(cookieHeader: string | undefined): boolean {
+    return this.#cookies.read(cookieHeader).some(({ isAuthentic }) => !isAuthentic)
   }
 
   /**
@@ -111,21 +131,26 @@ export class LoginTransactions {
     const transaction: LoginTransaction = {
       ...{ flow, returnTo, attributed },
       verifier: randomBytes(32).toString('base64url'),
-      previous: [...new Set([sessionKey ?? [], ...others.map(({ mark }) => sessionsOf(mark))].flat())],
+      previous: previousSessions(sessionKey, others),
     }
     const cookie = this.#cookies.create()
-    const key = loginKey(cookie.state, cookie.secret)
-    const pending = this.#seal(key, cookie, { is: 'pending', ...transaction })
-    await this.#store.create(key, pending, Date.now() + this.#ttlMs)
+    const key = keyOf(cookie)
+    const sealed = this.#seal(key, cookie, { is: 'pending', ...transaction })
+    await this.#store.create(key, sealed, Date.now() + this.#ttlMs)
     const candidates = others.map(({ cookie: { name }, mark }) => ({ name, inUse: isInUse(mark) }))
-    return { ticket: { key, cookie, transaction }, stale: surplusOf(candidates) }
+    return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(candidates) }
+  }
+
+  /** Whether a Cookie header has the cookie of the login with this state, be it over. */
+  knows(cookieHeader: string | undefined, state: string): boolean {
+    return this.#cookies.read(cookieHeader).some((cookie) => cookie.state === state)
   }
 
   /** Uses up the transaction of a state, once. A callback that comes again is given the outcome of the first. */
   async consume(cookieHeader: string | undefined, state: string): Promise<Consumption> {
     const cookie = this.#cookies.read(cookieHeader).find((each) => each.state === state)
     if (cookie === undefined) return { is: 'unknown' }
-    const key = loginKey(state, cookie.secret)
+    const key = keyOf(cookie)
     let waited = false
     for (;;) {
       const stored = await this.#store.glance(key)
@@ -142,21 +167,20 @@ export class LoginTransactions {
           continue
         case 'pending': {
           const { is: _, ...transaction } = mark
-          const ticket = { key, cookie, transaction }
-          if (await this.#markRunning(ticket, stored)) return { is: 'fresh', ticket }
+          const ticket = await this.#markRunning(
+            { key, cookie, transaction, sealed: stored.value },
+            stored.expiresAt,
+          )
+          if (ticket !== undefined) return { is: 'fresh', ticket }
         }
       }
     }
   }
 
-  /** Writes what came of it on the mark, for a callback that comes again. */
-  async settle(ticket: LoginTicket, outcome: LoginOutcome): Promise<void> {
-    const { key, cookie } = ticket
-    const running = await this.#store.glance(key)
-    // Gone: the browser has logged out meanwhile, on another tab.
-    if (running === undefined) return
+  /** Writes what came of it on the mark, for a callback that comes again. A mark that a logout has removed stays away. */
+  async settle({ key, cookie, sealed }: LoginTicket, outcome: LoginOutcome): Promise<void> {
     const until = outcome.is === 'finished' ? outcome.endsAt : Date.now() + this.#ttlMs
-    await this.#store.replace(key, running.value, this.#seal(key, cookie, outcome), until)
+    await this.#store.replace(key, sealed, this.#seal(key, cookie, outcome), until)
   }
 
   /** Logins of this browser that are over, however they ended. */
@@ -164,14 +188,15 @@ export class LoginTransactions {
     const marks = await this.#marks(cookieHeader)
     return marks.flatMap(({ key, cookie: { name: cookieName }, mark }) => {
       if (isInUse(mark)) return []
+      if (mark.is === 'lost') return { cookieName }
       if (mark.is !== 'finished') return { key, cookieName }
       return { key, cookieName, session: mark.session, cookieValue: mark.cookieValue }
     })
   }
 
   /** Removes the marks of logins; their cookies are the caller's to delete. */
-  async forget(logins: readonly { key: string }[]): Promise<void> {
-    await Promise.all(logins.map(({ key }) => this.#store.remove(key)))
+  async forget(keys: readonly string[]): Promise<void> {
+    await Promise.all(keys.map((key) => this.#store.remove(key)))
   }
 
   /** Attributes of a transaction's cookie; a lifetime of 0 deletes it. */
@@ -179,24 +204,26 @@ export class LoginTransactions {
     return this.#cookies.attributes(lifetimeMs)
   }
 
-  /** Compare-and-set: of several callbacks at the same moment one wins, the others see the mark. */
-  async #markRunning(
-    { key, cookie, transaction: { flow, returnTo } }: LoginTicket,
-    stored: { value: string; expiresAt: number },
-  ): Promise<boolean> {
+  /** Compare-and-set: of several callbacks at the same moment one wins, the others get nothing and see the mark. */
+  async #markRunning(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
+    const { key, cookie, transaction } = ticket
+    const { flow, returnTo } = transaction
     const until = Date.now() + LONGEST_FINISH_MS
-    const running = this.#seal(key, cookie, { is: 'running', flow, returnTo, until })
+    const sealed = this.#seal(key, cookie, { is: 'running', flow, returnTo, until })
     // Begun in time, it may end late.
-    return this.#store.replace(key, stored.value, running, Math.max(stored.expiresAt, until))
+    const isOurs = await this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
+    return isOurs ? { key, cookie, transaction, sealed } : undefined
   }
 
+  /** What has become of the logins of a browser, the oldest first. */
   async #marks(cookieHeader: string | undefined): Promise<Marked[]> {
-    const cookies = this.#cookies.read(cookieHeader)
-    if (cookies.length === 0) return []
-    const keys = cookies.map(({ state, secret }) => loginKey(state, secret))
-    const stored = await this.#store.readMany(keys)
-    return cookies.map((cookie, index) => {
-      const [key = '', text] = [keys[index], stored[index]]
+    const named = this.#cookies.read(cookieHeader).map((cookie) => ({ cookie, key: keyOf(cookie) }))
+    if (named.length === 0) return []
+    const newest = named.slice(-MAX_LOOKED_UP)
+    const stored = await this.#store.readMany(newest.map(({ key }) => key))
+    const texts = [...Array<undefined>(named.length - newest.length), ...stored]
+    return named.map(({ cookie, key }, index) => {
+      const text = texts[index]
       if (text === undefined) return { key, cookie, mark: { is: 'lost' } }
       return { key, cookie, mark: this.#open(key, cookie, text) ?? { is: 'unreadable' } }
     })
@@ -212,10 +239,23 @@ export class LoginTransactions {
   }
 }
 
-/** The sessions a mark knows of: the one it made, or those its login means to replace. */
-function sessionsOf(mark: Marked['mark']): readonly string[] {
-  if (mark.is === 'finished') return [mark.session]
-  return mark.is === 'pending' ? mark.previous : []
+function keyOf({ state, secret }: LoginCookie): string {
+  return loginKey(state, secret)
+}
+
+/**
+ * Store keys of the sessions that a new login means to replace: the one that its start carries, and the one that this
+ * browser's last login made, whose cookie a link from another site does not bring. What a login under way means to
+ * replace is taken over only where neither is known: chained without a bound, the list would grow with every start.
+ */
+function previousSessions(carried: string | undefined, others: readonly Marked[]): readonly string[] {
+  const newestFirst = others.toReversed().map(({ mark }) => mark)
+  const keys = [
+    ...(carried === undefined ? [] : [carried]),
+    ...newestFirst.flatMap((mark) => (mark.is === 'finished' ? mark.session : [])),
+    ...newestFirst.flatMap((mark) => (mark.is === 'pending' ? mark.previous : [])),
+  ]
+  return [...new Set(keys)].slice(0, MAX_PREVIOUS)
 }
 
 /** What is neither over nor lost. What cannot be read is left alone. */

@@ -25,10 +25,26 @@ export interface TokenGrant {
 export type GrantOutcome =
   | { readonly is: 'granted'; readonly grant: TokenGrant }
   | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
-  | { readonly is: 'unavailable'; readonly cause: unknown }
+  /** `try_later`: it has too much to do, and has said so. */
+  | {
+      readonly is: 'unavailable'
+      readonly code: 'provider_unavailable' | 'try_later'
+      readonly cause: unknown
+    }
 
 /** Why the provider said no. */
 export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' | 'login_failed'
+
+/** The provider's own word for why it refused (RFC 6749 §5.2 says what it may be made of), and nothing else of its answer. */
+export class ProviderRefusal extends Error {
+  constructor(error: string) {
+    super(`the provider said ${/^[\w.:-]{1,64}$/.test(error) ? error : 'something unreadable'}`)
+    this.name = 'ProviderRefusal'
+  }
+}
+
+/** What a callback may say of a login that failed. */
+export type AuthErrorOfCallback = Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable'
 
 /** What an authorization request adds to the settings. */
 export interface AuthorizationRequest {
@@ -164,38 +180,65 @@ export class Provider {
   }
 }
 
-/** The `error` of a callback or token answer (RFC 6749 §4.1.2.1, §5.2) in our own words. */
-export function refusalCode(error: string | undefined): RefusalCode {
+/**
+ * The `error` of a callback (RFC 6749 §4.1.2.1) in our own words. Anybody can write such a link, so what would wake the
+ * operator up is not believed.
+ */
+export function callbackError(error: string | undefined): AuthErrorOfCallback {
   switch (error) {
     case 'access_denied':
     case 'request_denied':
       return 'access_denied'
     case 'invalid_grant':
-    case 'invalid_client':
-      return error
+      return 'invalid_grant'
+    case 'server_error':
+    case 'temporarily_unavailable':
+      return 'provider_unavailable'
     default:
       return 'login_failed'
   }
 }
 
+/** How a request ended whose answer carries an `error` (RFC 6749 §5.2). */
+function tokenError(error: string): GrantOutcome {
+  const cause = new ProviderRefusal(error)
+  switch (error) {
+    case 'invalid_grant':
+      return { is: 'refused', code: 'invalid_grant', cause }
+    case 'invalid_client':
+    case 'unauthorized_client':
+      return { is: 'refused', code: 'invalid_client', cause }
+    case 'server_error':
+    case 'temporarily_unavailable':
+      return { is: 'unavailable', code: 'provider_unavailable', cause }
+    default:
+      return { is: 'refused', code: 'login_failed', cause }
+  }
+}
+
 /** Foreign errors end here, told apart by class and code. */
 function translate(error: unknown): GrantOutcome {
-  if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
-    return { is: 'refused', code: refusalCode(error.error), cause: refusal(error.error) }
+  if (error instanceof client.AuthorizationResponseError) {
+    const code = callbackError(error.error)
+    const cause = new ProviderRefusal(error.error)
+    return code === 'provider_unavailable'
+      ? { is: 'unavailable', code, cause }
+      : { is: 'refused', code, cause }
   }
+  if (error instanceof client.ResponseBodyError) return tokenError(error.error)
   if (error instanceof client.ClientError) {
-    const isAway =
-      error.cause instanceof UnusableAnswer || error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
-    return isAway
-      ? { is: 'unavailable', cause: error }
-      : { is: 'refused', code: 'login_failed', cause: error }
+    const { cause } = error
+    if (cause instanceof UnusableAnswer) {
+      return { is: 'unavailable', code: cause.isBusy ? 'try_later' : 'provider_unavailable', cause: error }
+    }
+    const isAway = error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
+    return isAway ? away(error) : { is: 'refused', code: 'login_failed', cause: error }
   }
   // fetch() says "the network failed" with a TypeError that has no code of its own.
-  if (error instanceof TypeError && !('code' in error)) return { is: 'unavailable', cause: error }
+  if (error instanceof TypeError && !('code' in error)) return away(error)
   throw error
 }
 
-/** For the log: which error it was (RFC 6749 §5.2 says what it may be made of), and nothing else of the answer. */
-function refusal(error: string): Error {
-  return new Error(`the provider said ${/^[\w.:-]{1,64}$/.test(error) ? error : 'something unreadable'}`)
+function away(cause: unknown): GrantOutcome {
+  return { is: 'unavailable', code: 'provider_unavailable', cause }
 }

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { sessionKey } from '../store/keys.ts'
+import { Problem } from '../problem.ts'
+import type { NamedSession } from '../session/session-cookie.ts'
 import type { AuthParts } from './auth-parts.ts'
+import { START_WINDOW_SECONDS } from './start-limit.ts'
 
 const SECOND = 1000
 
@@ -47,36 +49,40 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
 
 /**
  * Ends every session of this browser, also those whose cookie a later login has overwritten, and forgets its logins
- * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204
+ * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
 async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { cookie, transactions, sessions } = parts
   const { cookie: cookies } = request.headers
-  const named = cookie.ids(cookies)
+  const named = cookie.named(cookies)
+  const isDoubtful = named.some(({ isAuthentic }) => !isAuthentic) || transactions.isDoubtful(cookies)
+  if (isDoubtful && !(await parts.startLimit.allows(request.ip))) {
+    throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
+  }
   // The login's cookie and the session's mostly name the same one.
-  const ids = new Set(named)
+  const ended = new Map(named.map((each) => [each.id, each]))
   const logins = await transactions.settled(cookies)
   for (const { session, cookieValue = '' } of logins) {
     if (session === undefined) continue
     const id = cookie.verify(cookieValue)
-    if (id !== undefined) ids.add(id)
+    if (id !== undefined) ended.set(id, { id, isAuthentic: true })
     // Signed with a secret that is not known here any more: ended all the same.
     else await sessions.end(session, 'logout')
   }
-  for (const id of ids) await endSession(parts, id)
-  await transactions.forget(logins)
+  for (const each of ended.values()) await endSession(parts, each)
+  await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
 }
 
 /** Ends a session, and revokes the very tokens it held in the end: a refresh may be changing them right now. */
-async function endSession({ sessions, tokens, transactions }: AuthParts, id: string): Promise<void> {
-  let session = await sessions.glance(id)
-  while (session !== undefined && !(await sessions.endAsRead(session, 'logout'))) {
-    session = await sessions.glance(id)
-  }
-  // Ended even where it cannot be read here.
-  if (session === undefined) return void (await sessions.end(sessionKey(id), 'logout'))
-  tokens.revoke(session.record)
-  await transactions.forget([{ key: session.record.loginKey }])
+async function endSession(
+  { sessions, tokens, transactions }: AuthParts,
+  { id, isAuthentic }: NamedSession,
+): Promise<void> {
+  const record = await sessions.endById(id, 'logout', isAuthentic)
+  // Gone already, or not to be read here; ended in any case.
+  if (record === undefined) return
+  tokens.revoke(record)
+  await transactions.forget([record.loginKey])
 }

@@ -3,9 +3,16 @@ const ABSURD_LIFETIME_SECONDS = 30 * 86_400
 
 /** What came back is no answer of a token endpoint. The message tells why, and nothing of what was in it. */
 export class UnusableAnswer extends Error {
-  constructor(why: string) {
+  /** What is wrong with it, without anything of its content. */
+  readonly why: string
+  /** The endpoint has too much to do, and has said so. */
+  readonly isBusy: boolean
+
+  constructor(why: string, isBusy = false) {
     super(`the token endpoint's answer is of no use: ${why}`)
     this.name = 'UnusableAnswer'
+    this.why = why
+    this.isBusy = isBusy
   }
 }
 
@@ -14,11 +21,12 @@ type Answer = Pick<Response, 'status' | 'body'>
 /**
  * Reads what a token endpoint answered (RFC 6749 §5, interface 2.5), to its end and no further than it may be long,
  * and gives back what is worth knowing of it in a form that leaves nothing to guess.
- * @throws UnusableAnswer on a 5xx, a redirect, and what is not JSON
+ * @throws UnusableAnswer on a 5xx, a 429, a redirect, and what is not JSON
  */
 export async function readTokenAnswer(answer: Answer): Promise<Response> {
   const { status } = answer
   const text = await boundedText(answer)
+  if (status === 429) throw new UnusableAnswer(`status ${status}`, true)
   if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableAnswer(`status ${status}`)
   const body = parsed(text)
   // A 401 is about the client (RFC 6749 §5.2), whatever its body and its challenge say or leave out.

@@ -1,3 +1,4 @@
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
 import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
@@ -197,4 +198,29 @@ await test('a store that blinks between refresh and save does not lose the new t
   t.equal(answer.status, 200)
   t.equal((await call()).status, 200)
   t.equal(gate.refreshes.length, 1)
+})
+
+await test('a store that strangers have filled keeps nobody from renewing a token, or from logging out', async (t) => {
+  const { call, redis, browser, server, gate } = await refreshWorld(t, OVER)
+  const client = await createClient({ url: redis.url }).connect()
+  t.teardown(() => client.close())
+  await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: '4mb' })
+  const fill = async (bytes: number): Promise<void> => {
+    for (;;) await client.set(`junk:${Math.random()}`, 'x'.repeat(bytes))
+  }
+  // Large pieces first, then small ones, until nothing fits any more.
+  for (const bytes of [100_000, 1000, 10]) await t.rejects(fill(bytes), { message: /^OOM/ })
+  gate.expiresIn = OVER
+  t.equal((await call()).status, 200)
+  gate.expiresIn = HOUR
+  t.equal((await call()).status, 200, 'again and again')
+  t.equal((await sessionState(browser, server.url))['authenticated'], true)
+  // What Redis keeps for its connections comes and goes, so that there may be room again for a moment.
+  await until(async () => {
+    await fill(10).catch(() => undefined)
+    const start = await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
+    return start.headers.get('location')?.includes('auth_error=try_later') === true
+  }, 'nobody new can log in')
+  t.equal((await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })).status, 204)
+  t.equal((await sessionState(browser, server.url))['authenticated'], false)
 })

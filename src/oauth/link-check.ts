@@ -1,0 +1,113 @@
+import type { FastifyReply } from 'fastify'
+import { html, page, type Page } from '../http/html.ts'
+import type {
+  AttributionName,
+  AttributionNote,
+  AttributionProblem,
+  AttributionReading,
+  ParameterReading,
+} from './attribution.ts'
+
+/** Longest value that is shown of what does not count. */
+const MAX_SHOWN = 200
+
+const RULES: Readonly<Record<AttributionName, string>> = {
+  sidc: 'the GUID from your partners dashboard, such as 0f8fad5b-d9cb-469f-a165-70867728950e',
+  utm_campaign: '1 to 128 printable ASCII characters',
+  utm_medium: 'the word affiliate, in lower case',
+  utm_source: 'your affiliate id, 1 to 128 printable ASCII characters',
+}
+
+const PROBLEMS: Readonly<Record<AttributionProblem, (name: AttributionName) => string>> = {
+  missing: () => 'It is missing.',
+  repeated: () => 'It stands in the link more than once, so none of its values counts.',
+  format: (name) => `It must be ${RULES[name]}.`,
+}
+
+const NOTES: Readonly<Record<AttributionNote, string>> = {
+  plus: 'A + stands for a space. Write %2B for a plus sign, and %20 for a space.',
+  escape: 'A % is not followed by two hexadecimal digits. Write %25 for a percent sign.',
+  encoded_twice: 'It seems to be encoded twice: escapes are left in it.',
+  space: 'It begins or ends with a space.',
+  name: 'The link has a parameter that is spelled almost like it.',
+}
+
+const RETURN_TO_NOTE =
+  'What the link has is no path of this site, so new users see the start page. Write an encoded path, such as %2Fwelcome.'
+
+const VERDICTS: Readonly<Record<AttributionReading['outcome'], string>> = {
+  complete: 'This link is complete: sign-ups that come through it are sent on with your four values.',
+  partial: 'This link is incomplete: sign-ups that come through it are not tracked.',
+  none: 'This link names no partner: sign-ups that come through it are not tracked.',
+}
+
+/** A link as it is judged: its parameters, and whether its return_to was replaced. */
+export interface CheckedLink {
+  readonly reading: AttributionReading
+  /** Where new users return to. */
+  readonly returnTo: string
+  readonly isReturnReplaced: boolean
+}
+
+/** Tells in headers what a link carries: `X-Attribution`, `-Problems` and `-Notes` (docs/partners.md). */
+export function announceLink(reply: FastifyReply, link: CheckedLink): void {
+  const { parameters, outcome } = link.reading
+  const problems = parameters.flatMap(({ name, problem }) =>
+    problem === undefined ? [] : `${name}=${problem}`,
+  )
+  const notes = parameters.flatMap(({ name, notes }) => notes.map((note) => `${name}=${note}`))
+  if (link.isReturnReplaced) notes.push('return_to=replaced')
+  reply.header('x-attribution', outcome)
+  if (outcome === 'partial') reply.header('x-attribution-problems', problems.join(','))
+  if (notes.length > 0) reply.header('x-attribution-notes', notes.join(','))
+}
+
+/** The same for a script, in words. */
+export function linkDocument(link: CheckedLink): object {
+  const { reading, returnTo, isReturnReplaced } = link
+  return {
+    attribution: reading.outcome,
+    verdict: VERDICTS[reading.outcome],
+    parameters: reading.parameters.map((parameter) => ({
+      name: parameter.name,
+      value: shown(parameter),
+      problem: parameter.problem,
+      notes: parameter.notes,
+      explanation: explanationsOf(parameter),
+    })),
+    return_to: { value: returnTo, replaced: isReturnReplaced },
+  }
+}
+
+/** The same for a partner. */
+export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Page {
+  const rows = reading.parameters.map((parameter) => {
+    const { name, problem } = parameter
+    const value = shown(parameter)
+    const verdict = problem === undefined ? 'right' : 'wrong'
+    return html`<dt><code>${name}</code></dt>
+      <dd>
+        ${value === undefined ? '' : html`<code>${value}</code> `}<strong>${verdict}</strong>
+        ${explanationsOf(parameter).map((text) => html`<p>${text}</p>`)}
+      </dd>`
+  })
+  return page(
+    'Your sign-up link',
+    html`<p>${VERDICTS[reading.outcome]}</p>
+      <dl>
+        ${rows}
+        <dt><code>return_to</code></dt>
+        <dd><code>${returnTo}</code>${isReturnReplaced ? html`<p>${RETURN_TO_NOTE}</p>` : ''}</dd>
+      </dl>
+      <p>The check is about form: whether an id is yours, only your partners dashboard knows.</p>`,
+  )
+}
+
+function explanationsOf({ name, problem, notes }: ParameterReading): string[] {
+  return [...(problem === undefined ? [] : [PROBLEMS[problem](name)]), ...notes.map((note) => NOTES[note])]
+}
+
+function shown({ value }: ParameterReading): string | undefined {
+  if (value === undefined || value.length <= MAX_SHOWN) return value
+  return `${value.slice(0, MAX_SHOWN)}…`
+}

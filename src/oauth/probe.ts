@@ -1,0 +1,47 @@
+import type { Config } from '../config.ts'
+import type { Finding } from '../finding.ts'
+import { Provider, ProviderRefusal } from './provider.ts'
+import { UnusableAnswer } from './token-answer.ts'
+
+const STATE = 'a-check-of-the-settings'
+const CLIENT_ADVICE = 'Check CLIENT_ID and CLIENT_SECRET, and how this client is registered there.'
+const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2/token.'
+
+/**
+ * Asks the token endpoint to exchange a code that was never given out: it refuses the code, and by how it does, it shows
+ * that it is one, and that it knows this client.
+ * @returns what it shows, without its setting; or the failure, when it could not be reached
+ */
+export async function probeTokenEndpoint(
+  config: Config['oauth'],
+): Promise<Omit<Finding, 'setting'> | { readonly is: 'unreachable'; readonly cause: unknown }> {
+  const provider = new Provider(config)
+  try {
+    const outcome = await provider.exchange(`code=${STATE}&state=${STATE}`, STATE, STATE.padEnd(43, '-'))
+    switch (outcome.is) {
+      case 'granted':
+        return { is: 'failed', says: 'gives tokens for a code that was never given out' }
+      case 'refused':
+        if (outcome.code === 'invalid_client') {
+          return { is: 'failed', says: 'refuses this client (invalid_client)', advice: CLIENT_ADVICE }
+        }
+        if (!(outcome.cause instanceof ProviderRefusal)) {
+          return { is: 'failed', says: 'is no token endpoint: it takes anything', advice: ADDRESS_ADVICE }
+        }
+        return outcome.code === 'invalid_grant'
+          ? { is: 'ok', says: 'is a token endpoint that knows this client' }
+          : {
+              is: 'warning',
+              says: `is a token endpoint, but ${outcome.cause.message}`,
+              advice: CLIENT_ADVICE,
+            }
+      case 'unavailable': {
+        const { cause } = outcome.cause as Error
+        if (!(cause instanceof UnusableAnswer)) return { is: 'unreachable', cause: outcome.cause }
+        return { is: 'failed', says: `is no token endpoint: ${cause.why}`, advice: ADDRESS_ADVICE }
+      }
+    }
+  } finally {
+    await provider.close()
+  }
+}

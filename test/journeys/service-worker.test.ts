@@ -1,0 +1,25 @@
+import { test } from 'tap'
+import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { ALONE } from '../support/settings.ts'
+import { testServer } from '../support/world.ts'
+
+const FILES = {
+  'index.html': '<!doctype html><title>home</title><h1>home</h1><script src="/app.js"></script>',
+  'app.js': `navigator.serviceWorker.register('/worker.js')
+    navigator.serviceWorker.addEventListener('controllerchange', () => document.body.dataset.controlled = '')`,
+  'worker.js': `addEventListener('install', () => skipWaiting())
+    addEventListener('activate', (event) => event.waitUntil(clients.claim()))
+    addEventListener('fetch', (event) => event.respondWith(fetch(event.request)))`,
+}
+
+for (const name of BROWSERS) {
+  await test(`${name}: a deep link is found behind a service worker that passes requests on`, async (t) => {
+    const { url } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(FILES) })
+    const page = await (await testBrowser(t, name)).newPage()
+    await page.goto(url)
+    await page.waitForSelector('body[data-controlled]')
+    await page.goto(`${url}/deep/link`)
+    t.equal(await page.evaluate('navigator.serviceWorker.controller !== null'), true)
+    t.equal(await page.evaluate('document.body.innerText.trim()'), 'home')
+  })
+}

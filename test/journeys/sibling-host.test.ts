@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { loginWorld } from '../support/token-endpoint.ts'
+
+const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
+
+/** Two hosts of one site. Browsers look up neither: names below localhost are this machine's (RFC 6761 §6.3). */
+const OURS = 'bff.site.localhost'
+const SIBLING = 'blog.site.localhost'
+
+/** What browsers let a sibling put around a cookie's name, and send as it is. */
+const DISGUISES: Readonly<Record<string, string>> = {
+  'no-break space': '\u00a0',
+  'next line': '\u0085',
+  nothing: '',
+}
+
+/** A page on the sibling host that sets a cookie for the whole site, and says with which line. */
+async function siblingPage(t: Test, cookie: () => string): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.setHeader('set-cookie', `${cookie()}; Domain=site.localhost; Path=/`)
+    // Not a string: Node would encode the headers with it, as UTF-8, and the cookie's first byte would become two.
+    response.setHeader('content-type', 'text/html').end(Buffer.from('<title>A blog</title>'))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://${SIBLING}:${(server.address() as AddressInfo).port}/`
+}
+
+for (const name of BROWSERS) {
+  await test(`${name}: a sibling host cannot put a user into somebody else's session`, async (t) => {
+    const port = await freePort()
+    const publicUrl = `http://${OURS}:${port}`
+    const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR }
+    const { endpoint, server } = await loginWorld(t, { settings })
+    let line = ''
+    const sibling = await siblingPage(t, () => line)
+    const browser = await testBrowser(t, name)
+    const page = await browser.newPage()
+    const callback = (state: string): string => `${publicUrl}/auth/callback?code=a-code&state=${state}`
+    const sessionCookie = async (): Promise<string | undefined> =>
+      (await browser.defaultBrowserContext().cookies()).find((each) => each.name === '__Host-session')?.value
+
+    await page.goto(`${publicUrl}/auth/login`)
+    await page.goto(callback(new URL(page.url()).searchParams.get('state') ?? ''))
+    const own = await sessionCookie()
+    t.ok(own, 'the user is logged in')
+
+    for (const [disguise, character] of Object.entries(DISGUISES)) {
+      // The attacker starts a login, and brings its cookie and its callback into the user's browser.
+      const started = await fetch(`http://127.0.0.1:${server.port}/auth/login`, { redirect: 'manual' })
+      const [pair = ''] = started.headers.getSetCookie()[0]?.split(';') ?? []
+      line = `${character}${pair}`
+      await page.goto(sibling)
+      const state = new URL(started.headers.get('location') ?? '').searchParams.get('state') ?? ''
+      const exchanges = endpoint.forms.length
+      await page.goto(callback(state))
+      t.equal(endpoint.forms.length, exchanges, `${disguise}: nothing is exchanged`)
+      t.equal(await sessionCookie(), own, `${disguise}: the cookie stays`)
+    }
+    await page.goto(`${publicUrl}/auth/session`)
+    t.match(
+      await page.evaluate('document.body.innerText'),
+      /"?authenticated"?:\s*true/,
+      'and so does the session',
+    )
+  })
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { test, type Test } from 'tap'
+import { rawGet } from '../support/raw-get.ts'
+import {
+  isLoggedIn,
+  loginWorld,
+  logInThere,
+  oldLoginCookie,
+  startLogin,
+  storeClient,
+  type LoginWorld,
+} from '../support/token-endpoint.ts'
+
+const MOST_COMMANDS = 10
+const CSRF = { 'x-csrf': '1' }
+const NAVIGATION = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
+const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
+const many = (count: number, make: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => make(index)).join('; ')
+
+/** What Redis has been asked so far, but for what keeps connections alive. */
+async function commandsOf(t: Test, world: LoginWorld): Promise<() => Promise<number>> {
+  const client = await storeClient(t, world)
+  return async () => {
+    const stats = await client.info('commandstats')
+    const counted = [...stats.matchAll(/^cmdstat_(\S+):calls=(\d+)/gm)]
+    const asked = counted.filter(([, name = '']) => !/^(ping|info|client\|setinfo|hello)$/.test(name))
+    return asked.reduce((sum, [, , calls]) => sum + Number(calls), 0)
+  }
+}
+
+/** A browser's ten started logins: the cookies, and the newest state. */
+async function tenStarts(world: LoginWorld): Promise<{ cookies: string; state: string }> {
+  let state = ''
+  for (let count = 0; count < 10; count++) ({ state } = await startLogin(world))
+  const cookies = world.browser.named('__Host-login-').map(({ name, value }) => `${name}=${value}`)
+  return { cookies: cookies.join('; '), state }
+}
+
+await test('a request of a stranger costs ten Redis commands at most, and made-up cookies none', async (t) => {
+  const world = await loginWorld(t, {
+    redis: true,
+    settings: { AUTH_STARTS_PER_MINUTE: '1000', TRUST_PROXY: '1' },
+  })
+  const { server, browser } = world
+  const { cookies: started, state } = await tenStarts(world)
+  await logInThere(world)
+  const [session] = browser.named('__Host-session')
+  await fetch(`${server.url}/auth/logout`, {
+    method: 'POST',
+    headers: { ...CSRF, cookie: `__Host-session=${session?.value}` },
+  })
+  const madeUp: [what: string, cookie: string, free: boolean][] = [
+    ['nothing', 'a=b', true],
+    [
+      'session cookies without a signature',
+      many(100, () => `__Host-session=${random(32)}.${random(32)}`),
+      false,
+    ],
+    ['login cookies with a MAC', many(100, () => `${oldLoginCookie()}.${random(16)}`), true],
+    ['login cookies without a MAC', many(100, oldLoginCookie), false],
+    ['started logins, of which nobody ever came back', started, false],
+    ['started logins, each many times', many(10, () => started), false],
+    ['a session that has ended', `__Host-session=${session?.value}`, false],
+    ['two of them', many(2, () => `__Host-session=${session?.value}`), false],
+  ]
+  const commands = await commandsOf(t, world)
+  const routes: [method: string, path: string, headers: Record<string, string>][] = [
+    ['POST', '/auth/logout', CSRF],
+    ['GET', '/auth/session', {}],
+    ['GET', '/auth/callback?code=x&state=made-up', NAVIGATION],
+    ['GET', `/auth/callback?error=x&state=${state}x`, NAVIGATION],
+    ['GET', '/api/account/v1/nickname', CSRF],
+    ['GET', '/auth/login', NAVIGATION],
+    ['HEAD', '/auth/signup', NAVIGATION],
+  ]
+  for (const [what, cookie, isFree] of madeUp) {
+    for (const [method, path, headers] of routes) {
+      const before = await commands()
+      const forwarded = { 'x-forwarded-for': '2001:db8::1' }
+      const answer = await fetch(server.url + path, {
+        method,
+        redirect: 'manual',
+        headers: { ...headers, ...forwarded, cookie },
+      })
+      await answer.arrayBuffer()
+      const spent = (await commands()) - before
+      const isNothing = isFree && path !== '/auth/login'
+      t.ok(spent <= (isNothing ? 0 : MOST_COMMANDS), `${method} ${path} with ${what}: ${spent} commands`)
+    }
+  }
+})
+
+await test('cookies that anybody may have made up are looked up as often as logins may be started', async (t) => {
+  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '3' } })
+  const { server } = world
+  const client = await storeClient(t, world)
+  const logOut = (cookie: string): Promise<Response> =>
+    fetch(`${server.url}/auth/logout`, { method: 'POST', headers: { ...CSRF, cookie } })
+  for (const cookie of [oldLoginCookie(), `__Host-session=${random(32)}.x`, oldLoginCookie()])
+    t.equal((await logOut(cookie)).status, 204)
+  const refused = await logOut(oldLoginCookie())
+  t.equal(refused.status, 429)
+  t.equal(refused.headers.get('retry-after'), '60')
+  t.match(await refused.json(), { code: 'rate_limited' })
+  t.equal((await logOut('a=b')).status, 204, 'who names nothing is not counted')
+  t.same(await client.keys('*:tombstone'), [], 'nothing is left of sessions that never were')
+})
+
+await test('a login cookie of the version before logs in and out', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { browser, server } = world
+  const withoutMac = (): void => {
+    for (const [key, cookie] of browser.cookies) {
+      const value = cookie.value.split('.').slice(0, 2).join('.')
+      if (cookie.name.startsWith('__Host-login-')) browser.cookies.set(key, { ...cookie, value })
+    }
+  }
+  const login = await startLogin(world)
+  withoutMac()
+  t.equal((await login.finish()).url.href, `${server.url}/`)
+  t.ok(await isLoggedIn(browser, server.url))
+  const before = browser.clone()
+  withoutMac()
+  const [cookie] = browser.named('__Host-login-')
+  const headers = { ...CSRF, cookie: `${cookie?.name}=${cookie?.value}` }
+  t.equal((await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })).status, 204)
+  t.notOk(await isLoggedIn(before, server.url))
+})
+
+await test('a login cookie is known by its name, its secret and its MAC, byte for byte', async (t) => {
+  const world = await loginWorld(t)
+  const { server, endpoint, browser } = world
+  const { state } = await startLogin(world)
+  const [{ name, value } = { name: '', value: '' }] = browser.named('__Host-login-')
+  const [secret = '', start = '', mac = ''] = value.split('.')
+  const forgeries = [
+    `${name}=${secret}.${start}.${random(16)}`,
+    `${name}=${secret}.${start}.${mac.slice(0, -2)}`,
+    `${name}=${secret}.${start}.`,
+    `${name}=${secret}.0.${mac}`,
+    `__Host-login-${random(6)}=${value}`,
+    `\u00a0${name}=${value}`,
+    `\u0085${name}=${value}`,
+    `${name}\u00a0=${value}`,
+    `${name}=\u00a0${value}`,
+    `${name}=${value}\u00a0`,
+    `x${name}=${value}`,
+    `${name.toLowerCase()}=${value}`,
+    `a="; ${name}`,
+  ]
+  const callback = (cookie: string): Promise<string> =>
+    rawGet(`${server.url}/auth/callback?code=x&state=${state}`, { ...NAVIGATION, cookie })
+  for (const forgery of forgeries) t.match(await callback(forgery), /state_mismatch/, JSON.stringify(forgery))
+  t.equal(endpoint.forms.length, 0)
+  t.notMatch(await callback(`a=b;\t ${name}=${value} \t; c`), /state_mismatch/, 'blanks are no part of it')
+  t.equal(endpoint.forms.length, 1)
+})
+
+await test('what a login means to replace does not grow from start to start', async (t) => {
+  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
+  const { browser, server } = world
+  const client = await storeClient(t, world)
+  const earlier = []
+  for (let count = 0; count < 20; count++) {
+    await startLogin(world)
+    await logInThere(world)
+    earlier.push(browser.clone())
+  }
+  const sizes = await Promise.all((await client.keys('*:login:*')).map((key) => client.strLen(key)))
+  t.ok(Math.max(...sizes) < 500, `${Math.max(...sizes)} bytes`)
+  t.ok(await isLoggedIn(browser, server.url))
+  for (const old of earlier.slice(0, -1)) t.notOk(await isLoggedIn(old, server.url))
+})
+
+await test('a start counts once for each KiB of its record', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const client = await storeClient(t, world)
+  const counter = 'bff:1:starts:127.0.0.1'
+  for (const path of ['/', `/${'a'.repeat(500)}`, `/${'"'.repeat(1000)}`, `/${'\\'.repeat(2047)}`]) {
+    await client.flushAll()
+    await startLogin(world, `/auth/login?return_to=${encodeURIComponent(path)}`)
+    const [key = ''] = await client.keys('*:login:*')
+    const bytes = key.length + (await client.strLen(key))
+    const counted = Number(await client.get(counter))
+    t.ok(counted >= bytes / 1024 && counted <= bytes / 1024 + 1.2, `${bytes} bytes count ${counted} times`)
+  }
+})
+
+await test('a site with many IPv6 networks starts no more than 4 and 16 times as much', async (t) => {
+  const settings = { AUTH_STARTS_PER_MINUTE: '2', TRUST_PROXY: '1' }
+  const { server, endpoint } = await loginWorld(t, { redis: true, settings })
+  const starts = async (address: string): Promise<boolean> => {
+    const headers = { 'x-forwarded-for': address, ...NAVIGATION }
+    const answer = await fetch(`${server.url}/auth/login`, { redirect: 'manual', headers })
+    return (answer.headers.get('location') ?? '').startsWith(endpoint.url)
+  }
+  let ofSubnet = 0
+  for (let net = 0; net < 8; net++)
+    for (let count = 0; count < 3; count++) ofSubnet += Number(await starts(`2001:db8:1:${net}::1`))
+  t.equal(ofSubnet, 8, 'a /56')
+  let ofSite = ofSubnet
+  for (let net = 1; net < 40; net++)
+    ofSite += Number(await starts(`2001:db8:1:${(net * 256).toString(16)}::1`))
+  t.equal(ofSite, 32, 'a /48')
+  t.ok(await starts('2001:db8:2::1'), 'another site')
+})

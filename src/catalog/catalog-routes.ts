@@ -1,18 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Guard } from '../http/guard.ts'
+import { MinuteCounts } from '../http/minute-counts.ts'
+import { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
 import type { SessionLookup, SessionReader } from '../session/session-reader.ts'
 import type { Session } from '../session/sessions.ts'
-import { CallsInFlight } from './calls-in-flight.ts'
-import { CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
 import { proxy, usableSession, type ProxyParts } from './proxy.ts'
-import { RequestLimit } from './request-limit.ts'
-import { SharedAnswers } from './shared-answers.ts'
+import { SharedResponse, type SharedResponseParts } from './shared-responses.ts'
 
 /** What the routes below /api work with. */
-export interface CatalogParts extends Omit<ProxyParts, 'inFlight'> {
+export interface CatalogParts extends Omit<ProxyParts, 'calls' | 'uploads'> {
   readonly guard: Guard
   readonly reader: SessionReader
+  /** What responses that are the same for everybody need. */
+  readonly shared: Pick<SharedResponseParts, 'store' | 'envelope' | 'everyMs'>
 }
 
 const MAX_QUERY_BYTES = 4096
@@ -29,22 +31,31 @@ export async function catalogRoutes(
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
-  const limit = new RequestLimit(http.apiRequestsPerMinute)
-  const proxyParts: ProxyParts = { ...parts, inFlight: new CallsInFlight() }
-  const shared = new SharedAnswers(parts.rest, parts.metrics)
+  const requests = new MinuteCounts()
+  const proxyParts: ProxyParts = { ...parts, calls: new Permits(), uploads: new Permits() }
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
     const idleMs = connectionIdleMs(endpoint, parts)
+    const { everyMs, store, envelope } = parts.shared
+    const { rest, metrics, upstream } = parts
+    const timeoutMs = endpoint.timeoutMs ?? upstream.headersMs
+    const shared = endpoint.isShared
+      ? new SharedResponse(endpoint, { rest, metrics, store, envelope, everyMs, timeoutMs })
+      : undefined
     const answer = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
-      if (session !== undefined) limit.count(session.key)
+      if (session !== undefined && !requests.allows(session.key, http.apiRequestsPerMinute)) {
+        throw new Problem('rate_limited', { retryAfterSeconds: requests.secondsLeft })
+      }
       // Node goes back to the usual limit with the next request.
       if (idleMs !== undefined) request.raw.socket.setTimeout(idleMs)
       const path = buildPath(request.params as Record<string, string>)
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
-      if (endpoint.sharedForMs !== undefined) return shared.send(endpoint, path, request, reply)
-      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session })
+      if (takesBody(endpoint)) requireUnencoded(request)
+      if (shared !== undefined) return shared.send(request, reply)
+      const authorize = () => (needsSession ? requireSession(parts, request) : undefined)
+      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session, authorize })
     }
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       guard.requireScript(request)
@@ -85,6 +96,16 @@ function goodSession(
   request.sessionTag = session.tag
   if (parts.tokens.isGood(session)) return session
   return parts.tokens.renewed(session).then((renewed) => usableSession(parts.http, renewed))
+}
+
+/** Upstream is not told of a coding, so it could not read the body. @throws Problem unsupported_media_type */
+function requireUnencoded({ headers }: FastifyRequest): void {
+  const { 'content-encoding': coding = 'identity' } = headers
+  if (coding.toLowerCase() === 'identity') return
+  throw new Problem('unsupported_media_type', {
+    detail: 'Send the body without a Content-Encoding.',
+    headers: { 'accept-encoding': 'identity' },
+  })
 }
 
 /** The query as it came, `?` included. @throws Problem bad_request, validation_failed */

@@ -30,7 +30,7 @@ const ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/health',
     credential: 'none',
     summary: 'Health of the trading service',
-    sharedForMs: 1000,
+    isShared: true,
   },
   { method: 'GET', path: '/account/v1/nickname', credential: 'bearer', summary: 'Account nickname' },
   { method: 'GET', path: '/trading/v1/options/accounts', credential: 'bearer', summary: 'List accounts' },

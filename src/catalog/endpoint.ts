@@ -39,8 +39,8 @@ export interface Endpoint {
   readonly maxBodyBytes?: number
   /** Longest wait for the head of an answer; UPSTREAM_HEADERS_SECONDS unless said. */
   readonly timeoutMs?: number
-  /** Answers may be given to several browsers for this long. Only where no credential is sent. */
-  readonly sharedForMs?: number
+  /** Its responses are the same for everybody, and asked for once in HEALTH_SECONDS. Only where no credential is sent. */
+  readonly isShared?: true
 }
 
 /** Whether a body of the browser's is passed on. */

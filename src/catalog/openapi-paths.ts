@@ -1,3 +1,4 @@
+import { PROBLEM_CODES } from '../problem.ts'
 import { ID } from './endpoint.ts'
 import { problemResponses, type Json } from './openapi-problems.ts'
 
@@ -23,6 +24,21 @@ const attributionHeaders = {
     description: 'What is missing or wrong in a partial link, e.g. `sidc=format,utm_medium=missing`',
     schema: { type: 'string' },
   },
+  'X-Attribution-Notes': {
+    description: 'What is valid and yet hardly meant, e.g. `utm_campaign=plus,return_to=replaced`',
+    schema: { type: 'string' },
+  },
+}
+const attributionValues = {
+  'X-Attribution-Values': {
+    description: 'The values that count, as they were decoded: a JSON object',
+    schema: { type: 'string' },
+  },
+}
+
+const withoutSlash = {
+  ...{ summary: 'The same without the slash', tags: ['login'] },
+  responses: { '308': { description: 'To /auth/signup, with the same query' } },
 }
 
 const navigation = problemResponses('navigation_required', 'method_not_allowed', 'shutting_down')
@@ -80,8 +96,35 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
         tags: ['login'],
       },
       parameters: attribution,
-      responses: { '200': { description: 'What the link carries', headers: attributionHeaders } },
+      responses: {
+        '200': {
+          description: 'What the link carries',
+          headers: { ...attributionHeaders, ...attributionValues },
+        },
+      },
     },
+  },
+  '/auth/signup/check': {
+    get: {
+      ...{
+        operationId: 'explainPartnerLink',
+        summary: 'Whether a partner link is right, in words',
+        tags: ['login'],
+      },
+      parameters: [returnTo, ...attribution],
+      responses: {
+        '200': {
+          description: 'What the link carries: a page for who accepts HTML, else JSON',
+          headers: attributionHeaders,
+          content: { 'application/json': { schema: { type: 'object' } }, 'text/html': {} },
+        },
+        ...problemResponses('method_not_allowed', 'shutting_down'),
+      },
+    },
+  },
+  '/auth/signup/': {
+    get: { ...withoutSlash, operationId: 'signupWithoutSlash' },
+    head: { ...withoutSlash, operationId: 'checkPartnerLinkWithoutSlash' },
   },
   '/auth/callback': {
     get: {
@@ -124,6 +167,24 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     ],
     security: [{ session: [] }],
   }),
+  '/problems/{code}': {
+    get: {
+      ...{ operationId: 'explainProblem', summary: 'What a problem means, and what to do', tags: ['meta'] },
+      parameters: [
+        { name: 'code', in: 'path', required: true, schema: { type: 'string', enum: PROBLEM_CODES } },
+      ],
+      responses: {
+        '200': {
+          description: 'A page for who accepts HTML, else the problem with an explanation as its detail',
+          content: {
+            'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+            'text/html': {},
+          },
+        },
+        ...problemResponses('not_found', 'method_not_allowed', 'shutting_down'),
+      },
+    },
+  },
   '/openapi.json': {
     get: {
       ...{ operationId: 'getOpenApi', summary: 'This document', tags: ['meta'] },

@@ -62,9 +62,9 @@ function operation(endpoint: Endpoint, facts: OpenApiFacts): Json {
   }
 }
 
-function howItIsSent({ credential, sharedForMs }: Endpoint): string {
-  if (sharedForMs !== undefined) {
-    return `The same answer for everybody, asked for at most every ${sharedForMs} ms; the query is not passed on.`
+function howItIsSent({ credential, isShared }: Endpoint): string {
+  if (isShared) {
+    return 'The same response for everybody, asked for once in a while; the query is not passed on.'
   }
   switch (credential) {
     case 'bearer':

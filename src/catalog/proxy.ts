@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
+import type { Permits } from '../http/permits.ts'
 import type { Metrics } from '../measure.ts'
 import type { AccessTokens, TokenLookup } from '../oauth/access-tokens.ts'
 import { Problem } from '../problem.ts'
 import type { Session } from '../session/sessions.ts'
-import { boundedBody, NO_BODY } from '../upstream/bounded-body.ts'
+import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import type { CallsInFlight } from './calls-in-flight.ts'
 import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamProblem } from './upstream-problem.ts'
 
@@ -19,8 +19,17 @@ export interface ProxyParts {
   readonly metrics: Metrics
   readonly tokens: AccessTokens
   readonly rest: RestClient
-  readonly inFlight: CallsInFlight
+  /** For what is never repeated, everything but GET. */
+  readonly orders: RestClient
+  /** Under way, by session. */
+  readonly calls: Permits
+  /** Those whose body is streamed, by session: each holds a connection to upstream for as long as its browser takes. */
+  readonly uploads: Permits
 }
+
+/** Far more than a page has open at once, far less than all connections to upstream, which everybody shares. */
+const MAX_CALLS = 100
+const MAX_UPLOADS = 4
 
 /** One call of a browser, checked: its path is built from the catalog. */
 export interface Call {
@@ -29,6 +38,8 @@ export interface Call {
   readonly reply: FastifyReply
   readonly path: string
   readonly session: Session | undefined
+  /** The live session of the request as it is now, where it needs one. @throws Problem when there is none */
+  readonly authorize: () => Session | Promise<Session> | undefined
 }
 
 /**
@@ -36,32 +47,62 @@ export interface Call {
  * @throws Problem
  */
 export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
+  const key = call.session?.key
+  if (key !== undefined && !parts.calls.acquire(key, MAX_CALLS)) throw tooMany()
+  try {
+    if (takesBody(call.endpoint)) await sendWithBody(parts, call)
+    else await sendUntilAnswered(parts, call, NO_BODY)
+  } finally {
+    if (key !== undefined) parts.calls.release(key)
+  }
+}
+
+async function sendWithBody(parts: ProxyParts, call: Call): Promise<void> {
+  const { endpoint, request, authorize } = call
+  const body = await receiveBody(request.raw, endpoint.maxBodyBytes ?? parts.http.maxBodyBytes)
+  if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call, false)
+  try {
+    // Again: until its body had come, which may have taken a while, nothing was sent, and the user may have logged out.
+    const session = await authorize()
+    if (body.is === 'whole') return await sendUntilAnswered(parts, { ...call, session }, body)
+    const key = session?.key ?? 'anonymous'
+    if (!parts.uploads.acquire(key, MAX_UPLOADS)) throw tooMany()
+    try {
+      await sendUntilAnswered(parts, { ...call, session }, body)
+    } finally {
+      parts.uploads.release(key)
+    }
+  } finally {
+    discard(body.content)
+  }
+}
+
+function tooMany(): Problem {
+  return new Problem('rate_limited', { retryAfterSeconds: 1 })
+}
+
+async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBody): Promise<void> {
   const { endpoint } = call
   const isSafe = endpoint.method === 'GET'
   let { session } = call
   let mayReconnect = isSafe
   let mayRenew = true
-  if (call.session !== undefined) parts.inFlight.enter(call.session.key)
-  try {
-    for (;;) {
-      const outcome = await send(parts, call, session, isSafe)
-      parts.metrics.upstreamRequests.count(endpoint.path, outcome.is)
-      if (mayReconnect && failedBeforeAnswer(outcome)) {
-        mayReconnect = false
-        continue
-      }
-      if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
-        session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
-        // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
-        if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
-        mayRenew = false
-        continue
-      }
-      if (outcome.is === 'answered') return
-      return conclude(outcome, call, isSafe)
+  for (;;) {
+    const outcome = await send(parts, call, session, body)
+    parts.metrics.upstreamRequests.count(endpoint.path, outcome.is)
+    if (mayReconnect && failedBeforeAnswer(outcome)) {
+      mayReconnect = false
+      continue
     }
-  } finally {
-    if (call.session !== undefined) parts.inFlight.leave(call.session.key)
+    if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
+      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
+      // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
+      if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
+      mayRenew = false
+      continue
+    }
+    if (outcome.is === 'answered') return
+    return conclude(outcome, call, isSafe)
   }
 }
 
@@ -85,17 +126,18 @@ function send(
   parts: ProxyParts,
   { endpoint, request, reply, path }: Call,
   session: Session | undefined,
-  isSafe: boolean,
+  body: OutgoingBody,
 ): Promise<ForwardOutcome> {
-  const { method, path: route, timeoutMs, maxBodyBytes = parts.http.maxBodyBytes } = endpoint
-  const body = takesBody(endpoint) ? boundedBody(request.raw, maxBodyBytes) : NO_BODY
+  const { method, path: route, timeoutMs } = endpoint
   const headers = requestHeaders(request.headers, request.id)
   addCredential(headers, parts.upstream, endpoint, session)
   headers.push(...body.headers)
   const isBearer = CREDENTIALS[endpoint.credential].bearer
   const sentAt = performance.now()
-  return parts.rest.forward(
-    { method, path, headers, body: body.stream, timeoutMs },
+  const isSafe = method === 'GET'
+  const client = isSafe ? parts.rest : parts.orders
+  return client.forward(
+    { method, path, headers, body: body.content, timeoutMs },
     {
       isSafe,
       response: reply.raw,
@@ -129,8 +171,8 @@ function conclude(
 ): void {
   const { method, path: route } = endpoint
   switch (outcome.is) {
-    case 'bodyTooLarge':
-      throw new Problem('body_too_large')
+    case 'bodyRefused':
+      throw outcome.problem
     case 'cut':
       request.log.warn({ err: outcome.cause, method, route }, 'upstream broke off its answer')
       return

@@ -26,15 +26,18 @@ export class Collecting implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = []
   #bytes = 0
   #expired: Error | undefined
+  readonly #isCut: () => boolean
   readonly #deadline: NodeJS.Timeout
   readonly #signal: AbortSignal | undefined
   readonly #onAbort = (): void => this.#expire()
 
   /**
    * @param timeoutMs for all of it, the wait for a connection included
+   * @param isCut whether what looks like the end of a response is a connection that fails
    * @param signal aborted when nobody wants the answer any more
    */
-  constructor(timeoutMs: number, signal?: AbortSignal) {
+  constructor(timeoutMs: number, isCut: () => boolean, signal?: AbortSignal) {
+    this.#isCut = isCut
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -76,6 +79,7 @@ export class Collecting implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    if (this.#isCut()) return this.onResponseError(undefined, new Error('the connection was reset'))
     const answer = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
     this.#settle({ is: 'answered', answer })
   }

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { BodyTooLarge } from './bounded-body.ts'
+import type { Problem } from '../problem.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasAnswerBegun, noAnswer, type NoAnswer, type Sent } from './no-answer.ts'
+import { BodyRefused } from './request-body.ts'
 
 /** How one request upstream ended. */
 export type ForwardOutcome =
@@ -13,7 +14,7 @@ export type ForwardOutcome =
   | NoAnswer
   /** Upstream died in the middle of an answer that the browser has begun to read: its connection is cut too. */
   | { readonly is: 'cut'; readonly cause: Error }
-  | { readonly is: 'bodyTooLarge' }
+  | { readonly is: 'bodyRefused'; readonly problem: Problem }
   /** The browser left. `status` is upstream's answer to a request that was let finish, 0 without one. */
   | { readonly is: 'browserGone'; readonly sent: Sent; readonly status: number; readonly cause?: Error }
 
@@ -30,6 +31,16 @@ export interface ForwardRequest {
   readonly waited: () => void
 }
 
+/** What the connections tell a forwarding. */
+export interface ForwardingOptions {
+  /** How long a browser that does not read may keep upstream waiting. */
+  readonly stallMs: number
+  /** Called once: it holds no connection any more. */
+  readonly onSettled: () => void
+  /** Whether what looks like the end of a response is a connection that fails. */
+  readonly isCut: () => boolean
+}
+
 /** An answer that nobody reads is read to its end up to this size, so that the connection can be used again. */
 const MAX_DRAINED_BYTES = 65_536
 /** Copying as much is cheaper than a second buffer in the write. */
@@ -41,8 +52,7 @@ const MAX_INFORMATIONAL = 10
 export class Forwarding implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<ForwardOutcome>
   readonly #to: ForwardRequest
-  readonly #stallMs: number
-  readonly #onSettled: () => void
+  readonly #options: ForwardingOptions
   #resolve: (outcome: ForwardOutcome) => void = () => undefined
   #controller: Dispatcher.DispatchController | undefined
   #sent: Sent = 'nothing'
@@ -58,11 +68,9 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   #stalled: NodeJS.Timeout | undefined
   readonly #onDrain = (): void => this.#resume()
 
-  /** @param stallMs how long a browser that does not read may keep upstream waiting */
-  constructor(to: ForwardRequest, stallMs: number, onSettled: () => void) {
+  constructor(to: ForwardRequest, options: ForwardingOptions) {
     this.#to = to
-    this.#stallMs = stallMs
-    this.#onSettled = onSettled
+    this.#options = options
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -127,6 +135,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    if (this.#options.isCut()) return this.onResponseError(undefined, new Error('the connection was reset'))
     if (this.#browserGone) return this.#settle(this.#gone())
     if (this.#held) return
     this.#settle({ is: 'answered', status: this.#status })
@@ -136,7 +145,9 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     if (this.#held) return
     if (this.#browserGone) return this.#settle(this.#gone(cause))
-    if (cause instanceof BodyTooLarge && this.#status === 0) return this.#settle({ is: 'bodyTooLarge' })
+    if (cause instanceof BodyRefused && this.#status === 0) {
+      return this.#settle({ is: 'bodyRefused', problem: cause.problem })
+    }
     if (this.#status === 0) {
       return this.#settle(noAnswer(cause, this.#sent, this.#answerBegan || hasAnswerBegun(cause)))
     }
@@ -149,7 +160,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#isSettled = true
     if (this.#status === 0) this.#to.waited()
     this.#stopWaiting()
-    this.#onSettled()
+    this.#options.onSettled()
     this.#resolve(outcome)
   }
 
@@ -159,7 +170,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
 
   #waitForBrowser(): void {
     if (this.#stalled !== undefined) return
-    this.#stalled = setTimeout(() => this.#browserStalled(), this.#stallMs)
+    this.#stalled = setTimeout(() => this.#browserStalled(), this.#options.stallMs)
     this.#to.response.once('drain', this.#onDrain)
   }
 

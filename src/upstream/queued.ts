@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { discard } from './request-body.ts'
 
 /** What the parts of an exchange are told to. */
 type ExchangeHandler = Required<Omit<Dispatcher.DispatchHandler, 'onRequestUpgrade' | 'onResponseError'>> & {
@@ -15,11 +16,11 @@ export class Queued implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout
   #isOver = false
 
-  constructor(handler: ExchangeHandler, waitMs: number, body: Readable | null) {
+  constructor(handler: ExchangeHandler, waitMs: number, body: Readable | Buffer | null) {
     this.#handler = handler
     this.#timer = setTimeout(() => {
       this.#isOver = true
-      body?.destroy()
+      discard(body)
       handler.onResponseError(undefined, new Error('no connection to upstream became free in time'))
     }, waitMs)
   }

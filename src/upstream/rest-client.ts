@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream'
-import { Pool, type Dispatcher } from 'undici'
+import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config.ts'
 import { Collecting, type FetchOutcome } from './collecting.ts'
-import { Forwarding, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
+import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { Queued } from './queued.ts'
+import { discard } from './request-body.ts'
 
 /** One request to the upstream REST API, its path already built from the catalog. */
 export interface RestRequest {
@@ -12,12 +13,23 @@ export interface RestRequest {
   readonly path: string
   /** Flat list of names and values. */
   readonly headers: readonly string[]
-  readonly body: Readable | null
+  readonly body: Readable | Buffer | null
   /** Longest wait for the head of the answer, or for all of it where it is read whole; else UPSTREAM_HEADERS_SECONDS. */
   readonly timeoutMs?: number | undefined
 }
 
+/** Connections of one client. */
+export interface ConnectionOptions {
+  readonly connections?: number
+  /**
+   * A connection that was idle for longer is not used again. Unless said it is what upstream's `Keep-Alive` says, with two
+   * seconds to spare, or four seconds.
+   */
+  readonly idleMs?: number
+}
+
 const MAX_CONNECTIONS = 512
+const IDLE_MS = 4000
 /** Requests that may wait for a connection; more would only wait longer than anybody does. */
 const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
@@ -30,19 +42,29 @@ export class RestClient {
   readonly #basePath: string
   readonly #config: Config['upstream']
   #running = 0
-  readonly #onSettled = (): void => void this.#running--
   /** Every connection is taken: who comes now waits for one. */
   #isFull = false
+  /** While listeners hear of the failure of a connection. */
+  #isFailing = false
+  readonly #isCut = (): boolean => this.#isFailing
+  readonly #forwardingOptions: ForwardingOptions
 
-  constructor(config: Config['upstream'], connections = MAX_CONNECTIONS) {
+  constructor(config: Config['upstream'], { connections = MAX_CONNECTIONS, idleMs }: ConnectionOptions = {}) {
     const { origin, pathname } = new URL(config.apiUrl)
     this.#config = config
     this.#basePath = pathname === '/' ? '' : pathname
+    this.#forwardingOptions = {
+      stallMs: config.bodyMs,
+      onSettled: () => void this.#running--,
+      isCut: this.#isCut,
+    }
     this.#pool = new Pool(origin, {
       connections,
       // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
       allowH2: false,
-      connect: { timeout: config.connectMs },
+      connect: this.#connector(),
+      keepAliveTimeout: idleMs ?? IDLE_MS,
+      ...(idleMs !== undefined && { keepAliveMaxTimeout: idleMs }),
       bodyTimeout: config.bodyMs,
       maxHeaderSize: MAX_HEADER_BYTES,
     })
@@ -53,7 +75,7 @@ export class RestClient {
   forward(request: RestRequest, to: ForwardRequest): Promise<ForwardOutcome> {
     // It may have left while its session was looked up, or between two tries: nobody would tell any more.
     if (to.response.destroyed) return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
-    const forwarding = new Forwarding(to, this.#config.bodyMs, this.#onSettled)
+    const forwarding = new Forwarding(to, this.#forwardingOptions)
     this.#running++
     this.#dispatch(request, forwarding)
     return forwarding.outcome
@@ -64,7 +86,7 @@ export class RestClient {
    * @param signal breaks it off
    */
   exchange(request: RestRequest, signal?: AbortSignal): Promise<FetchOutcome> {
-    const collecting = new Collecting(request.timeoutMs ?? this.#config.headersMs, signal)
+    const collecting = new Collecting(request.timeoutMs ?? this.#config.headersMs, this.#isCut, signal)
     this.#dispatch(request, collecting)
     return collecting.outcome
   }
@@ -78,6 +100,23 @@ export class RestClient {
     await Promise.race([this.#pool.close(), grace])
     clearTimeout(timer)
     await this.#pool.destroy()
+  }
+
+  /** Connections whose failures are heard of here before undici hears of them. */
+  #connector(): buildConnector.connector {
+    const connect = buildConnector({ timeout: this.#config.connectMs, allowH2: false })
+    return (options, callback) =>
+      connect(options, (...result) => {
+        const [, socket] = result
+        socket?.on('error', (error) => {
+          // A response without a length ends with its connection, and undici takes a reset for such an end.
+          this.#isFailing = true
+          process.nextTick(() => (this.#isFailing = false))
+          // An alert of TLS is followed by the end of the connection, which undici would name as the cause.
+          socket.destroy(error)
+        })
+        callback(...result)
+      })
   }
 
   #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, handler: Forwarding | Collecting): void {
@@ -96,7 +135,7 @@ export class RestClient {
       )
       this.#isFull = !hasFree
     } catch (error) {
-      body?.destroy()
+      discard(body)
       handler.onResponseError(undefined, error as Error)
     }
   }

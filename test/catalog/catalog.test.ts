@@ -171,7 +171,7 @@ await test('the catalog is the interface, without the OTP, and with the overview
   for (const endpoint of catalog(OVERVIEW)) {
     t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
     for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)
-    t.ok(endpoint.sharedForMs === undefined || endpoint.credential === 'none', 'shared is for everybody')
+    t.ok(endpoint.isShared === undefined || endpoint.credential === 'none', 'shared is for everybody')
   }
   t.equal(catalog(OVERVIEW).length, 20)
   t.equal(catalog(undefined).length, 19)

@@ -32,7 +32,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { ...PLAIN, method: 'GET', path: '/usual' },
   { ...PLAIN, method: 'GET', path: '/quick', timeoutMs: 200 },
   { ...PLAIN, method: 'GET', path: '/patient', timeoutMs: 60_000 },
-  { ...PLAIN, method: 'GET', path: '/quick-for-all', timeoutMs: 200, sharedForMs: 1 },
+  { ...PLAIN, method: 'GET', path: '/quick-for-all', timeoutMs: 200, isShared: true },
 ]
 
 /** A server with these endpoints and nothing else. */
@@ -55,7 +55,7 @@ async function serverOf(
   const metrics = createMetrics()
   const provider = new Provider(config.oauth)
   const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
-  const guard = new Guard(config.http)
+  const guard = new Guard(config.http, log)
   const rest = new RestClient(config.upstream)
   const server = createServer(config.http, log, metrics, guard)
   const { http, upstream: upstreamConfig } = config
@@ -67,6 +67,8 @@ async function serverOf(
     reader,
     tokens,
     rest,
+    orders: rest,
+    shared: { store, envelope: new Envelope(config.secrets), everyMs: 1 },
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => Promise.all([server.close(), rest.close(), provider.close(), store.close()]))

@@ -7,6 +7,8 @@ import { gone, ok } from '../support/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const LIMIT = 100_000
+/** More than is waited for before a body is sent on. */
+const LARGE = 'x'.repeat(70_000)
 const get = (cookie: string) =>
   `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
 
@@ -73,20 +75,23 @@ await test('who uploads too much and then hangs up can still read why', async (t
 
 await test('bodies stream both ways', async (t) => {
   const { call, connection, upstream, cookie } = await apiWorld(t)
-  await t.test('up: the first byte arrives before the last is sent', async (t) => {
+  await t.test('up: of a large one the first byte arrives before the last is sent', async (t) => {
     for (const framing of ['chunked', 'length']) {
       const body = new PassThrough()
-      const headers = framing === 'length' ? { 'content-length': '10' } : { 'transfer-encoding': 'chunked' }
+      const headers: Record<string, string> =
+        framing === 'length'
+          ? { 'content-length': String(LARGE.length + 5) }
+          : { 'transfer-encoding': 'chunked' }
       const head = new Promise<void>((resolve) => {
         upstream.onHead = () => resolve()
       })
       const answer = call('POST', ACCOUNTS, { body, headers })
-      body.write('hello')
+      body.write(LARGE)
       await head
       upstream.reset()
       body.end('world')
       t.equal((await answer).status, 200, framing)
-      t.equal(upstream.requests[0]?.body, 'helloworld')
+      t.equal(upstream.requests[0]?.body, `${LARGE}world`)
     }
   })
   await t.test('down: the first byte is there before the last is sent', async (t) => {
@@ -213,7 +218,7 @@ await test('when the browser leaves', async (t) => {
   const begun = new Promise<Socket>((resolve) => {
     upstream.onHead = (_head, socket) => resolve(socket)
   })
-  half.write(`${head}Content-Length: 10\r\n\r\nhello`)
+  half.write(`${head}Content-Length: 80000\r\n\r\n${LARGE}`)
   const upstreamSocket = await begun
   half.destroy()
   await gone(upstreamSocket)
@@ -241,9 +246,10 @@ await test('a fault of upstream in the middle of an upload is told, not hung up 
   for (const framing of ['chunked', 'length']) {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => socket.resetAndDestroy()
-    const headers = framing === 'length' ? { 'content-length': '10' } : { 'transfer-encoding': 'chunked' }
+    const headers: Record<string, string> =
+      framing === 'length' ? { 'content-length': '80000' } : { 'transfer-encoding': 'chunked' }
     const answer = call('POST', ACCOUNTS, { body, headers })
-    body.write('hello')
+    body.write(LARGE)
     const { status, json } = await answer
     t.equal(status, 502, framing)
     t.match(json, { code: 'upstream_lost', outcome: 'unknown' })
@@ -252,8 +258,8 @@ await test('a fault of upstream in the middle of an upload is told, not hung up 
   await t.test('so is an answer that comes early', async (t) => {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 415 No\r\nContent-Length: 2\r\n\r\n{}')
-    const answer = call('POST', ACCOUNTS, { body, headers: { 'content-length': '10' } })
-    body.write('hello')
+    const answer = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })
+    body.write(LARGE)
     t.equal((await answer).status, 415)
     body.end('world')
   })

@@ -15,7 +15,7 @@ await test('nobody waits for a free connection for longer than for a new one', a
     UPSTREAM_CONNECT_SECONDS: '1',
     UPSTREAM_HEADERS_SECONDS: '600',
   })
-  const rest = new RestClient(config.upstream, 2)
+  const rest = new RestClient(config.upstream, { connections: 2 })
   t.teardown(() => rest.close())
   const ask = (path: string) => rest.exchange({ method: 'POST', path, headers: [], body: null })
   const answers: (() => void)[] = []

@@ -1,0 +1,161 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { Problem } from '../problem.ts'
+
+/** A body up to this size is sent once it is complete: whoever does not finish one holds no connection to upstream. */
+const WHOLE_BYTES = 65_536
+/** A longer one brings so much in each window, or is given up. Half a minute of it is what a slow phone takes. */
+const MIN_BYTES_PER_WINDOW = 16_384
+const WINDOW_MS = 5000
+
+/** A request body that was refused while it was streamed. */
+export class BodyRefused extends Error {
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem.message)
+    this.name = 'BodyRefused'
+    this.problem = problem
+  }
+}
+
+/** A body to send, and the framing headers that go with it. */
+export type OutgoingBody =
+  | { readonly is: 'whole'; readonly content: Buffer | null; readonly headers: readonly string[] }
+  | { readonly is: 'streamed'; readonly content: Readable; readonly headers: readonly string[] }
+
+/** A request without a body. */
+export const NO_BODY: OutgoingBody = { is: 'whole', content: null, headers: [] }
+
+/**
+ * The body of a request: the whole of a small one, else its stream, once so much of it has come. Undefined when the
+ * browser left before that.
+ * @throws Problem body_too_large
+ */
+export async function receiveBody(
+  request: IncomingMessage,
+  maxBytes: number,
+): Promise<OutgoingBody | undefined> {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (length === undefined ? coding === undefined : Number(length) === 0) return NO_BODY
+  if (Number(length) > maxBytes) throw new Problem('body_too_large')
+  const start = await receiveStart(request, Math.min(WHOLE_BYTES, maxBytes))
+  if (start === undefined) return undefined
+  const { content, isWhole } = start
+  if (isWhole) {
+    return content.length === 0
+      ? NO_BODY
+      : { is: 'whole', content, headers: ['content-length', String(content.length)] }
+  }
+  if (content.length > maxBytes) {
+    dropRest(request)
+    throw new Problem('body_too_large')
+  }
+  const headers = length === undefined ? [] : ['content-length', length]
+  return { is: 'streamed', content: new StreamedBody(request, content, maxBytes), headers }
+}
+
+/** Has what is left of a body that will not be sent read and dropped. */
+export function discard(body: Readable | Buffer | null): void {
+  if (body instanceof Readable) body.destroy()
+}
+
+/** What comes first, until it is more than `bytes` or all of it. Undefined when the browser left. */
+function receiveStart(
+  request: IncomingMessage,
+  bytes: number,
+): Promise<{ content: Buffer; isWhole: boolean } | undefined> {
+  if (request.destroyed) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let received = 0
+    const settle = (result: { isWhole: boolean } | undefined): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose)
+      const [first = Buffer.alloc(0), ...more] = chunks
+      resolve(result && { ...result, content: more.length === 0 ? first : Buffer.concat(chunks) })
+    }
+    const onData = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      received += chunk.length
+      if (received <= bytes) return
+      request.pause()
+      settle({ isWhole: false })
+    }
+    const onEnd = (): void => settle({ isWhole: true })
+    const onClose = (): void => settle(undefined)
+    request.on('data', onData).once('end', onEnd).once('close', onClose)
+  })
+}
+
+/** What is left of a body is read and dropped, so that the browser gets to read its answer. */
+function dropRest(request: IncomingMessage): void {
+  request.resume()
+}
+
+/**
+ * What goes upstream is this, not the browser's request: undici destroys the body of a request that failed, and with it
+ * would go the connection on which the browser waits for its answer.
+ */
+class StreamedBody extends Readable {
+  readonly #source: IncomingMessage
+  readonly #maxBytes: number
+  #bytes: number
+  /** Come in this window; undefined once upstream was slower than the browser in it. */
+  #windowBytes: number | undefined = 0
+  readonly #watch: NodeJS.Timeout
+  readonly #onData = (chunk: Buffer): void => this.#take(chunk)
+  readonly #onEnd = (): void => this.#finish()
+  readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
+
+  constructor(source: IncomingMessage, start: Buffer, maxBytes: number) {
+    super()
+    this.#source = source
+    this.#maxBytes = maxBytes
+    this.#bytes = start.length
+    this.#watch = setInterval(() => this.#endWindow(), WINDOW_MS)
+    // It may fail while no connection has taken it up yet: then nobody else listens, and the process would end.
+    this.on('error', () => undefined)
+    source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
+    this.push(start)
+  }
+
+  #take(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
+    if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
+    else if (!this.push(chunk)) this.#pause()
+  }
+
+  #pause(): void {
+    this.#windowBytes = undefined
+    this.#source.pause()
+  }
+
+  #endWindow(): void {
+    const bytes = this.#windowBytes
+    this.#windowBytes = this.#source.isPaused() ? undefined : 0
+    if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) this.destroy(new BodyRefused(tooSlow()))
+  }
+
+  #finish(): void {
+    this.#source.off('close', this.#onClose)
+    clearInterval(this.#watch)
+    this.push(null)
+  }
+
+  override _read(): void {
+    this.#source.resume()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearInterval(this.#watch)
+    this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
+    dropRest(this.#source)
+    done(error)
+  }
+}
+
+function tooSlow(): Problem {
+  const detail = 'The body came too slowly.'
+  return new Problem('bad_request', { status: 408, detail, headers: { connection: 'close' } })
+}

@@ -1,0 +1,165 @@
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from 'redis'
+import { test } from 'tap'
+import { apiWorld, sendTo } from '../support/api-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+import { testServer } from '../support/world.ts'
+
+const HEALTH = '/api/v1/health'
+const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
+
+await test('health is asked for once, however many ask', async (t) => {
+  const { send, upstream, world } = await apiWorld(t, { settings: { HEALTH_SECONDS: '1' } })
+  const headers = { 'x-csrf': '1' }
+  upstream.answer = (_request, socket) =>
+    void socket.write(
+      'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Brand: x\r\nContent-Length: 2\r\n\r\nOK',
+    )
+  const crowd = await Promise.all(
+    Array.from({ length: 50 }, (_none, index) => send('GET', `${HEALTH}?busting=${index}`, { headers })),
+  )
+  for (const answer of crowd) {
+    t.equal(answer.status, 200)
+    t.equal(answer.text, 'OK')
+    t.match(answer.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
+    t.equal(answer.headers['x-brand'], undefined)
+  }
+  t.equal(new Set(crowd.map((answer) => answer.headers['x-request-id'])).size, 50, 'each has its own id')
+  t.equal(upstream.requests.length, 1)
+  t.equal(upstream.requests[0]?.target, '/v1/health')
+  t.equal(
+    (await send('GET', `${HEALTH}?a=\u00e9`, { headers })).status,
+    400,
+    'a bad query is refused all the same',
+  )
+
+  await sleep(1010)
+  upstream.answer = (_request, socket) => void socket.write(ok('{"later":1}'))
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"later":1}', 'and again after a second')
+  t.equal(upstream.requests.length, 2)
+  t.equal(world.server.log.filter(({ level }) => level === 50).length, 0)
+})
+
+await test('a failure is shared too', async (t) => {
+  for (const [name, status, code, times] of [
+    ['503 secret', 503, 'upstream_error', 1],
+    ['302 secret', 502, 'upstream_error', 1],
+    ['reset', 502, 'upstream_lost', 1],
+  ] as const) {
+    const { send, upstream } = await apiWorld(t)
+    upstream.answer = (_request, socket) => {
+      if (name === 'reset') socket.resetAndDestroy()
+      else socket.write(`HTTP/1.1 ${name}\r\nLocation: /x\r\nContent-Length: 6\r\n\r\nsecret`)
+    }
+    const crowd = await Promise.all(
+      Array.from({ length: 10 }, () => send('GET', HEALTH, { headers: { 'x-csrf': '1' } })),
+    )
+    for (const answer of crowd) {
+      t.equal(answer.status, status, name)
+      t.match(answer.json, { code, request_id: answer.headers['x-request-id'] })
+      t.notMatch(answer.text, 'secret')
+      t.equal(answer.json['outcome'], undefined)
+    }
+    t.equal(upstream.requests.length, times)
+  }
+  const { send, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
+  t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'one of 70 KB is none')
+})
+
+await test('a crowd that waits for the same answer has its limit', async (t) => {
+  const { send, upstream } = await apiWorld(t)
+  const asked = new Promise<Socket>((resolve) => {
+    upstream.answer = (_request, socket) => resolve(socket)
+  })
+  const headers = { 'x-csrf': '1' }
+  const crowd = [send('GET', HEALTH, { headers })]
+  const socket = await asked
+  const statuses: number[] = []
+  for (let count = 1; count < 600; count++) {
+    const answer = send('GET', HEALTH, { headers })
+    void answer.then(({ status }) => statuses.push(status))
+    crowd.push(answer)
+  }
+  // Beside the one that asks.
+  while (statuses.length < 600 - 513) await sleep(5)
+  t.same(new Set(statuses), new Set([429]), 'who comes too late is told so at once')
+  socket.write(ok('{"late":1}'))
+  const answers = await Promise.all(crowd)
+  t.equal(answers.filter(({ status }) => status === 200).length, 513)
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"late":1}', 'places are given back')
+  t.equal(upstream.requests.length, 1)
+})
+
+await test('all instances together ask once in HEALTH_SECONDS, one at a time', async (t) => {
+  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '2' } })
+  const other = await testServer(t, { ...world.settings, HEALTH_SECONDS: '2' })
+  const crowd = () =>
+    Promise.all(
+      Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? world.server.port : other.port)),
+    )
+  let requests = 0
+  const flight = { isOver: true }
+  upstream.answer = (_request, socket) => {
+    requests++
+    flight.isOver = false
+    const text = `{"request":${requests}}`
+    setTimeout(() => {
+      flight.isOver = true
+      socket.write(ok(text))
+    }, 300)
+  }
+  for (const { text } of await crowd()) t.equal(text, '{"request":1}')
+  t.equal(requests, 1)
+  t.same(new Set((await crowd()).map(({ text }) => text)), new Set(['{"request":1}']))
+  t.equal(requests, 1)
+
+  await sleep(2000)
+  const seen: string[] = []
+  const asking = ask(world.server.port)
+  await until(() => requests === 2)
+  while (!flight.isOver) seen.push((await ask(other.port)).text)
+  t.equal((await asking).text, '{"request":2}', 'who asks anew waits')
+  t.ok(
+    seen.length > 1 && seen.slice(0, -1).every((text) => text === '{"request":1}'),
+    'the others get the last one',
+  )
+  await until(async () => (await ask(other.port)).text === '{"request":2}')
+  t.equal(requests, 2)
+})
+
+await test('an instance that dies while it asks holds nobody up for ever', async (t) => {
+  const settings = { HEALTH_SECONDS: '1', UPSTREAM_HEADERS_SECONDS: '1' }
+  const { upstream, world, send } = await apiWorld(t, { redis: true, settings })
+  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
+  t.teardown(() => client.close())
+  await client.set('bff:1:shared:/v1/health', 'a claim of the dead', {
+    expiration: { type: 'PX', value: 900 },
+  })
+  const { status } = await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })
+  t.equal(status, 200)
+  t.equal(upstream.requests.length, 1)
+})
+
+await test('without the store each process asks for itself, and what was not sealed here is not believed', async (t) => {
+  const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
+  const { port } = world.server
+  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
+  const key = 'bff:1:shared:/v1/health'
+  t.equal((await ask(port)).status, 200)
+  const sealed = await client.get(key)
+  t.notMatch(sealed, /application|200/, 'nor can it be read')
+  await sleep(1010)
+  const forged = { outcome: { is: 'answered', status: 200, headers: {}, body: 'PGgxPg==' }, freshUntil: 9e15 }
+  await client.set(key, JSON.stringify(forged), { expiration: { type: 'PX', value: 500 } })
+  t.equal((await ask(port)).text, '{}')
+  await client.close()
+  await world.redis?.close()
+  await sleep(1010)
+  const before = upstream.requests.length
+  t.equal((await ask(port)).status, 200)
+  t.equal((await ask(port)).status, 200)
+  t.equal(upstream.requests.length, before + 1)
+})

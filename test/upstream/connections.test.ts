@@ -1,0 +1,117 @@
+import { writeFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { apiWorld, sendTo } from '../support/api-world.ts'
+import { BrowserLine } from '../support/browser-line.ts'
+import { proxyProcess } from '../support/proxy-process.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { testCa, trust } from '../support/redis-tls.ts'
+import { TRADING } from '../support/relay-world.ts'
+import { logIn, testWorld } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const UNFRAMED = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhalf of it'
+
+await test('a response without a length is whole when upstream closes, and broken off when it resets', async (t) => {
+  const { call, upstream, world } = await apiWorld(t)
+  for (const method of ['GET', 'POST']) {
+    upstream.answer = (_request, socket) => void socket.end(UNFRAMED)
+    t.equal((await call(method, ACCOUNTS)).text, 'half of it', method)
+    upstream.answer = (_request, socket) =>
+      void socket.write(UNFRAMED, () => setTimeout(() => socket.resetAndDestroy(), 20))
+    await t.rejects(
+      call(method, ACCOUNTS),
+      { message: /aborted|hang up/ },
+      'the browser cannot take it for whole',
+    )
+  }
+  const broken = world.server.log.filter(({ msg }) => msg === 'upstream broke off its answer')
+  t.equal(broken.length, 2)
+})
+
+await test('a connection that was idle for longer than upstream may keep it is not used again', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const connectionOf = async (method: string, keepAlive = ''): Promise<number> => {
+    upstream.answer = (_request, socket) => void socket.write(ok('{}', keepAlive))
+    t.equal((await call(method, ACCOUNTS)).status, 200)
+    return upstream.requests.at(-1)?.connection ?? 0
+  }
+  const get = await connectionOf('GET')
+  const post = await connectionOf('POST')
+  t.equal(await connectionOf('GET'), get)
+  t.equal(await connectionOf('POST', 'Keep-Alive: timeout=60\r\n'), post)
+  t.not(get, post, 'reads do not take the connections of orders')
+  await delay(1200)
+  t.equal(await connectionOf('GET', 'Keep-Alive: timeout=3\r\n'), get)
+  const next = await connectionOf('POST')
+  t.not(next, post, 'an order waits for a new one rather than be lost on an old one')
+  await delay(1200)
+  t.not(await connectionOf('GET'), get, 'with a margin to what upstream says')
+})
+
+await test('upstream that closes idle connections without a word costs no order', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const idleMs = 1000
+  const timers = new Map<Socket, NodeJS.Timeout>()
+  upstream.answer = (_request, socket) => {
+    clearTimeout(timers.get(socket))
+    socket.write(ok())
+    timers.set(
+      socket,
+      setTimeout(() => socket.resetAndDestroy(), idleMs),
+    )
+  }
+  const orders = async (offsetMs: number): Promise<number[]> => {
+    const statuses = []
+    for (let count = 0; count < 4; count++) {
+      statuses.push((await call('POST', ACCOUNTS, { body: '{}' })).status)
+      await delay(idleMs + offsetMs)
+    }
+    return statuses
+  }
+  const offsets = Array.from({ length: 40 }, (_, index) => index / 8 - 4)
+  t.same(new Set((await Promise.all(offsets.map(orders))).flat()), new Set([200]))
+})
+
+await test('a client certificate that upstream asks for in vain: nothing was sent, and the log says why', async (t) => {
+  const ca = await testCa(t)
+  await trust(t, ca)
+  const dir = t.testdir({})
+  const port = await freePort()
+  const config = join(dir, 'haproxy.cfg')
+  await writeFile(
+    config,
+    `defaults
+  mode http
+  timeout connect 1s
+  timeout client 5s
+  timeout server 5s
+frontend tls
+  bind 127.0.0.1:${port} ssl crt ${ca.pemFile} ca-file ${ca.caFile} verify required
+  http-request return status 200
+`,
+  )
+  await proxyProcess(t, 'haproxy', ['-db', '-f', config], { port, log: join(dir, 'log') })
+  const settings = { API_URL: `https://localhost:${port}`, WS_URL: `wss://localhost:${port}` }
+  const { server, browser } = await testWorld(t, { settings })
+  await logIn(browser, server.url)
+  const url = new URL(server.url)
+  const cookie = browser.cookieHeader(url, url)
+  for (const method of ['GET', 'POST']) {
+    const init = { headers: { cookie, 'x-csrf': '1' }, ...(method === 'POST' && { body: '{}' }) }
+    const { status, json } = await sendTo(server.port, method, ACCOUNTS, init)
+    t.match([status, json['code']], [502, 'upstream_unreachable'], method)
+    t.notOk('outcome' in json, 'it was not executed')
+  }
+  for (const path of [TRADING, '/ws/public']) {
+    const line = new BrowserLine(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, cookie })
+    t.same(await line.closed, { code: 1013, reason: 'upstream_unreachable' }, path)
+  }
+  const why = /CERTIFICATE_REQUIRED/
+  const told = server.log.filter(({ level }) => Number(level) >= 40).map((line) => JSON.stringify(line))
+  t.equal(told.length, 4)
+  for (const line of told) t.match(line, why)
+})

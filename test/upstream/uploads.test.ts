@@ -1,0 +1,135 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { test } from 'tap'
+import { apiWorld, readAll, type ApiWorld } from '../support/api-world.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+import { logIn } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** More than is waited for before a body is sent on. */
+const LARGE = 'x'.repeat(70_000)
+
+/** The head of a POST. */
+const post = (cookie: string, length: number | 'chunked'): string =>
+  `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${
+    length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`
+  }\r\n\r\n`
+
+async function startUpload({ connection }: ApiWorld, bytes: string): Promise<Socket> {
+  const socket = await connection()
+  socket.write(bytes)
+  return socket
+}
+
+await test('a small body is sent once it is complete, byte by byte or not', async (t) => {
+  const api = await apiWorld(t)
+  const { cookie, upstream, call } = api
+  for (const [framing, bytes] of [
+    ['length', '{"amount":1}'],
+    ['chunked', 'c\r\n{"amount":1}\r\n0\r\n\r\n'],
+  ] as const) {
+    upstream.reset()
+    let heads = 0
+    upstream.onHead = () => heads++
+    const socket = await startUpload(api, post(cookie, framing === 'length' ? bytes.length : 'chunked'))
+    for (const byte of bytes.slice(0, -1)) await new Promise((resolve) => void socket.write(byte, resolve))
+    // A round trip of another request: had the first been sent, it would be there.
+    t.equal((await call('GET', ACCOUNTS)).status, 200)
+    t.equal(heads, 1, `${framing}: nothing is sent of half a body`)
+    socket.write(bytes.slice(-1))
+    await until(() => upstream.requests.length === 2)
+    t.match(upstream.requests[1], { method: 'POST', body: '{"amount":1}' })
+    t.equal(upstream.header('content-length'), '12', 'and its length is told')
+    socket.destroy()
+  }
+})
+
+await test('users who begin uploads and never finish keep nobody from the API', async (t) => {
+  const api = await apiWorld(t)
+  const { world, upstream, call } = api
+  const url = new URL(world.server.url)
+  for (let user = 0; user < 6; user++) {
+    const browser = new JarBrowser()
+    await logIn(browser, url.href.slice(0, -1), `user-${user}@example.test`)
+    const cookie = browser.cookieHeader(url, url)
+    await Promise.all(Array.from({ length: 90 }, () => startUpload(api, `${post(cookie, 1000)}{`)))
+  }
+  for (let count = 0; count < 10; count++) t.equal((await call('GET', ACCOUNTS)).status, 200)
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200)
+  t.equal(upstream.requests.length, 11, 'and upstream has heard of nobody else')
+})
+
+await test('a session has few large uploads at a time', async (t) => {
+  const api = await apiWorld(t)
+  const { cookie, upstream, call } = api
+  let heads = 0
+  upstream.onHead = () => heads++
+  const uploads = []
+  for (let count = 0; count < 4; count++) uploads.push(await startUpload(api, post(cookie, 80_000) + LARGE))
+  await until(() => heads === 4)
+  const refused = await call('POST', ACCOUNTS, { body: LARGE })
+  t.match([refused.status, refused.json['code']], [429, 'rate_limited'])
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'small ones are no such')
+  uploads[0]?.write('x'.repeat(10_000))
+  await once(uploads[0] as Socket, 'data')
+  t.equal((await call('POST', ACCOUNTS, { body: LARGE })).status, 200)
+})
+
+await test('a large upload that hardly moves is given up, one that upstream holds back is not', async (t) => {
+  const api = await apiWorld(t, { settings: { MAX_BODY_BYTES: '100000000' } })
+  const { cookie, upstream } = api
+  const slow = await startUpload(api, post(cookie, 80_000) + LARGE)
+  const drip = setInterval(() => slow.write('x'), 100)
+  t.teardown(() => clearInterval(drip))
+  const answer = readAll(slow)
+
+  let held: Socket | undefined
+  upstream.onHead = (head, socket) => {
+    if (!head.includes('content-length: 50000000')) return
+    held = socket
+    socket.pause()
+  }
+  const patient = await startUpload(api, post(cookie, 50_000_000))
+  const blocks = async (): Promise<void> => {
+    for (let sent = 0; sent < 50; sent++)
+      await new Promise((resolve) => void patient.write('y'.repeat(1_000_000), resolve))
+  }
+  const sending = blocks()
+  t.match(await answer, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
+  t.notOk(patient.destroyed)
+  upstream.answer = (_request, socket) => void socket.write(ok())
+  held?.resume()
+  await sending
+  t.match(String((await once(patient, 'data'))[0]), /^HTTP\/1\.1 200 /)
+})
+
+await test('what a session asked for before it ended is not sent after', async (t) => {
+  const api = await apiWorld(t, { redis: true })
+  const { cookie, upstream, send } = api
+  const headers = { cookie, 'x-csrf': '1' }
+  const uploads = [
+    await startUpload(api, `${post(cookie, 12)}{"amount":1`),
+    await startUpload(api, `${post(cookie, 'chunked')}b\r\n{"amount":1\r\n`),
+  ]
+  t.equal((await send('POST', '/auth/logout', { headers })).status, 204)
+  for (const [index, socket] of uploads.entries()) {
+    socket.write(index === 0 ? '}' : '1\r\n}\r\n0\r\n\r\n')
+    t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*login_required/)
+  }
+  t.same(upstream.requests, [])
+})
+
+await test('a request body with a Content-Encoding is refused, since upstream would not be told of it', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const coding of ['gzip', 'br', 'x, y', '']) {
+    const headers = { 'content-encoding': coding }
+    const answer = await call('POST', ACCOUNTS, { body: '{}', headers })
+    t.match([answer.status, answer.json['code']], [415, 'unsupported_media_type'], coding)
+    t.equal(answer.headers['accept-encoding'], 'identity')
+  }
+  t.same(upstream.requests, [])
+  const headers = { 'content-encoding': 'identity' }
+  t.equal((await call('POST', ACCOUNTS, { body: '{}', headers })).status, 200)
+})

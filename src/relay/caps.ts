@@ -1,11 +1,17 @@
 import { network } from '../http/client-address.ts'
+import { MinuteCounts } from '../http/minute-counts.ts'
+import { Permits } from '../http/permits.ts'
 
 /** How many relays there may be, per process. */
 export interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
   readonly maxPublicPerIp: number
+  readonly publicHandshakesPerMinute: number
 }
+
+/** One part in so many of all places is kept for trading: strangers must not keep traders out. */
+const TRADING_SHARE = 4
 
 /** Gives a place back, once however often it is called. */
 export type Leave = () => void
@@ -13,15 +19,27 @@ export type Leave = () => void
 /** Counts relays, from the start of their handshake on. */
 export class Caps {
   readonly #limits: CapLimits
-  readonly #counts = new Map<string, number>()
+  readonly #permits = new Permits()
+  readonly #handshakes = new MinuteCounts()
 
   constructor(limits: CapLimits) {
     this.#limits = limits
   }
 
+  /** Counts a public handshake of a client address. False when it is one too many in this minute. */
+  allowsPublicHandshake(address: string): boolean {
+    return this.#handshakes.allows(network(address), this.#limits.publicHandshakesPerMinute)
+  }
+
   /** Takes a place in this process, which every relay needs. Undefined when it is full. */
   enterProcess(): Leave | undefined {
     return this.#enter('process', this.#limits.maxRelays)
+  }
+
+  /** Takes one of the places that are not kept for trading, which every other relay needs. Undefined when they are full. */
+  enterUnreserved(): Leave | undefined {
+    const { maxRelays } = this.#limits
+    return this.#enter('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
   }
 
   /** Takes a place for a trading relay of a session. Undefined when it has all it may have. */
@@ -35,16 +53,11 @@ export class Caps {
   }
 
   #enter(key: string, limit: number): Leave | undefined {
-    const count = this.#counts.get(key) ?? 0
-    if (count >= limit) return undefined
-    this.#counts.set(key, count + 1)
+    if (!this.#permits.acquire(key, limit)) return undefined
     let held = true
     return () => {
-      if (!held) return
+      if (held) this.#permits.release(key)
       held = false
-      const left = (this.#counts.get(key) ?? 1) - 1
-      if (left === 0) this.#counts.delete(key)
-      else this.#counts.set(key, left)
     }
   }
 }

@@ -34,6 +34,9 @@ export const ENDINGS = {
 /** Told to upstream when this server, or a browser without a word, ended it. */
 export const GOING_AWAY: Ending = { code: 1001, reason: '' }
 
+/** Told to a peer whose half-received message costs more than it may. */
+export const TOO_MANY_PIECES: Ending = { code: 1008, reason: '' }
+
 const MAX_REASON_BYTES = 123
 const NO_STATUS = 1005
 const ABNORMAL = 1006
@@ -76,7 +79,7 @@ export function fromViolation(errorCode: string | undefined): Ending {
     case 'WS_ERR_INVALID_UTF8':
       return { code: 1007, reason: '' }
     case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
-      return { code: 1008, reason: '' }
+      return TOO_MANY_PIECES
     default:
       return { code: 1002, reason: '' }
   }

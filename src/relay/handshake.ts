@@ -12,7 +12,7 @@ import { RelaySlot } from './relay-slot.ts'
 import { closeSocket } from './relay.ts'
 import type { Line } from './side.ts'
 import type { Access, TradingAccess } from './trading-access.ts'
-import { openUpstreamSocket } from './upstream-socket.ts'
+import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from './upstream-socket.ts'
 
 /** What a handshake works with, beside the request. */
 export type HandshakeParts = RelayParts & {
@@ -111,9 +111,11 @@ export class Handshake implements Registered {
 
   async #openPublic(): Promise<void> {
     const { caps, config } = this.#parts
-    if (this.#isOver || !this.#enter(caps.enterProcess())) return
-    if (!this.#enter(caps.enterAddress(this.#request.ip))) return
-    await this.#open(`${config.wsUrl}/trading/v1/options/ws/public`)
+    const { ip } = this.#request
+    if (!caps.allowsPublicHandshake(ip)) return this.#refuse(ENDINGS.rateLimited)
+    if (this.#isOver || !this.#enter(caps.enterProcess()) || !this.#enter(caps.enterUnreserved())) return
+    if (!this.#enter(caps.enterAddress(ip))) return
+    await this.#open(config.wsUrl + PUBLIC_SOCKET_PATH)
   }
 
   async #openTrading(accountId: string): Promise<void> {

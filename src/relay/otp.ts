@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import type { RestAnswer } from '../upstream/collecting.ts'
+import { codeOf, type NoAnswer } from '../upstream/no-answer.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import { ENDINGS, fromStatus, type Ending } from './close-codes.ts'
 
@@ -59,15 +60,15 @@ export class OtpClient {
       case 'answered':
         return this.#judge(outcome.answer)
       case 'unreachable':
-        return { is: 'refused', ending: ENDINGS.upstreamUnreachable, why: outcome.is }
+        return { is: 'refused', ending: ENDINGS.upstreamUnreachable, why: whyOf(outcome) }
       case 'timeout':
-        return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: outcome.is }
+        return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: whyOf(outcome) }
       case 'lost':
         // What did come may be too large, or no HTTP.
         return {
           is: 'refused',
           ending: outcome.answerBegan ? ENDINGS.upstreamError : ENDINGS.upstreamLost,
-          why: outcome.is,
+          why: whyOf(outcome),
         }
     }
   }
@@ -103,6 +104,11 @@ export class OtpClient {
     if (url.hash !== '') return 'the URL carries a fragment'
     return url
   }
+}
+
+/** For the log: how it failed, and at what. */
+function whyOf({ is, cause }: NoAnswer): string {
+  return `${is} (${codeOf(cause)})`
 }
 
 /** The value a JSON pointer names (RFC 6901). */

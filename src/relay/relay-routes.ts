@@ -10,7 +10,7 @@ import { OtpClient } from './otp.ts'
 import { RelayRegistry } from './registry.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { closeSocket } from './relay.ts'
-import { SOCKET_OPTIONS } from './socket-options.ts'
+import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 import { TradingAccess } from './trading-access.ts'
 
 declare module 'fastify' {
@@ -22,6 +22,9 @@ declare module 'fastify' {
 /** A nonce of 16 bytes (RFC 6455 §4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/
 
+/** A token (RFC 9110 §5.6.2), blanks around it. */
+const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/
+
 /** `GET /ws/public` and `GET /ws/trading/:accountId`. */
 export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): Promise<void> {
   const { config, guard, metrics, drainMs } = parts
@@ -32,7 +35,12 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
   const handshakeParts: HandshakeParts = { ...parts, caps: new Caps(config), access, registry }
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {
-    options: { ...SOCKET_OPTIONS, maxPayload: config.maxMessageBytes },
+    options: {
+      ...SOCKET_OPTIONS,
+      ...messageLimits(config.maxMessageBytes),
+      // Upstream is offered none, so none is spoken.
+      handleProtocols: () => false,
+    },
     errorHandler: (error, socket) => {
       // A browser that broke the protocol has been told by ws, and its relay has heard of it.
       if (socket.readyState !== WebSocket.OPEN) return
@@ -47,7 +55,7 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
     const { origin } = request.headers
     if (!guard.isListed(origin) && (request.ws || origin !== undefined)) {
       metrics.relayRefusals.inc({ reason: 'origin_rejected' })
-      throw new Problem('origin_rejected')
+      throw guard.refusal('origin_rejected', request)
     }
     requireWebSocket(request, reply)
   })
@@ -85,6 +93,16 @@ function requireWebSocket({ ws, headers }: FastifyRequest, reply: FastifyReply):
     throw new Problem('upgrade_required', { detail: 'Version 13 of the WebSocket protocol is spoken here.' })
   }
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new Problem('bad_request')
+  const { 'sec-websocket-protocol': protocols } = headers
+  if (protocols !== undefined && !areSubprotocols(protocols)) {
+    throw new Problem('bad_request', { detail: 'Sec-WebSocket-Protocol is malformed.' })
+  }
+}
+
+/** Names of subprotocols, none of them twice (RFC 6455 §4.1). */
+function areSubprotocols(list: string): boolean {
+  const names = list.split(',').map((element) => SUBPROTOCOL.exec(element)?.[1])
+  return !names.includes(undefined) && new Set(names).size === names.length
 }
 
 /** Tells all browsers to come back, spread over half of the time there is, and then waits only so long for them. */

@@ -1,7 +1,16 @@
 import { WebSocket } from 'ws'
 import type { Metrics } from '../measure.ts'
-import { ENDINGS, fromBrowser, fromUpstream, fromViolation, GOING_AWAY, type Ending } from './close-codes.ts'
+import {
+  ENDINGS,
+  fromBrowser,
+  fromUpstream,
+  fromViolation,
+  GOING_AWAY,
+  TOO_MANY_PIECES,
+  type Ending,
+} from './close-codes.ts'
 import { operationOf } from './operations.ts'
+import { onPeerClose } from './receiver.ts'
 import { Side, type Line } from './side.ts'
 
 /** Sizes and times of a relay (CONTRACT: relays). */
@@ -89,10 +98,10 @@ export class Relay {
     })
     // ws has told the browser what it did wrong.
     socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
-    socket.on('close', (code, reason) => {
-      this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason))
-    })
-    this.#wireControl(this.#browser)
+    onPeerClose(socket, (code, reason) =>
+      this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
+    )
+    this.#wireControl(this.#browser, () => this.#finish(TOO_MANY_PIECES, GOING_AWAY))
   }
 
   #wireUpstream(): void {
@@ -106,14 +115,21 @@ export class Relay {
       const isTooBig = fromViolation(code) === ENDINGS.tooBig
       this.#finish(isTooBig ? ENDINGS.tooBig : ENDINGS.upstreamLost, GOING_AWAY, code ?? name)
     })
-    socket.on('close', (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
-    this.#wireControl(this.#upstream)
+    onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
+    this.#wireControl(this.#upstream, () =>
+      this.#finish(ENDINGS.upstreamLost, TOO_MANY_PIECES, 'control frames in the middle of a message'),
+    )
   }
 
-  #wireControl(side: Side): void {
-    side.socket.on('pong', () => side.heard())
+  #wireControl(side: Side, tooMany: () => void): void {
+    const heard = (data: Buffer): void => {
+      if (this.#ended || side.heardControl(data)) return
+      tooMany()
+      side.hangUp()
+    }
+    side.socket.on('pong', heard)
     side.socket.on('ping', (data: Buffer) => {
-      side.heard()
+      heard(data)
       side.pong(data)
     })
   }
@@ -125,20 +141,14 @@ export class Relay {
     isBinary: boolean,
     traffic: { messages: number; bytes: number },
   ): void {
-    from.heard()
-    if (this.#ended) return
-    if (to.socket.readyState !== WebSocket.OPEN) return this.#tooLate(to)
+    from.heardMessage()
+    // One that is on its way out has had its end told to the other: what still comes is answered by that.
+    if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return
     traffic.messages++
     traffic.bytes += message.length
     const { maxBufferedBytes } = this.#limits
     const isWatched = to.send(message, isBinary, maxBufferedBytes / 2)
     if (isWatched && to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
-  }
-
-  /** The close frame of `to` has come, though not yet the end of its connection. */
-  #tooLate(to: Side): void {
-    // The page must hear at once that this message went nowhere: cut off, upstream's close is told with its code.
-    if (to === this.#upstream) to.socket.terminate()
   }
 
   #pause(from: Side): void {

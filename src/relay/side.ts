@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import { isMidMessage } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket, and the connection it runs on. */
@@ -12,6 +13,11 @@ export interface Line {
 const BYTES_PER_MESSAGE = 512
 /** So many messages that come at once leave in one write. */
 const MAX_BATCH = 64
+
+/** Most bytes of control frames in the middle of a message. */
+const MAX_CONTROL_BYTES = 65_536
+/** Of a control frame beside its payload: the head and the mask (RFC 6455 §5.2). */
+const CONTROL_HEAD_BYTES = 6
 
 const noop = (): void => undefined
 
@@ -43,6 +49,9 @@ export class Side {
   #batch = 0
   #isWatched = false
 
+  /** Bytes of the control frames that came in the middle of the message that is being received. */
+  #controlBytes = 0
+
   #isPonging = false
   /** The newest ping that came while a pong was still on its way out. */
   #unanswered: Buffer | undefined
@@ -72,6 +81,23 @@ export class Side {
   /** Its peer gave a sign of life. */
   heard(): void {
     this.#heardAt = performance.now()
+  }
+
+  /** A whole message has come from its peer. */
+  heardMessage(): void {
+    this.heard()
+    this.#controlBytes = 0
+  }
+
+  /**
+   * A ping or pong has come from its peer.
+   * @returns false when too many have come in the middle of a message. Each piece of it keeps all that was read with it:
+   * a stranger who puts 64 KiB of pings between pieces would make them that large.
+   */
+  heardControl({ length }: Buffer): boolean {
+    this.heard()
+    if (isMidMessage(this.socket)) this.#controlBytes += CONTROL_HEAD_BYTES + length
+    return this.#controlBytes <= MAX_CONTROL_BYTES
   }
 
   /**
@@ -155,6 +181,12 @@ export class Side {
     this.#batch = 1
     this.#wire.cork()
     process.nextTick(Side.#endBatch, this)
+  }
+
+  /** Has the connection end as soon as what waits for its peer is sent, and reads nothing of it any more. */
+  hangUp(): void {
+    this.socket.pause()
+    this.#wire.destroySoon()
   }
 
   static #endBatch(this: void, side: Side): void {

@@ -2,13 +2,15 @@ import { WebSocket } from 'ws'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { ENDINGS, fromStatus, type Ending } from './close-codes.ts'
 import type { Line } from './side.ts'
-import { SOCKET_OPTIONS } from './socket-options.ts'
+import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 
 /** What opening an upstream socket came to. */
 export type OpenOutcome =
   | { readonly is: 'open'; readonly line: Line }
   | { readonly is: 'refused'; readonly ending: Ending; readonly why: string }
 
+/** Where market data is, below WS_URL. */
+export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
 /** For all of it: name, connection, TLS, and the answer to the handshake. */
 const OPEN_MS = 10_000
 /** Made here, so that an open socket does not hold on to what its opening took. */
@@ -27,7 +29,7 @@ export function openUpstreamSocket(
   return new Promise((resolve) => {
     const socket = new WebSocket(url, {
       ...SOCKET_OPTIONS,
-      maxPayload: maxMessageBytes,
+      ...messageLimits(maxMessageBytes),
       followRedirects: false,
       headers: { 'user-agent': USER_AGENT },
     })

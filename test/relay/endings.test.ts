@@ -57,6 +57,39 @@ for (const redis of [false, true]) {
   })
 }
 
+await test('a replaced session is dead at once, and its sockets are told a second later, on every instance', async (t) => {
+  const world = await relayWorld(t, { redis: true })
+  const other = await secondServer(t, world)
+  const relays = [await trading(world), await trading(world, other.port)]
+  const before = world.browser.clone()
+  await logIn(world.browser, world.server.url)
+  const replacedAt = performance.now()
+  const closings = relays.map(async ({ line }) => {
+    t.same(await line.closed, EXPIRED)
+    return performance.now() - replacedAt
+  })
+  const old = before.cookieHeader(new URL(world.server.url), undefined)
+  for (const { port, url } of [world.server, other]) {
+    const headers = { cookie: old, 'x-csrf': '1' }
+    const call = (): Promise<Response> => fetch(`${url}/api/account/v1/nickname`, { headers })
+    if (port === world.server.port) t.equal((await call()).status, 401)
+    else await until(async () => (await call()).status === 401)
+    t.match(await world.line(TRADING, { port, browser: before }).closed, { code: 4401 })
+  }
+  for (const { line } of relays) t.equal(line.socket.readyState, line.socket.OPEN, 'not told yet')
+  // By the contract within two seconds; how long this machine takes is no matter of the test.
+  for (const afterMs of await Promise.all(closings)) t.ok(afterMs > 900, `${Math.round(afterMs)} ms`)
+  const ended = [world.server, other].flatMap(({ log }) =>
+    log.filter(({ audit }) => audit === 'session_ended'),
+  )
+  t.same(
+    ended.map(({ reason }) => reason),
+    ['replaced'],
+    'recorded once',
+  )
+  await world.quiet()
+})
+
 await test('a session ends its relays when it expires: at the absolute limit', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
   const { line } = await trading(world)

@@ -68,17 +68,29 @@ await test('what is refused before the 101', async (t) => {
       ['another version', { 'sec-websocket-version': '8' }, 426, 'upgrade_required'],
       ['no key', { 'sec-websocket-key': '' }, 400, 'bad_request'],
       ['a bad key', { 'sec-websocket-key': 'short' }, 400, 'bad_request'],
+      ['a subprotocol that is none', { 'sec-websocket-protocol': 'a b' }, 400, 'bad_request'],
+      ['an empty one', { 'sec-websocket-protocol': 'a,,b' }, 400, 'bad_request'],
+      ['one in quotes', { 'sec-websocket-protocol': '"a"' }, 400, 'bad_request'],
+      ['the same twice', { 'sec-websocket-protocol': 'a, b,a' }, 400, 'bad_request'],
     ]
   for (const path of [PUBLIC, TRADING]) {
     for (const [why, headers, status, code] of cases) {
       const answer = await answerTo(world, path, { cookie, ...headers })
       t.equal(answer.statusCode, status, `${path}: ${why}`)
       t.match(JSON.parse(answer.body), { code, status })
+      t.match(answer.headers, { 'x-content-type-options': 'nosniff', 'x-request-id': /^[\w-]{36}$/ })
     }
   }
-  for (const id of ['a.b', 'a%20b', 'ä', 'a'.repeat(65), 'a'.repeat(300), '..', '%2e%2e', '']) {
+  for (const id of ['a.b', 'a%20b', 'ä', 'a'.repeat(65), 'a'.repeat(200), 'a'.repeat(8000), '%2e%2e', '']) {
     const answer = await answerTo(world, `/ws/trading/${encodeURI(id)}`, { cookie })
-    t.ok([400, 404].includes(answer.statusCode ?? 0), `no account can be called ${id.slice(0, 70)}`)
+    t.equal(answer.statusCode, 404, `no account can be called ${id.slice(0, 70)}, ${id.length} characters`)
+    t.match(JSON.parse(answer.body), { code: 'not_found' })
+  }
+  for (const id of ['a'.repeat(200), 'a'.repeat(8000)]) {
+    const answer = await fetch(`${world.server.url}/api/payment-agents/v1/agents/${id}`, {
+      headers: { cookie, 'x-csrf': '1' },
+    })
+    t.equal(answer.status, 404, 'nor anything in the API')
   }
   t.equal((await answerTo(world, '/ws/trading/a.b', { cookie })).statusCode, 404)
   t.equal((await answerTo(world, '/ws/trading/a.b', { cookie, origin: 'null' })).statusCode, 403)
@@ -126,6 +138,12 @@ await test('what upstream gets to see, and what nobody gets to read', async (t) 
   t.notOk('cookie' in (asked?.headers ?? {}))
   t.equal(line.socket.extensions, '')
   t.equal(line.socket.protocol, '')
+  // This client gives up without a confirmed one, as browsers do.
+  const offering = world.line(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
+  const [response] = (await once(offering.socket, 'upgrade')) as [IncomingMessage]
+  t.notOk('sec-websocket-protocol' in response.headers, 'none is confirmed')
+  t.notOk('sec-websocket-protocol' in (world.upstream.upgrades.at(-1)?.headers ?? {}), 'nor offered')
+  offering.socket.terminate()
   line.socket.close()
   await world.quiet()
   const secrets = [String(asked?.headers.authorization).slice(7), 'secret-otp', 'otp=']

@@ -12,7 +12,7 @@ function held(): Record<string, number> {
 }
 
 await test('relays come and go by the thousand, and nothing of them stays', async (t) => {
-  const world = await relayWorld(t, { redis: true })
+  const world = await relayWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
   let newest: WebSocket | undefined
   world.upstream.onSocket = (socket) => (newest = socket)
   const round = async (path: string): Promise<void> => {

@@ -84,7 +84,12 @@ export async function relayAlone(
     relay = new Relay(
       { browser: ourBrowser, upstream: ourUpstream },
       {
-        limits: { maxBufferedBytes: 200_000, slowConsumerMs: 3_600_000, heartbeatMs: 100, ...limits },
+        limits: {
+          maxBufferedBytes: 200_000,
+          slowConsumerMs: 3_600_000,
+          heartbeatMs: 100,
+          ...limits,
+        },
         metrics: createMetrics(),
         onEnd: resolve,
       },

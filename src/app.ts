@@ -7,14 +7,16 @@ import { openApiRoute } from './catalog/openapi-route.ts'
 import type { Config } from './config.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
+import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { createMetrics } from './measure.ts'
 import { AccessTokens } from './oauth/access-tokens.ts'
-import { AttributionCookie } from './oauth/attribution.ts'
+import { AttributionCookie } from './oauth/attribution-cookie.ts'
 import type { AuthParts } from './oauth/auth-parts.ts'
 import { callbackRoute } from './oauth/callback-route.ts'
+import { LoginCookies } from './oauth/login-cookies.ts'
 import { LoginTransactions } from './oauth/login-transactions.ts'
 import { loginRoutes } from './oauth/login-routes.ts'
 import { Provider } from './oauth/provider.ts'
@@ -34,6 +36,8 @@ import { RestClient } from './upstream/rest-client.ts'
 const IDLE_SWEEP_MS = 50
 /** Each is taken for one short exchange. */
 const OTP_CONNECTIONS = 64
+/** Less than the shortest time after which servers are set to close an idle connection. */
+const ORDER_IDLE_MS = 900
 
 /** What the server is given rather than makes. */
 export interface AppParts {
@@ -55,7 +59,7 @@ export interface App {
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
 export async function buildApp(config: Config, { store, log }: AppParts): Promise<App> {
   const metrics = createMetrics()
-  const guard = new Guard(config.http)
+  const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
 
@@ -78,10 +82,11 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   const provider = new Provider(config.oauth)
   const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
+  const loginCookies = new LoginCookies(config.cookies, config.secrets)
   const auth: AuthParts = {
     config: config.oauth,
     sessionMaxMs: config.session.maxMs,
-    transactions: new LoginTransactions(store, envelope, config.cookies, config.oauth.loginTtlMs),
+    transactions: new LoginTransactions(store, envelope, loginCookies, config.oauth.loginTtlMs),
     attributionCookie: new AttributionCookie(config.cookies, config.secrets, config.oauth.attributionTtlMs),
     startLimit: new StartLimit(store, config.oauth.startsPerMinute),
     ...{ guard, metrics, cookie, sessions, reader, provider, tokens },
@@ -98,11 +103,16 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   const rest = new RestClient(config.upstream)
   // Connections of their own: a REST API that is slow must not keep anybody from the market.
-  const otpRest = new RestClient(config.upstream, OTP_CONNECTIONS)
+  const otpRest = new RestClient(config.upstream, { connections: OTP_CONNECTIONS })
+  // So do calls that may move money: never on a connection that upstream, or who stands before it, is about to close.
+  const orders = new RestClient(config.upstream, { idleMs: ORDER_IDLE_MS })
   await server.register(async function api(scope) {
     const endpoints = catalog(config.upstream.partnerOverviewPath)
     const { http, upstream } = config
-    await catalogRoutes(scope, endpoints, { http, upstream, guard, metrics, reader, tokens, rest })
+    const shared = { store, envelope, everyMs: upstream.healthMs }
+    await catalogRoutes(scope, endpoints, {
+      ...{ http, upstream, guard, metrics, reader, tokens, rest, orders, shared },
+    })
     const { publicUrl, maxBodyBytes } = http
     await openApiRoute(server, { endpoints, facts: { publicUrl, maxBodyBytes, sessionCookie: cookie.name } })
   })
@@ -114,9 +124,12 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
       ...{ upstream, guard, metrics, reader, endings, tokens, rest: otpRest, log },
     })
   })
-  const isPage = await registerStaticPages(server, config.http)
+  const pages = await registerStaticPages(server, config.http)
+  await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
-    isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
+    pages.isPage(request)
+      ? reply.sendFile('index.html')
+      : sendProblem(request, reply, paths.problem(request)),
   )
 
   let isClosing = false
@@ -130,7 +143,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
       isClosing = true
       if (waitMs > 0) await serveLastRequests(server, waitMs)
       await closeServer(server)
-      await Promise.all([provider.close(), rest.close(), otpRest.close()])
+      await Promise.all([provider.close(), rest.close(), otpRest.close(), orders.close()])
     },
   }
 }

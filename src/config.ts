@@ -137,6 +137,7 @@ function parse(settings: Settings) {
         ? [randomBytes(32).toString('base64url')]
         : splitList(settings.SESSION_SECRETS),
     http: {
+      production,
       trustProxy: trustProxy(settings.TRUST_PROXY),
       hsts: publicUrl.startsWith('https:'),
       publicUrl,
@@ -174,6 +175,7 @@ function parse(settings: Settings) {
       appIdHeader: settings.APP_ID_HEADER,
       appId: settings.SERVICE_APP_ID ?? settings.CLIENT_ID,
       partnerOverviewPath: settings.PARTNER_OVERVIEW_PATH,
+      healthMs: seconds(settings.HEALTH_SECONDS),
       connectMs: seconds(settings.UPSTREAM_CONNECT_SECONDS),
       headersMs: seconds(settings.UPSTREAM_HEADERS_SECONDS),
       bodyMs: seconds(settings.UPSTREAM_BODY_SECONDS),
@@ -184,6 +186,8 @@ function parse(settings: Settings) {
       otpHosts: settings.OTP_HOSTS === undefined ? [] : splitList(settings.OTP_HOSTS),
       maxPerSession: settings.MAX_RELAYS_PER_SESSION,
       maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
+      publicHandshakesPerMinute:
+        settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
       maxRelays: settings.MAX_RELAYS,
       maxBufferedBytes: settings.MAX_BUFFERED_BYTES,
       maxMessageBytes: settings.MAX_MESSAGE_BYTES,

@@ -1,28 +1,108 @@
-/** Every error code a browser may see (CONTRACT: errors), with its status and title. */
+/** Every error code a browser may see, with its status, its title, and what to do about it. */
 const KINDS = {
-  login_required: [401, 'Log in first'],
-  session_expired: [401, 'The session has ended'],
-  csrf_rejected: [403, 'The request did not come from an allowed page'],
-  origin_rejected: [403, 'This origin is not allowed'],
-  navigation_required: [403, 'Open this address in the browser window'],
-  not_found: [404, 'Nothing is here'],
-  method_not_allowed: [405, 'This method is not allowed here'],
-  upgrade_required: [426, 'This address speaks WebSocket only'],
-  validation_failed: [400, 'Some fields are not valid'],
-  bad_request: [400, 'The request is malformed'],
-  body_too_large: [413, 'The request body is too large'],
-  unsupported_media_type: [415, 'This media type is not supported'],
-  rate_limited: [429, 'Too many requests'],
-  upstream_error: [502, 'The trading service answered with an error'],
-  upstream_unreachable: [502, 'The trading service could not be reached'],
-  upstream_lost: [502, 'The connection to the trading service was lost'],
-  upstream_timeout: [504, 'The trading service did not answer in time'],
-  credential_renewed: [503, 'The credential was renewed, repeat the request'],
-  provider_unavailable: [503, 'The login provider is not available'],
-  session_store_unavailable: [503, 'Sessions are not available right now'],
-  shutting_down: [503, 'This server is restarting'],
-  internal_error: [500, 'Something went wrong here'],
-} as const satisfies Record<string, readonly [status: number, title: string]>
+  login_required: [
+    401,
+    'Log in first',
+    'This needs a session, and the request carried none. Log in, then try again.',
+  ],
+  session_expired: [
+    401,
+    'The session has ended',
+    'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
+  ],
+  csrf_rejected: [
+    403,
+    'The request did not come from an allowed page',
+    'Only scripts of allowed pages may call this address, with the header X-CSRF: 1. It cannot be opened in the browser window.',
+  ],
+  origin_rejected: [
+    403,
+    'This origin is not allowed',
+    'The page that asked is not of an allowed origin. The operator of this server lists them in FRONTEND_ORIGINS.',
+  ],
+  navigation_required: [
+    403,
+    'Open this address in the browser window',
+    'Follow a link to this address, or open it in the browser window. Images, frames, scripts and prefetches are refused.',
+  ],
+  not_found: [
+    404,
+    'Nothing is here',
+    'Check the address. An identifier that cannot be one gets the same response.',
+  ],
+  method_not_allowed: [
+    405,
+    'This method is not allowed here',
+    'The Allow header names the methods that this address takes.',
+  ],
+  upgrade_required: [
+    426,
+    'Another protocol is needed here',
+    'A socket needs a WebSocket handshake of version 13. Any other request must be HTTP/1.1 and name its Host.',
+  ],
+  validation_failed: [
+    400,
+    'Some fields are not valid',
+    'Correct the fields that are named, then send the request again.',
+  ],
+  bad_request: [
+    400,
+    'The request is malformed',
+    'The request could not be understood. Correct it before you send it again.',
+  ],
+  body_too_large: [413, 'The request body is too large', 'Nothing was executed. Send a smaller body.'],
+  unsupported_media_type: [
+    415,
+    'This media type is not supported',
+    'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
+  ],
+  rate_limited: [
+    429,
+    'Too many requests',
+    'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
+  ],
+  upstream_error: [
+    502,
+    'The trading service answered with an error',
+    'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
+  ],
+  upstream_unreachable: [
+    502,
+    'The trading service could not be reached',
+    'Nothing was sent to the trading service, so nothing was executed. Try again later.',
+  ],
+  upstream_lost: [
+    502,
+    'The connection to the trading service was lost',
+    'The connection failed after something had been sent. A request that changes something may have been executed: look before you repeat it.',
+  ],
+  upstream_timeout: [
+    504,
+    'The trading service did not answer in time',
+    'A request that changes something may have been executed: look before you repeat it.',
+  ],
+  credential_renewed: [
+    503,
+    'The credential was renewed, repeat the request',
+    "The session's token had run out and was renewed. The request was not executed: send it again.",
+  ],
+  provider_unavailable: [
+    503,
+    'The login provider is not available',
+    'The session goes on, but its token needs to be renewed. Try again in a moment.',
+  ],
+  session_store_unavailable: [
+    503,
+    'Sessions are not available right now',
+    'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',
+  ],
+  shutting_down: [503, 'This server is restarting', 'Another instance takes over. Try again in a moment.'],
+  internal_error: [
+    500,
+    'Something went wrong here',
+    'The fault is on this side. If it stays, report the request id.',
+  ],
+} as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
 
 /** A stable, documented error code. */
 export type ProblemCode = keyof typeof KINDS
@@ -45,7 +125,8 @@ export interface ProblemDetails {
   readonly outcome?: 'unknown'
   readonly loginUrl?: string
   readonly retryAfterSeconds?: number
-  readonly allow?: string
+  /** Other headers that belong to this problem, by lower-case name. */
+  readonly headers?: Readonly<Record<string, string>>
   /** For the log only. */
   readonly cause?: unknown
 }
@@ -64,14 +145,20 @@ export class Problem extends Error {
     this.details = details
   }
 
+  /** The short text that is the same for every problem of this code. */
+  get title(): string {
+    return KINDS[this.code][1]
+  }
+
+  /** What to do about a problem of this code. */
+  get advice(): string {
+    return KINDS[this.code][2]
+  }
+
   /** Headers that belong to this problem, beside its content type. */
   headers(): Record<string, string> {
-    const headers: Record<string, string> = {}
-    if (this.details.retryAfterSeconds !== undefined) {
-      headers['retry-after'] = String(this.details.retryAfterSeconds)
-    }
-    if (this.details.allow !== undefined) headers['allow'] = this.details.allow
-    return headers
+    const { retryAfterSeconds: seconds, headers } = this.details
+    return { ...headers, ...(seconds !== undefined && { 'retry-after': String(seconds) }) }
   }
 
   /** The `application/problem+json` body (RFC 9457 §3). */
@@ -79,7 +166,7 @@ export class Problem extends Error {
     const { errors, outcome, loginUrl } = this.details
     return JSON.stringify({
       type: `/problems/${this.code}`,
-      title: KINDS[this.code][1],
+      title: this.title,
       status: this.status,
       detail: this.message,
       code: this.code,
@@ -89,4 +176,9 @@ export class Problem extends Error {
       login_url: loginUrl,
     })
   }
+}
+
+/** The code that a text is, if it is one. */
+export function problemCodeOf(text: string): ProblemCode | undefined {
+  return Object.hasOwn(KINDS, text) ? (text as ProblemCode) : undefined
 }

@@ -1,14 +1,41 @@
 import { isIPv6, SocketAddress } from 'node:net'
 
+/** An address with the port that some gateways write behind it. */
+const WITH_PORT = /^[ \t]*(?:\[([0-9A-Fa-f:.]+)\]|(\d+(?:\.\d+){3}))(?::\d{1,5})?[ \t]*$/
+
 /** One household or server: an IPv4 address, or the /64 of an IPv6 one, since a client has all of its /64. */
 export function network(address: string | undefined): string {
+  return networks(address)[0]
+}
+
+/**
+ * The networks of an address that one client may have, the smallest first: of an IPv6 one its /64 (a household or server),
+ * /56 and /48 (a site); of IPv4 just the address.
+ */
+export function networks(address: string | undefined): [smallest: string, ...larger: string[]] {
   // A client that has hung up has no address any more.
-  if (address === undefined) return 'gone'
+  if (address === undefined) return ['gone']
   const [bare = ''] = address.split('%', 1)
-  if (!isIPv6(bare)) return bare
+  if (!isIPv6(bare)) return [bare]
   const canonical = new SocketAddress({ address: bare, family: 'ipv6' }).address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(canonical)?.[1]
-  return mapped ?? `${firstGroups(canonical).join(':')}::/64`
+  if (mapped !== undefined) return [mapped]
+  const [first = '', second = '', third = '', fourth = ''] = firstGroups(canonical)
+  const site = `${first}:${second}:${third}`
+  const upperByte = Number.parseInt(fourth, 16) & 0xff00
+  return [`${site}:${fourth}::/64`, `${site}:${upperByte.toString(16)}::/56`, `${site}::/48`]
+}
+
+/**
+ * The addresses of an X-Forwarded-For header without the ports that some gateways write (`192.0.2.1:4711`,
+ * `[2001:db8::1]:4711`). With a port no address would be found trusted, and every connection would be another client.
+ */
+export function withoutPorts(forwardedFor: string): string {
+  const elements = forwardedFor.split(',').map((element) => {
+    const [, bracketed, dotted] = WITH_PORT.exec(element) ?? []
+    return bracketed ?? dotted ?? element
+  })
+  return elements.join(',')
 }
 
 /** The first four of the eight groups of a canonical address; `::` stands for as many zeros as are missing. */

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { Problem } from '../problem.ts'
+import { MinuteCounts } from './minute-counts.ts'
 
 const ALLOWED_HEADERS =
   'accept, accept-language, content-type, if-none-match, if-modified-since, idempotency-key, traceparent, tracestate, x-csrf'
@@ -8,12 +9,23 @@ const EXPOSED_HEADERS =
   'content-disposition, etag, last-modified, retry-after, x-request-id, ratelimit, ratelimit-policy, ratelimit-limit, ratelimit-remaining, ratelimit-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
 const PREFLIGHT_SECONDS = '600'
 
-/** Who may call: the CSRF rule, Origin, Fetch Metadata and CORS of CONTRACT 4 in one place. */
+/** Longest Origin that is logged. */
+const MAX_ORIGIN = 200
+
+/** Who may call: the CSRF rule, Origin, Fetch Metadata and CORS in one place. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
+  readonly #isProduction: boolean
+  readonly #log: Pick<FastifyBaseLogger, 'warn'>
+  readonly #refused = new MinuteCounts()
 
-  constructor(config: Pick<Config['http'], 'frontendOrigins'>) {
+  constructor(
+    config: Pick<Config['http'], 'frontendOrigins' | 'production'>,
+    log: Pick<FastifyBaseLogger, 'warn'>,
+  ) {
     this.#origins = config.frontendOrigins
+    this.#isProduction = config.production
+    this.#log = log
   }
 
   /** True for an Origin of the allow-list; `null`, foreign and missing ones are not. */
@@ -31,8 +43,29 @@ export class Guard {
     const isSameOrigin = site === 'same-origin' && (origin === undefined || origin === 'null')
     const isNoBrowser = site === undefined && origin === undefined
     if (!isSameOrigin && !isNoBrowser) {
-      throw new Problem('csrf_rejected', { detail: 'This page may not call this server.' })
+      throw this.refusal('csrf_rejected', request, 'This page may not call this server.')
     }
+  }
+
+  /**
+   * The problem of a request whose Origin is not listed. Most often PUBLIC_URL or FRONTEND_ORIGINS is wrong, so outside
+   * production it names what came and what is allowed; in production the log does, once a minute for an origin.
+   */
+  refusal(
+    code: 'csrf_rejected' | 'origin_rejected',
+    { headers: { origin = 'none' } }: FastifyRequest,
+    detail?: string,
+  ): Problem {
+    const allowed = [...this.#origins]
+    if (!this.#isProduction) {
+      return new Problem(code, {
+        detail: `The Origin of the request is ${origin}; allowed are ${allowed.join(', ')} (FRONTEND_ORIGINS, PUBLIC_URL).`,
+      })
+    }
+    if (this.#refused.allows(origin.slice(0, MAX_ORIGIN), 1)) {
+      this.#log.warn({ origin: origin.slice(0, MAX_ORIGIN), allowed }, 'an origin is not allowed')
+    }
+    return new Problem(code, { ...(detail !== undefined && { detail }) })
   }
 
   /** For addresses that only a top-level navigation may open (Fetch Metadata). @throws Problem navigation_required */
@@ -57,7 +90,7 @@ export class Guard {
     fastify.options(url, (request, reply) => {
       // Any other OPTIONS is a wrong method.
       if (request.headers['access-control-request-method'] === undefined) return reply.callNotFound()
-      if (!this.isListed(request.headers.origin)) throw new Problem('origin_rejected')
+      if (!this.isListed(request.headers.origin)) throw this.refusal('origin_rejected', request)
       this.allowReading(request, reply)
       return reply
         .code(204)

@@ -30,7 +30,7 @@ export class KnownPaths {
       if (pattern.test(path)) for (const method of methods) allowed.add(method)
     }
     if (allowed.size > 0 && !allowed.has(request.method)) {
-      return new Problem('method_not_allowed', { allow: [...allowed].sort().join(', ') })
+      return new Problem('method_not_allowed', { headers: { allow: [...allowed].sort().join(', ') } })
     }
     return new Problem('not_found')
   }

@@ -1,18 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problem.ts'
+import { renderProblem } from './problem-pages.ts'
 
 /** Longest wait for the rest of an upload that was refused. */
 const UPLOAD_GRACE_MS = 1000
 
-/** Answers with a problem document (RFC 9457). */
+/** Answers with a problem document (RFC 9457); who navigates gets a page with the same facts. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
-  reply.code(problem.status).headers({
-    'content-type': 'application/problem+json',
-    'cache-control': 'no-store',
-    ...problem.headers(),
-  })
-  const body = request.method === 'HEAD' ? undefined : Buffer.from(problem.body(request.id))
+  reply.code(problem.status).headers({ 'cache-control': 'no-store', ...problem.headers() })
+  const body = renderProblem(request, reply, problem)
   // Hanging up on an upload resets the connection, and the answer with it. On one that is not trusted, let it.
   const isTrusted = reply.getHeader('connection') !== 'close'
   if (isTrusted && !reply.raw.shouldKeepAlive && isUploading(request.raw)) {

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, Server } from 'node:http'
 import Fastify, {
   LogController,
   type FastifyBaseLogger,
+  type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -9,13 +11,15 @@ import Fastify, {
 import type { Config } from '../config.ts'
 import type { Metrics } from '../measure.ts'
 import { Problem } from '../problem.ts'
-import { StoreUnavailable } from '../store/store.ts'
 import { baseHeaders } from './base-headers.ts'
+import { withoutPorts } from './client-address.ts'
+import { answerError, translate } from './errors.ts'
 import type { Guard } from './guard.ts'
+import { responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './no-schemas.ts'
-import { limitPipelining } from './pipelining.ts'
-import { addRequestLog } from './request-log.ts'
+import { Unanswered } from './pipelining.ts'
+import { requestRecorder } from './request-log.ts'
 import { sendProblem } from './send-problem.ts'
 import { refuseUnparsable } from './unparsable.ts'
 import { requireWellFormed } from './well-formed.ts'
@@ -36,13 +40,8 @@ export interface RawQuery {
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const TIMEOUT_CHECK_MS = 1000
-/** Problems of calls that a well-meant page does not make. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  'csrf_rejected',
-  'navigation_required',
-  'origin_rejected',
-  'rate_limited',
-])
+/** No request line that Node takes is longer (`--max-http-header-size`). */
+const MAX_TARGET_LENGTH = 16_384
 /** Longer than the balancers in front keep idle connections, so that they are the ones who hang up. */
 const KEEP_ALIVE_MS = 72_000
 
@@ -53,9 +52,55 @@ export function createServer(
   metrics: Metrics,
   guard: Guard,
 ): FastifyInstance {
+  const record = requestRecorder(logger, metrics)
+  const unanswered = new Unanswered()
   const addBaseHeaders = baseHeaders(config, guard)
+  const begin = (request: FastifyRequest, reply: FastifyReply): void => {
+    const { socket } = request.raw
+    // Not the hook onResponse: it hears nothing of a response whose connection went before it was finished.
+    reply.raw.on('close', () => {
+      unanswered.end(socket)
+      record(request, reply)
+    })
+    hangUpAfterAnswer(request, reply)
+    addBaseHeaders(request, reply)
+  }
   const server = Fastify({
+    ...fastifyOptions(config),
     loggerInstance: logger,
+    // No hook runs for these: the path itself could not be read.
+    frameworkErrors: (error, request, reply) => {
+      begin(request, reply)
+      void sendProblem(request, reply, translate(error))
+    },
+  })
+  server.decorateRequest('sessionTag', '')
+  const hasProxy = config.trustProxy !== false
+  // What every request goes through before its route has its say.
+  server.addHook('onRequest', (request, reply, done) => {
+    if (hasProxy) readForwardedAddresses(request)
+    begin(request, reply)
+    const { socket } = request.raw
+    if (!unanswered.begin(socket)) {
+      reply.hijack()
+      return void socket.destroy()
+    }
+    requireWellFormed(request, reply)
+    done()
+  })
+  // Node remembers an address that was asked for, and knows none of a connection that has gone.
+  server.server.on('connection', (socket) => void socket.remoteAddress)
+  // An expectation nobody here knows is no reason not to answer (RFC 9110 §10.1.1).
+  server.server.on('checkExpectation', (request, response) =>
+    server.server.emit('request', request, response),
+  )
+  refuseWhileClosing(server)
+  server.setErrorHandler(answerError)
+  return server
+}
+
+function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {
+  return {
     schemaController: NO_SCHEMAS,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: config.trustProxy,
@@ -72,43 +117,35 @@ export function createServer(
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       // Checked here instead, for HTTP/1.0 too and with a readable answer.
       requireHostHeader: false,
-      // Only relays are upgraded: anywhere else the header means nothing, and the request is an ordinary one.
-      shouldUpgradeCallback: ({ url = '' }) => isPathOf(url, '/ws'),
+      shouldUpgradeCallback: mayUpgrade,
     },
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => randomUUID(),
-    routerOptions: { querystringParser: (text) => ({ text }) satisfies RawQuery },
-    clientErrorHandler: refuseUnparsable(config),
-    // No hook runs for these: the path itself could not be read.
-    frameworkErrors: (error, request, reply) => {
-      hangUpAfterAnswer(request, reply)
-      addBaseHeaders(request, reply)
-      void sendProblem(request, reply, translate(error))
+    routerOptions: {
+      querystringParser: (text) => ({ text }) satisfies RawQuery,
+      // What a parameter may be is for its route to say: a long one is no more malformed than any other that is wrong.
+      maxParamLength: MAX_TARGET_LENGTH,
     },
-  })
-  server.decorateRequest('sessionTag', '')
-  server.addHook('onRequest', (request, reply, done) => {
-    hangUpAfterAnswer(request, reply)
-    addBaseHeaders(request, reply)
-    requireWellFormed(request, reply)
-    done()
-  })
-  // An expectation nobody here knows is no reason not to answer (RFC 9110 §10.1.1).
-  server.server.on('checkExpectation', (request, response) =>
-    server.server.emit('request', request, response),
-  )
-  limitPipelining(server)
-  addRequestLog(server, metrics)
-  refuseWhileClosing(server)
-  server.setErrorHandler((error, request, reply) => {
-    const problem = translate(error)
-    const { code, status } = problem
-    if (status >= 500) request.log.error({ err: error, code }, 'request failed')
-    else if (REFUSALS.has(code)) request.log.warn({ audit: 'refused', code, client: request.ip }, 'refused')
-    return sendProblem(request, reply, problem)
-  })
-  return server
+    clientErrorHandler: refuseUnparsable(config),
+  }
+}
+
+/**
+ * Only relays are upgraded: anywhere else the header means nothing, and the request is an ordinary one. So is an upgrade
+ * that is pipelined: Node would hand over a connection on which an earlier response is still to be written, and without
+ * its listeners and timeouts nothing would ever end that connection.
+ */
+function mayUpgrade({ url = '', socket }: IncomingMessage): boolean {
+  return isPathOf(url, '/ws') && responseInProgress(socket) === undefined
+}
+
+/** Makes sure that `request.ip` is the client's address, whatever the gateway in front writes beside it. */
+function readForwardedAddresses({ raw: { headers } }: FastifyRequest): void {
+  const forwarded = headers['x-forwarded-for']
+  if (typeof forwarded === 'string' && forwarded.includes(':')) {
+    headers['x-forwarded-for'] = withoutPorts(forwarded)
+  }
 }
 
 /** Node lets go of a connection that asked for an upgrade: when it gets an HTTP answer instead, nobody else would end it. */
@@ -130,18 +167,4 @@ function refuseWhileClosing(server: FastifyInstance): void {
     reply.header('connection', 'close')
     done(new Problem('shutting_down', { retryAfterSeconds: 1 }))
   })
-}
-
-/** Turns whatever was thrown into what a browser may know of it. */
-function translate(error: unknown): Problem {
-  if (error instanceof Problem) return error
-  if (error instanceof StoreUnavailable) {
-    return new Problem('session_store_unavailable', { retryAfterSeconds: 1, cause: error })
-  }
-  const { code, statusCode = 500 } = error as { code?: string; statusCode?: number }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', { cause: error })
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
-    return new Problem('unsupported_media_type', { cause: error })
-  if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
-  return new Problem('internal_error', { cause: error })
 }

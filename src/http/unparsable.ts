@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../config.ts'
 import { Problem } from '../problem.ts'
 import { bareHeaders } from './base-headers.ts'
-
-/** What Node's HTTP server keeps on a connection: the request it reads, and the response that is being written. */
-type HttpSocket = Socket & {
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null
-  readonly _httpMessage?: (ServerResponse & { readonly req: IncomingMessage }) | null
-}
+import { requestInProgress, responseInProgress } from './http-socket.ts'
 
 /** Time for the answer to be read before the connection is cut. */
 const LINGER_MS = 1000
@@ -41,12 +35,11 @@ export function refuseUnparsable(
  * False when what would be written were no answer, or the answer to another request: nothing was ever asked; an answer
  * has been begun, or given already; or it belongs to an earlier request of this connection, which may be executed.
  */
-function mayAnswer(socket: HttpSocket): boolean {
+function mayAnswer(socket: Socket): boolean {
   if (socket.bytesRead === 0) return false
-  // oxlint-disable-next-line no-underscore-dangle -- Node has no other name for it
-  const response = socket._httpMessage
-  if (response) return !response.headersSent && !response.req.complete
-  return socket.parser?.incoming?.complete !== false
+  const response = responseInProgress(socket)
+  if (response !== undefined) return !response.headersSent && !response.req.complete
+  return requestInProgress(socket)?.complete !== false
 }
 
 function statusOf(code: string | undefined): string {

@@ -7,16 +7,24 @@ const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(?:\?[\x21\x22\x24-\x7e
 /** A name or an address, and a port (RFC 9110 §7.2). */
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 
+/** Mostly a balancer's plain check. */
+const NO_HOST =
+  'Send HTTP/1.1 and a Host header. A health check belongs to the port for operations: GET /readyz or /livez.'
+
 /** Connections that brought something malformed: what Node has read of them since is no request either. */
 const distrusted = new WeakSet<Socket>()
 
 /**
  * Refuses what Node takes for HTTP and others read differently, and hangs up: what follows on the connection cannot be
  * trusted either.
- * @throws Problem bad_request, not_found
+ * @throws Problem bad_request, not_found, upgrade_required
  */
 export function requireWellFormed(request: FastifyRequest, reply: FastifyReply): void {
-  const { url = '', headers, rawHeaders, socket } = request.raw
+  const { url = '', headers, rawHeaders, socket, httpVersion } = request.raw
+  if (headers.host === undefined && httpVersion === '1.0') {
+    reply.header('connection', 'upgrade, close')
+    throw new Problem('upgrade_required', { detail: NO_HOST, headers: { upgrade: 'HTTP/1.1' } })
+  }
   const encoding = headers['transfer-encoding']
   const fault = !TARGET.test(url)
     ? 'The request target is malformed.'

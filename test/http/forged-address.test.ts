@@ -17,6 +17,7 @@ async function seesThrough(port: number, claim: (count: number) => string): Prom
 }
 
 const alone = (count: number): string => `203.0.113.${count}`
+const inFrontWithPort = (count: number): string => `203.0.113.${count}:4711, 198.51.100.7:${count}`
 const inFront = (count: number): string => `203.0.113.${count}, 198.51.100.7`
 
 const SCENARIOS: [trustProxy: string, what: string, claim: (count: number) => string, isForged: boolean][] = [
@@ -25,6 +26,10 @@ const SCENARIOS: [trustProxy: string, what: string, claim: (count: number) => st
   ['1', 'what a client put before the word of the one balancer is not believed', inFront, true],
   ['1', 'the balancer is believed', alone, false],
   ['127.0.0.1', 'so is the address that is named', alone, false],
+  ['1', 'a port does not make another client', (count) => `203.0.113.1:${4711 + count}`, true],
+  ['1', 'nor behind an IPv6 address', (count) => `[2001:db8::1]:${4711 + count}`, true],
+  ['127.0.0.1', 'nor where addresses are named', (count) => `203.0.113.1:${4711 + count}`, true],
+  ['127.0.0.1,198.51.100.7', 'nor does one hide that an address is named', inFrontWithPort, false],
 ]
 
 for (const [trustProxy, what, claim, isForged] of SCENARIOS) {

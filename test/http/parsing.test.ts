@@ -26,8 +26,13 @@ await test('what some read differently is refused, and nothing goes upstream', a
   for (const [name, lines] of Object.entries(HOSTS)) {
     for (const version of ['1.1', '1.0']) {
       const answer = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
-      t.match(answer, /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
-      t.match(answer, /"code":"bad_request"/)
+      // As balancers ask whose check is a plain one: they get to read what is missing.
+      const isPlain = name === 'no Host' && version === '1.0'
+      t.match(answer, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
+      t.match(
+        answer,
+        isPlain ? /upgrade: HTTP\/1\.1[^]*Host header[^]*\/readyz[^]*"upgrade_required"/i : /"bad_request"/,
+      )
     }
   }
   t.same(upstream.requests, [], 'nothing went upstream')

@@ -1,6 +1,8 @@
 import { on, once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { test } from 'tap'
+import { until } from '../support/until.ts'
 import { logIn, testServer, testWorld } from '../support/world.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
@@ -34,6 +36,48 @@ await test('a few pipelined requests are answered, and so are many one after the
     await eightAnswers()
   }
   t.notOk(socket.destroyed)
+})
+
+const upgrade = (origin: string): string =>
+  `GET /ws/public HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
+
+await test('an upgrade that is pipelined is refused, and its connection ends', async (t) => {
+  const { server, upstream } = await testWorld(t)
+  const openConnections = promisify(server.app.server.server.getConnections.bind(server.app.server.server))
+  const before = await openConnections()
+  const ahead: [what: string, request: string, answer: RegExp][] = [
+    ['a request that waits for upstream', HEALTH, /^HTTP\/1.1 200 OK/],
+    [
+      'one that is answered at once',
+      'GET /auth/session HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      /"authenticated":false/,
+    ],
+    ['one that is refused', 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n', /"not_found"/],
+    ['an upgrade', upgrade('http://evil.example'), /"origin_rejected"/],
+    ['an upgrade that succeeds', upgrade(server.url), /^HTTP\/1.1 101 /],
+  ]
+  for (const [what, request, first] of ahead) {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    socket.write(request + upgrade(server.url))
+    let answer = ''
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    await once(socket, 'close')
+    t.match(answer, first, `${what}: is answered`)
+    t.equal(
+      answer.match(/HTTP\/1.1 101/g)?.length ?? 0,
+      what.endsWith('succeeds') ? 1 : 0,
+      'nothing is upgraded behind it',
+    )
+  }
+  // Gone before anybody could answer: nothing may be left of them.
+  for (let count = 0; count < 20; count++) {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write(HEALTH + upgrade(server.url), () => (count % 2 === 0 ? socket.destroy() : socket.end()))
+    await once(socket.resume(), 'close')
+  }
+  await until(async () => (await openConnections()) === before)
+  t.equal(upstream.sockets().public, 0)
 })
 
 await test('one session cannot take all the connections to upstream', async (t) => {

@@ -41,7 +41,8 @@ await test('a timeout is not written into an answer that has begun', async (t) =
     void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
-  socket.write(`${head}Content-Length: 10\r\n\r\nhello`)
+  // More than is waited for before a body is sent on.
+  socket.write(`${head}Content-Length: 80000\r\n\r\n${'x'.repeat(70_000)}`)
   const [first] = (await once(socket, 'data')) as [Buffer]
   Object.assign(world.server.app.server.server, { headersTimeout: 100, requestTimeout: 100 })
   const text = first.toString() + (await readAll(socket))

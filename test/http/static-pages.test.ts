@@ -1,4 +1,6 @@
-import { test } from 'tap'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { test, type Test } from 'tap'
+import { ALONE } from '../support/settings.ts'
 import { sendTo } from '../support/api-world.ts'
 import { testServer } from '../support/world.ts'
 
@@ -31,6 +33,112 @@ await test('pages may run their own scripts only, and stand in no frame', async 
   for (const path of ['/.secret', '/api/file', '/auth/nothing', '/%2e%2e/package.json']) {
     t.match((await get(path, { 'sec-fetch-mode': 'cors' })).status, /^4/, path)
   }
+})
+
+/** A server with these files. */
+async function pages(t: Test, files: Parameters<Test['testdir']>[0]) {
+  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(files) })
+  return (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    sendTo(port, method, path, { headers })
+}
+
+await test('index.html answers navigations that found nothing, also those a service worker passes on', async (t) => {
+  const get = await pages(t, { 'index.html': 'home' })
+  for (const [mode, accept, found] of [
+    ['navigate', 'text/html,*/*', true],
+    ['same-origin', 'text/html,*/*', true],
+    [undefined, 'text/html', true],
+    ['navigate', '*/*', false],
+    ['same-origin', '*/*', false],
+    ['cors', 'text/html', false],
+    ['no-cors', 'text/html', false],
+    [undefined, '*/*', false],
+    [undefined, undefined, false],
+  ] as const) {
+    const headers = { ...(mode && { 'sec-fetch-mode': mode }), ...(accept && { accept }) }
+    const answer = await get('/deep/link', headers)
+    t.equal(answer.status, found ? 200 : 404, JSON.stringify(headers))
+    t.equal(answer.text === 'home', found)
+  }
+  for (const path of ['/api/x', '/auth/x', '/ws/x']) t.equal((await get(path, NAVIGATION)).status, 404, path)
+  t.equal((await get('/deep/link', NAVIGATION, 'POST')).status, 404)
+  t.equal((await get('/deep/link', NAVIGATION)).headers['cache-control'], 'no-cache')
+})
+
+await test('a range beyond the end is 416, and what is no range is as good as none', async (t) => {
+  const get = await pages(t, { 'index.html': '', 'data.bin': '0123456789' })
+  const range = (text: string) => get('/data.bin', { range: text })
+  const part = await range('bytes=2-4')
+  t.match([part.status, part.text, part.headers['content-range']], [206, '234', 'bytes 2-4/10'])
+  t.equal((await range('bytes=-3')).text, '789')
+  for (const beyond of ['bytes=10-', 'bytes=100-200', 'bytes=10-10']) {
+    const { status, headers, json } = await range(beyond)
+    t.equal(status, 416, beyond)
+    t.equal(headers['content-range'], 'bytes */10')
+    t.match(json, { code: 'bad_request', status: 416 })
+  }
+  for (const none of ['bytes=abc', 'bytes=5-2', 'bytes=', 'bytes=-', 'lines=1-2', 'x', 'bytes=1-2,x', '\t']) {
+    const { status, text } = await range(none)
+    t.match([status, text], [200, '0123456789'], none)
+  }
+})
+
+await test('files are sent compressed, and what a hash names is never asked for again', async (t) => {
+  const script = 'const text = "it repeats, it repeats, it repeats";\n'.repeat(100)
+  const get = await pages(t, {
+    'index.html': `<title>x</title>${'<p>text</p>'.repeat(500)}`,
+    'app.js': script,
+    'app.3f2a1b9c.js': script,
+    'photo-IMG12345.jpg': 'x'.repeat(5000),
+    'facade-deadbeef.css': 'a{}',
+    assets: {
+      'index-DiwrgTda.js': script,
+      'index-DiwrgTda.js.br': 'brotli',
+      'date-picker-v2.js': script,
+      'logo.svg': script,
+    },
+    'made.js': script,
+    'made.js.gz': gzipSync('made before'),
+  })
+  const gzip = { 'accept-encoding': 'gzip' }
+  for (const path of ['/', '/app.js', '/assets/logo.svg']) {
+    const plain = await get(path)
+    const packed = await get(path, gzip)
+    t.notOk('content-encoding' in plain.headers, path)
+    t.equal(packed.headers['content-encoding'], 'gzip')
+    t.match(packed.headers.vary, /accept-encoding/i)
+    t.match(plain.headers.vary, /accept-encoding/i)
+    t.ok(gunzipSync(packed.bytes).equals(plain.bytes), 'the same')
+    t.ok(packed.bytes.length < plain.bytes.length / 2)
+  }
+  t.equal(gunzipSync((await get('/made.js', gzip)).bytes).toString(), 'made before')
+  const brotli = await get('/assets/index-DiwrgTda.js', { 'accept-encoding': 'gzip, br' })
+  t.match([brotli.headers['content-encoding'], brotli.text], ['br', 'brotli'])
+  t.match(brotli.headers['content-type'], /javascript/)
+  t.notOk('content-encoding' in (await get('/photo-IMG12345.jpg', gzip)).headers, 'an image is no smaller')
+  t.equal(
+    (await get('/app.js', { ...gzip, range: 'bytes=0-4' })).text,
+    'const',
+    'a part of a file is of the file',
+  )
+
+  const immutable = 'max-age=31536000, immutable'
+  for (const [path, expected] of [
+    ['/app.3f2a1b9c.js', immutable],
+    ['/assets/index-DiwrgTda.js', immutable],
+    ['/', 'no-cache'],
+    ['/index.html', 'no-cache'],
+    ['/app.js', 'no-cache'],
+    ['/assets/date-picker-v2.js', 'no-cache'],
+    ['/assets/logo.svg', 'no-cache'],
+    ['/photo-IMG12345.jpg', 'no-cache'],
+    ['/facade-deadbeef.css', 'no-cache'],
+  ] as const) {
+    for (const headers of [{}, gzip])
+      t.equal((await get(path, headers)).headers['cache-control'], expected, path)
+  }
+  const { etag = '' } = (await get('/app.js', gzip)).headers
+  t.equal((await get('/app.js', { ...gzip, 'if-none-match': etag })).status, 304)
 })
 
 await test('STATIC_CSP is another policy', async (t) => {

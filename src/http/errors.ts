@@ -1,0 +1,53 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../problem.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { sendProblem } from './send-problem.ts'
+
+/** Problems of calls that a well-meant page does not make. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'csrf_rejected',
+  'navigation_required',
+  'origin_rejected',
+  'rate_limited',
+])
+
+/** Answers with what a browser may know of an error, and logs the rest. */
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = translate(error)
+  const { code, status } = problem
+  if (status >= 500) request.log.error({ err: error, code }, 'request failed')
+  else if (REFUSALS.has(code)) request.log.warn({ audit: 'refused', code, client: request.ip }, 'refused')
+  return sendProblem(request, reply, problem)
+}
+
+/** What Fastify and its plugins throw. */
+interface ForeignError {
+  readonly code?: string
+  readonly statusCode?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A range of a file that lies beyond its end (RFC 9110 §15.5.17). */
+function rangeProblem(headers: ForeignError['headers']): Problem {
+  const contentRange = headers?.['Content-Range']
+  return new Problem('bad_request', {
+    status: 416,
+    detail: 'The range that was asked for is beyond the end of the file.',
+    ...(contentRange !== undefined && { headers: { 'content-range': contentRange } }),
+  })
+}
+
+/** Turns whatever was thrown into what a browser may know of it. */
+export function translate(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof StoreUnavailable) {
+    return new Problem('session_store_unavailable', { retryAfterSeconds: 1, cause: error })
+  }
+  const { code, statusCode = 500, headers } = error as ForeignError
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', { cause: error })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new Problem('unsupported_media_type', { cause: error })
+  if (statusCode === 416) return rangeProblem(headers)
+  if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
+  return new Problem('internal_error', { cause: error })
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+
+/** Markup that needs no more escaping. Only {@link html} makes it. */
+export class Html {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** A whole page, and the policy it is to be sent with: no script, no style but its own, in no frame. */
+export interface Page {
+  readonly text: string
+  readonly contentSecurityPolicy: string
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const STYLE = `
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1.5rem }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; margin: 2rem 0 0; font-size: .875rem }
+dt { opacity: .7 }
+dd { margin: 0; overflow-wrap: anywhere }
+dd p { margin: .125rem 0 .5rem }
+strong { margin-left: .5rem }
+ul { padding-left: 1.25rem }
+code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
+`
+
+/** A template whose values are escaped, unless they are markup themselves; a list is joined. */
+export function html(
+  parts: TemplateStringsArray,
+  ...values: readonly (string | Html | readonly Html[])[]
+): Html {
+  return new Html(parts.map((part, index) => part + render(values[index] ?? '')).join(''))
+}
+
+/** A small page of our own that needs nothing from elsewhere. */
+export function page(title: string, content: Html): Page {
+  const style = createHash('sha256').update(STYLE).digest('base64')
+  const { text } = html`<!doctype html>
+    <html lang="en">
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width" />
+      <title>${title}</title>
+      ${new Html(`<style>${STYLE}</style>`)}
+      <h1>${title}</h1>
+      ${content}
+    </html> `
+  return {
+    text,
+    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${style}'; frame-ancestors 'none'`,
+  }
+}
+
+/** Sets the headers of a page, and returns its text. */
+export function renderPage(reply: FastifyReply, { text, contentSecurityPolicy }: Page): string {
+  reply.headers({
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': contentSecurityPolicy,
+  })
+  return text
+}
+
+/** Whether a request is one of somebody who wants to read a page: a navigation names the type (RFC 9110 §12.5.1). */
+export function wantsPage(accept: string | undefined): boolean {
+  return accept !== undefined && accept.includes('text/html')
+}
+
+function render(value: string | Html | readonly Html[]): string {
+  if (typeof value === 'string') return value.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+  return value instanceof Html ? value.text : value.map((item) => item.text).join('')
+}

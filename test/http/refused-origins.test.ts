@@ -1,0 +1,58 @@
+import { test } from 'tap'
+import { sendTo } from '../support/api-world.ts'
+import { ALONE } from '../support/settings.ts'
+import { testRedis, testServer } from '../support/world.ts'
+
+const EVIL = 'https://evil.example'
+const REFUSALS: [method: string, path: string, headers: Record<string, string>, code: string][] = [
+  ['GET', '/api/account/v1/nickname', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
+  ['POST', '/auth/logout', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
+  ['GET', '/ws/public', { origin: EVIL }, 'origin_rejected'],
+  [
+    'OPTIONS',
+    '/api/account/v1/nickname',
+    { origin: EVIL, 'access-control-request-method': 'GET' },
+    'origin_rejected',
+  ],
+]
+
+await test('in development a refusal names the Origin that came and those that are allowed', async (t) => {
+  const FRONTEND_ORIGINS = 'http://localhost:5173,http://localhost:3000'
+  const { port } = await testServer(t, { ...ALONE, FRONTEND_ORIGINS })
+  for (const [method, path, headers, code] of REFUSALS) {
+    const { status, json } = await sendTo(port, method, path, { headers })
+    t.equal(status, 403, `${method} ${path}`)
+    t.match(json, { code, detail: EVIL })
+    for (const origin of FRONTEND_ORIGINS.split(',')) t.match(json['detail'], origin)
+  }
+  const { json } = await sendTo(port, 'GET', '/ws/public', {
+    headers: { connection: 'upgrade', upgrade: 'websocket' },
+  })
+  t.match(json, { detail: /Origin of the request is none/ })
+})
+
+await test('in production the log does, once a minute for each Origin', async (t) => {
+  const redis = await testRedis(t)
+  const { port, log } = await testServer(t, {
+    ...ALONE,
+    PUBLIC_URL: 'https://bff.example',
+    AUTH_URL: 'https://127.0.0.1:1',
+    API_URL: 'https://127.0.0.1:1',
+    WS_URL: 'wss://127.0.0.1:1',
+    REDIS_URL: redis.url,
+    TRUST_PROXY: 'none',
+  })
+  for (let round = 0; round < 3; round++) {
+    for (const [method, path, headers] of REFUSALS) {
+      const { status, text } = await sendTo(port, method, path, { headers })
+      t.equal(status, 403)
+      t.notMatch(text, EVIL)
+      t.notMatch(text, 'bff.example')
+    }
+  }
+  await sendTo(port, 'GET', '/ws/public', { headers: { origin: `https://${'a'.repeat(4000)}` } })
+  const told = log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.equal(told.length, 2)
+  t.match(told[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
+  t.equal(String(told[1]?.['origin']).length, 200)
+})

@@ -10,14 +10,23 @@ const OLDEST_NODE = 24
 
 const [option, ...rest] = process.argv.slice(2)
 const isCheck = option === '--check'
-if (rest.length > 0 || (option !== undefined && !isCheck)) {
+const isWarmUp = option === '--warm-up'
+if (rest.length > 0 || (option !== undefined && !isCheck && !isWarmUp)) {
   exit(
-    'Usage: node src/main.ts [--check]\n  --check  try the settings, and what they name, instead of starting',
+    'Usage: node src/main.ts [--check | --warm-up]\n' +
+      '  --check    try the settings, and what they name, instead of starting\n' +
+      '  --warm-up  compile into NODE_COMPILE_CACHE what a start needs, instead of starting; needs no settings',
     EXIT.usage,
   )
 }
 if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   exit(`Node ${OLDEST_NODE} or newer is needed, this is ${process.versions.node}.`)
+}
+if (isWarmUp) {
+  const { warmUp } = await import('./warm-up.ts')
+  const refusal = await warmUp()
+  if (refusal !== undefined) exit(refusal)
+  process.exit(0)
 }
 // A worker has the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')

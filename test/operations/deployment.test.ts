@@ -44,7 +44,7 @@ await test('make-secrets.sh makes files that only their owner finds, and leaves 
 const withDefaults = (value: string): string => value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
 
 await test('docker-compose.yml starts instances that fit the balancer and the store', (t) => {
-  const compose = parse(read('docker-compose.yml')) as {
+  const compose = parse(read('docker-compose.yml'), { merge: true }) as {
     services: Record<
       string,
       Node & { environment?: Environment; secrets?: string[]; networks: Node | string[] }
@@ -71,6 +71,14 @@ await test('docker-compose.yml starts instances that fit the balancer and the st
   }
   for (const hardened of [app, balancer, redis]) {
     t.match(hardened, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
+  }
+  for (const [name, service] of Object.entries(compose.services)) {
+    t.match(
+      service,
+      { logging: { options: { 'max-size': String, 'max-file': String } } },
+      `${name}: logs end`,
+    )
+    t.match(service, { deploy: { resources: { limits: { memory: /^[$\d]/ } } } }, `${name}: so does memory`)
   }
   t.match(app, { deploy: { replicas: 3 }, stop_grace_period: '30s' })
   t.ok(config.drainMs < 30_000, 'a drain ends before it is killed')
@@ -186,7 +194,8 @@ await test('the image has the program and nothing else, and runs it as nobody in
   const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? []
   const start = (JSON.parse(command) as string[]).join(' ')
   t.match(start, /^node .*src\/main\.ts$/)
-  t.ok(dockerfile.includes(`timeout --preserve-status 5 ${start}\n`), 'what is compiled is what will run')
+  t.ok(dockerfile.includes(`\nRUN ${start} --warm-up\n`), 'what is compiled is what will run')
+  t.ok(dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'), 'and nothing of npm')
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start is the same')
   t.end()

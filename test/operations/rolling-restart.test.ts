@@ -1,16 +1,14 @@
-import { text } from 'node:stream/consumers'
-import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
-import { startProvider } from '../../sandbox/provider.ts'
+import { test } from 'tap'
+import { PUBLIC_URL } from '../support/deployed-balancer.ts'
+import { deployment, hasServed } from '../support/deployment.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
-import { answerJson, LineUpstream } from '../support/line-upstream.ts'
-import { keepOutOfLogs } from '../support/log-scan.ts'
+import { enterNamespaces } from '../support/namespaces.ts'
 import { documentedOpenLine } from '../support/open-line.ts'
 import { PUBLIC, TRADING } from '../support/relay-world.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
-import { tlsBalancer, type TlsBalancer } from '../support/tls-balancer.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
+import { logIn } from '../support/world.ts'
 import { until } from '../support/until.ts'
+
+const skip = enterNamespaces()
 
 const USERS = 6
 const CALLERS_PER_USER = 2
@@ -20,23 +18,6 @@ const SOCKETS = [TRADING, TRADING, TRADING, TRADING, PUBLIC, PUBLIC]
 const DRAIN_WAIT_SECONDS = '3'
 /** What a client says of itself, and nobody believes. */
 const FORGED = '203.0.113.9'
-
-/** An upstream that takes its time, writes down what it executes, and sends prices for ever. */
-async function slowUpstream(t: Test): Promise<{ upstream: LineUpstream; executed: string[] }> {
-  const upstream = await LineUpstream.start(t)
-  const executed: string[] = []
-  upstream.onRest = (request, response) => {
-    void text(request).then((body) => {
-      executed.push(body === '' ? (request.url ?? '').replace(/.*\?/, '') : body)
-      setTimeout(() => answerJson(response, 200, { data: [] }), Math.random() * 150)
-    })
-  }
-  upstream.onSocket = (socket) => {
-    const ticks = setInterval(() => socket.send('{"tick":1}'), 100)
-    socket.on('close', () => clearInterval(ticks))
-  }
-  return { upstream, executed }
-}
 
 /** Calls one after the other, every one with an id of its own, until it is told to stop. */
 class Caller {
@@ -77,8 +58,8 @@ class Lines {
   readonly ended: number[] = []
   readonly #stops: (() => void)[]
 
-  constructor(browser: JarBrowser, publicUrl: string) {
-    const openLine = documentedOpenLine(browser, publicUrl, (code) => this.closed.push(code))
+  constructor(browser: JarBrowser) {
+    const openLine = documentedOpenLine(browser, PUBLIC_URL, (code) => this.closed.push(code))
     this.#stops = SOCKETS.map((path, index) => {
       const { stop } = openLine(path, {
         subscribe: () => undefined,
@@ -100,99 +81,64 @@ class Lines {
   }
 }
 
-async function hasServed({ opsPort }: ServerProcess): Promise<boolean> {
-  const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
-  return /bff_http_request_duration_seconds_count\{[^}]*route="\/api\/[^}]*\} [1-9]/.test(metrics)
-}
+await test(
+  'instances are replaced one by one under load, and nobody notices more than a reconnect',
+  { skip },
+  async (t) => {
+    // The last is of two processes.
+    const settings = [{}, {}, { WORKERS: '2' }]
+    const world = await deployment(t, { DRAIN_WAIT_SECONDS }, settings)
+    const browsers = await Promise.all(
+      Array.from({ length: USERS }, async (_, index) => {
+        const browser = new JarBrowser()
+        await logIn(browser, PUBLIC_URL, `user${index}@example.test`)
+        return browser
+      }),
+    )
+    const lines = browsers.map((browser) => new Lines(browser))
+    await Promise.all(lines.map((each) => each.alive()))
+    const callers = browsers.flatMap((browser, user) =>
+      Array.from({ length: CALLERS_PER_USER }, (_, index) => new Caller(`${user}-${index}`, browser)),
+    )
 
-/** Three instances, one of them of two processes, on one Redis behind the balancer. */
-async function deployment(t: Test): Promise<{
-  publicUrl: string
-  /** Ids of the calls that upstream has executed. */
-  executed: string[]
-  instances: ServerProcess[]
-  /** Starts an instance that has ended, at its old place. */
-  startAgain: (instance: number) => Promise<ServerProcess>
-  balancer: TlsBalancer
-}> {
-  const port = await freePort()
-  const publicUrl = `https://localhost:${port}`
-  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
-  t.teardown(() => provider.close())
-  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
-  const { upstream, executed } = await slowUpstream(t)
-  const redis = await testRedis(t)
-  const start = async (workers: string | undefined, ports = {}): Promise<ServerProcess> => {
-    const process = await serverProcess(t, {
-      PUBLIC_URL: publicUrl,
-      AUTH_URL: provider.url,
-      API_URL: `http://${upstream.host}`,
-      WS_URL: `ws://${upstream.host}`,
-      REDIS_URL: redis.url,
-      SESSION_SECRETS: SECRETS,
-      CLIENT_ID,
-      TRUST_PROXY: '1',
-      DRAIN_WAIT_SECONDS,
-      WORKERS: workers ?? '1',
-      ...ports,
-    })
-    t.ok(await ready(process), 'an instance has started')
-    return process
-  }
-  const workers = ['1', '1', '2']
-  const instances = await Promise.all(workers.map((count) => start(count)))
-  const balancer = await tlsBalancer(t, port, instances)
-  const startAgain = (index: number): Promise<ServerProcess> => {
-    const { port = 0, opsPort = 0 } = instances[index] ?? {}
-    return start(workers[index], { PORT: String(port), OPS_PORT: String(opsPort) })
-  }
-  return { publicUrl, executed, instances, startAgain, balancer }
-}
+    for (const [index, instance] of world.instances.entries()) {
+      const fresh = await world.start(settings[index])
+      await until(() => hasServed(fresh))
+      instance.child.kill('SIGTERM')
+      t.equal(await instance.exited, 0, `instance ${index} has drained`)
+    }
+    await Promise.all(lines.map((each) => each.alive()))
+    await Promise.all(callers.map((caller) => caller.stop()))
 
-await test('instances restart one by one under load, and nobody notices more than a reconnect', async (t) => {
-  const { publicUrl, executed, instances, startAgain, balancer } = await deployment(t)
-  const browsers = await Promise.all(
-    Array.from({ length: USERS }, async (_, index) => {
-      const browser = new JarBrowser()
-      await logIn(browser, publicUrl, `user${index}@example.test`)
-      return browser
-    }),
-  )
-  const lines = browsers.map((browser) => new Lines(browser, publicUrl))
-  await Promise.all(lines.map((each) => each.alive()))
-  const callers = browsers.flatMap((browser, user) =>
-    Array.from({ length: CALLERS_PER_USER }, (_, index) => new Caller(`${user}-${index}`, browser)),
-  )
+    const answers = callers.flatMap((caller) => caller.answers)
+    const failed = answers.filter(({ status }) => status !== 200)
+    t.same(failed, [], `${answers.length} calls, all answered`)
+    t.same(
+      world.executed.toSorted(),
+      answers.map(({ id }) => id).toSorted(),
+      'each executed once, and nothing else',
+    )
 
-  for (const [index, instance] of instances.entries()) {
-    instance.child.kill('SIGTERM')
-    t.equal(await instance.exited, 0, `instance ${index} has drained`)
-    const fresh = await startAgain(index)
-    await until(() => hasServed(fresh))
-  }
-  await Promise.all(lines.map((each) => each.alive()))
-  await Promise.all(callers.map((caller) => caller.stop()))
+    const closed = lines.flatMap((each) => each.closed)
+    t.same(new Set(closed), new Set([1012]), `${closed.length} closings, all with the word to come back`)
+    t.ok(closed.length >= USERS * SOCKETS.length, 'every socket has lost its instance')
+    t.same(
+      lines.flatMap((each) => each.ended),
+      [],
+      'none has given up',
+    )
+    for (const browser of browsers) {
+      t.match(await (await browser.fetch('/auth/session')).json(), { authenticated: true })
+    }
+    for (const each of lines) each.stop()
 
-  const answers = callers.flatMap((caller) => caller.answers)
-  const failed = answers.filter(({ status }) => status !== 200)
-  t.same(failed, [], `${answers.length} calls, all answered`)
-  t.same(executed.toSorted(), answers.map(({ id }) => id).toSorted(), 'each executed once, and nothing else')
-
-  const closed = lines.flatMap((each) => each.closed)
-  t.same(new Set(closed), new Set([1012]), `${closed.length} closings, all with the word to come back`)
-  t.ok(closed.length >= USERS * SOCKETS.length, 'every socket has lost its instance')
-  t.same(
-    lines.flatMap((each) => each.ended),
-    [],
-    'none has given up',
-  )
-  for (const browser of browsers) {
-    t.match(await (await browser.fetch('/auth/session')).json(), { authenticated: true })
-  }
-  for (const each of lines) each.stop()
-
-  const logs = instances.map((each) => each.output().stdout).join('')
-  t.match(logs, /"route":"\/api\/[^\n]*"client":"127.0.0.1"/)
-  t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
-  t.notMatch(await balancer.stop(), /code=|state=/, 'nor does the balancer log what a callback carries')
-})
+    const logs = world.instances.map((each) => each.output().stdout).join('')
+    t.match(logs, /"route":"\/api\/[^\n]*"client":"127.0.0.1"/)
+    t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
+    t.notMatch(
+      await world.balancer.stop('SIGUSR1'),
+      /code=|state=/,
+      'nor does the balancer log what a callback carries',
+    )
+  },
+)

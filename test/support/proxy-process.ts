@@ -1,11 +1,26 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Test } from 'tap'
 import { answers } from '../../sandbox/listening.ts'
 
+/** What Debian calls it, and the package that has it. */
+const PACKAGES = {
+  nginx: 'nginx-light',
+  haproxy: 'haproxy',
+  sh: 'apache2',
+  caddy: 'caddy',
+  varnishd: 'varnish',
+  varnishncsa: 'varnish',
+  hitch: 'hitch',
+} as const
+type Program = keyof typeof PACKAGES
+
 /** A proxy of Debian's that runs until the test ends. */
 export interface ProxyProcess {
+  /** Everything that it printed so far. */
+  readonly output: () => Promise<string>
   /** Tells it to finish what it does. @returns everything that it printed */
   readonly stop: (signal: NodeJS.Signals) => Promise<string>
 }
@@ -18,13 +33,13 @@ export interface ProxyProcess {
  */
 export async function proxyProcess(
   t: Test,
-  program: 'nginx' | 'haproxy',
+  program: Program,
   options: readonly string[],
   { port, log }: { port: number; log: string },
 ): Promise<ProxyProcess> {
   const output = await open(log, 'a')
   // Where Debian installs both; not everybody has that in PATH.
-  const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
+  const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: dirname(log) }
   const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
   t.teardown(async () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
@@ -35,7 +50,7 @@ export async function proxyProcess(
   })
   const failed = new Promise<never>((_resolve, reject) => {
     child.once('error', (cause) =>
-      reject(new Error(`This test needs ${program}: apt-get install nginx-light haproxy`, { cause })),
+      reject(new Error(`This test needs ${program}: apt-get install ${PACKAGES[program]}`, { cause })),
     )
     child.once('exit', () => {
       void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
@@ -44,6 +59,7 @@ export async function proxyProcess(
   failed.catch(() => undefined)
   await Promise.race([answers(port), failed])
   return {
+    output: () => readFile(log, 'utf8'),
     async stop(signal) {
       const ended = once(child, 'exit')
       child.kill(signal)

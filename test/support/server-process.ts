@@ -11,6 +11,8 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** The server as a process of its own. */
 export interface ServerProcess {
   readonly child: ChildProcess
+  /** The address of both listeners. */
+  readonly host: string
   readonly port: number
   readonly opsPort: number
   /** Everything it printed so far. */
@@ -21,10 +23,11 @@ export interface ServerProcess {
 
 /** Starts `node src/main.ts` with these settings only; it ends with the test. */
 export async function serverProcess(t: Test, settings: Record<string, string>): Promise<ServerProcess> {
+  const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
   const child = spawn(process.execPath, [MAIN], {
-    env: { ...COMPILED, HOST: '127.0.0.1', PORT: String(port), OPS_PORT: String(opsPort), ...settings },
+    env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Not where a .env may lie about.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
@@ -39,13 +42,13 @@ export async function serverProcess(t: Test, settings: Record<string, string>): 
     await exited
     scanLog(t, `${output.stdout}\n${output.stderr}`)
   })
-  return { child, port, opsPort, output: () => output, exited }
+  return { child, host, port, opsPort, output: () => output, exited }
 }
 
 /** Resolves when the process says it is ready, or has ended. */
-export async function ready({ opsPort, child }: ServerProcess): Promise<boolean> {
+export async function ready({ host, opsPort, child }: ServerProcess): Promise<boolean> {
   while (child.exitCode === null) {
-    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
+    const answer = await fetch(`http://${host}:${opsPort}/readyz`).catch(() => undefined)
     if (answer?.ok === true) return true
     await new Promise((resolve) => void setTimeout(resolve, 20))
   }

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -104,7 +105,7 @@ export async function loginWorld(
 ): Promise<LoginWorld> {
   const endpoint = await tokenEndpoint(t)
   const redis = options.redis === true ? await testRedis(t) : undefined
-  const port = await freePort()
+  const port = Number(options.settings?.['PORT'] ?? (await freePort()))
   const settings = {
     PUBLIC_URL: `http://localhost:${port}`,
     AUTH_URL: endpoint.url,
@@ -163,6 +164,13 @@ export async function sessionState(
 /** Whether a page is told that somebody is logged in. */
 export async function isLoggedIn(browser: JarBrowser, url: string): Promise<boolean> {
   return (await sessionState(browser, url)).authenticated
+}
+
+/** A login cookie as version 0.1 made them, without a MAC, of a login that never was. */
+export function oldLoginCookie(): string {
+  const secret = randomBytes(24).toString('base64url')
+  const state = createHmac('sha256', secret).update('state').digest('base64url')
+  return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`
 }
 
 /** A connection of the test's own to the world's store. */

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Runs a command with a Docker daemon of its own, and takes everything away again: for machines that have Docker's
+# packages but no daemon that runs, or one that must be left alone. Wants root.
+#
+#   test/image/with-dockerd.sh npm run test:image
+set -eu
+name=bff-$$
+net=10.231.$(($$ % 250)).0
+dir=$(mktemp -d /var/tmp/with-dockerd-XXXXXX)
+forwarding=$(cat /proc/sys/net/ipv4/ip_forward)
+nat="POSTROUTING -s $net/30 -j MASQUERADE"
+daemon=
+
+clean_up() {
+  # First of a namespace of processes: with it all others end, those of containers too.
+  [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || :
+  [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || :
+  # shellcheck disable=SC2086
+  iptables -t nat -D $nat 2>/dev/null || :
+  echo "$forwarding" >/proc/sys/net/ipv4/ip_forward
+  ip netns delete "$name" 2>/dev/null || :
+  rm -rf "$dir"
+}
+trap clean_up EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+# A network of its own, so that what the daemon does to it stays there, with a way out.
+ip netns add "$name"
+ip link add "$name" type veth peer name eth0 netns "$name"
+ip address add "${net%.0}.1/30" dev "$name"
+ip link set "$name" up
+ip -n "$name" address add "${net%.0}.2/30" dev eth0
+ip -n "$name" link set eth0 up
+ip -n "$name" link set lo up
+ip -n "$name" route add default via "${net%.0}.1"
+echo 1 >/proc/sys/net/ipv4/ip_forward
+# shellcheck disable=SC2086
+iptables -t nat -A $nat
+
+# nsenter and not ip netns exec, which would hide the control groups.
+nsenter --net="/run/netns/$name" unshare --mount --pid --fork --kill-child --mount-proc \
+  dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" --host "unix://$dir/docker.sock" \
+  >"$dir/log" 2>&1 &
+daemon=$!
+export DOCKER_HOST="unix://$dir/docker.sock"
+tries=60
+until docker version >/dev/null 2>&1; do
+  tries=$((tries - 1))
+  if [ $tries = 0 ] || ! kill -0 $daemon 2>/dev/null; then tail -20 "$dir/log" >&2; exit 1; fi
+  sleep 0.5
+done
+nsenter --net="/run/netns/$name" "$@"

@@ -1,0 +1,61 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { startFleet } from '../support/deployment.ts'
+import { NGINX } from '../support/documented-proxies.ts'
+import { enterNamespaces } from '../support/namespaces.ts'
+import { checkProxy } from '../support/proxy-checks.ts'
+import { proxyProcess } from '../support/proxy-process.ts'
+import { ready } from '../support/server-process.ts'
+import { until } from '../support/until.ts'
+
+const skip = enterNamespaces()
+
+const GUIDE = new URL('../../docs/operating.md', import.meta.url)
+
+await test('nginx as documented does what a balancer must', { skip }, (t) => checkProxy(t, NGINX))
+
+await test(
+  'a check of haproxy on PORT finds every instance down, one on OPS_PORT finds it up',
+  { skip },
+  async (t) => {
+    const { launch } = await startFleet(t, 'https://localhost')
+    t.ok(await ready(await launch('10.0.0.11')))
+    const [, option = '', check = ''] =
+      /must ask the ops port: `(option httpchk .*)`\s+and\s+`(check .*)`/.exec(
+        await readFile(GUIDE, 'utf8'),
+      ) ?? []
+    const config = join(t.testdir({}), 'haproxy.cfg')
+    await writeFile(
+      config,
+      `global
+  log stdout format raw local0
+defaults
+  mode http
+  log global
+  timeout connect 1s
+  timeout client 1s
+  timeout server 1s
+  default-server inter 200ms fall 1 rise 1
+frontend public
+  bind 127.0.0.1:8080
+backend plain
+  option httpchk
+  server app 10.0.0.11:3000 check
+backend documented
+  option log-health-checks
+  ${option}
+  server app 10.0.0.11:3000 ${check}
+`,
+    )
+    const haproxy = await proxyProcess(t, 'haproxy', ['-db', '-f', config], {
+      port: 8080,
+      log: join(t.testdirName, 'log'),
+    })
+    await until(async () => / plain\/app is DOWN/.test(await haproxy.output()))
+    await until(async () => / documented\/app succeeded.*code: 200/.test(await haproxy.output()))
+    const log = await haproxy.stop('SIGUSR1')
+    t.match(log, /plain\/app is DOWN, reason: Layer7 wrong status, code: 400/)
+    t.notMatch(log, 'documented/app is DOWN')
+  },
+)

@@ -1,0 +1,221 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import type { Response } from 'undici'
+import { startRedis } from '../../sandbox/redis-process.ts'
+import { Problem, type ProblemCode } from '../../src/problem.ts'
+import { BrowserLine } from '../support/browser-line.ts'
+import { connection } from '../support/connection.ts'
+import { PUBLIC_URL } from '../support/deployed-balancer.ts'
+import { deployment, hasServed } from '../support/deployment.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { enterNamespaces } from '../support/namespaces.ts'
+import { PUBLIC } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { logIn } from '../support/world.ts'
+
+const skip = enterNamespaces()
+
+const PAGE = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const TRANSFER = '/api/payment-agents/v1/transfer'
+const HEADERS = { 'x-csrf': '1' }
+
+const CALLS_PER_SECOND = 60
+const LOAD_MS = 8000
+const KILL_AFTER_MS = 2000
+
+/** One call, from its start to its end; times as of performance.now(). */
+interface Call {
+  readonly id: string
+  readonly startedAt: number
+  endedAt: number
+  /** A status, or why there was none. */
+  outcome: number | string
+}
+
+/** Calls that start at a steady pace, whatever becomes of those before, every other one a POST. */
+async function steadyLoad(browser: JarBrowser): Promise<Call[]> {
+  const calls: Call[] = []
+  const ended: Promise<void>[] = []
+  const startedAt = performance.now()
+  for (let count = 0; count < (LOAD_MS / 1000) * CALLS_PER_SECOND; count++) {
+    await delay(Math.max(0, startedAt + (count * 1000) / CALLS_PER_SECOND - performance.now()))
+    const call: Call = { id: `call-${count}`, startedAt: performance.now(), endedAt: 0, outcome: '' }
+    calls.push(call)
+    ended.push(make(browser, call, count % 2 === 1))
+  }
+  await Promise.all(ended)
+  return calls
+}
+
+async function make(browser: JarBrowser, call: Call, isPost: boolean): Promise<void> {
+  try {
+    const answer = await (isPost
+      ? browser.fetch(TRANSFER, { method: 'POST', headers: HEADERS, body: call.id })
+      : browser.fetch(`${ACCOUNTS}?${call.id}`, { headers: HEADERS }))
+    await answer.arrayBuffer()
+    call.outcome = answer.status
+  } catch (error) {
+    call.outcome = String((error as Error).cause ?? error)
+  }
+  call.endedAt = performance.now()
+}
+
+await test(
+  'an instance is killed under load: only calls that it had are lost, and nothing is sent twice',
+  { skip },
+  async (t) => {
+    const world = await deployment(t, {}, [{}, {}, {}])
+    const browser = new JarBrowser()
+    await logIn(browser, PUBLIC_URL)
+    const load = steadyLoad(browser)
+    await delay(KILL_AFTER_MS)
+    const [victim = await world.start()] = world.instances
+    t.ok(await hasServed(victim), 'calls reach it')
+    const killedAt = performance.now()
+    victim.child.kill('SIGKILL')
+    await victim.exited
+    const goneAt = performance.now()
+    // As what restarts containers would.
+    await world.start()
+
+    const calls = await load
+    const lost = calls.filter(({ outcome }) => outcome !== 200)
+    const inFlight = calls.filter(({ startedAt, endedAt }) => startedAt < goneAt && endedAt > killedAt)
+    const slowest = Math.max(...calls.map(({ startedAt, endedAt }) => endedAt - startedAt))
+    t.comment(
+      `${calls.length} calls, ${lost.length} lost of ${inFlight.length} in flight, the slowest took ${slowest.toFixed()} ms`,
+    )
+    t.same(
+      lost.filter((call) => !inFlight.includes(call) || call.outcome === 503),
+      [],
+      'what no instance had is answered by another',
+    )
+    const executed = world.executed.filter((id) => id.startsWith('call-'))
+    t.equal(new Set(executed).size, executed.length, 'nothing is executed twice')
+    t.same(
+      calls.filter(({ id, outcome }) => outcome === 200 && !executed.includes(id)),
+      [],
+      'what was answered was executed',
+    )
+  },
+)
+
+/** Opens a socket of the page shown, and waits for a price. */
+async function prices(t: Test, browser: JarBrowser): Promise<BrowserLine> {
+  const url = new URL(PUBLIC, PUBLIC_URL)
+  const cookie = browser.cookieHeader(url, url)
+  const line = new BrowserLine(url.href.replace('https', 'wss'), { origin: PUBLIC_URL, cookie })
+  t.teardown(() => line.socket.terminate())
+  await line.count(1)
+  return line
+}
+
+await test(
+  'without Redis, what needs no session goes on behind the balancer, and the rest hears why not',
+  { skip },
+  async (t) => {
+    const settings = { READY_GRACE_SECONDS: '1', STATIC_DIR: PAGE }
+    const world = await deployment(t, settings, [{}, {}, {}])
+    const browser = new JarBrowser()
+    await logIn(browser, PUBLIC_URL)
+    const before = await prices(t, browser)
+    const { length: begin } = await world.balancer.output()
+    const said = async (what: RegExp): Promise<void> => {
+      const { length } = await world.balancer.output()
+      await until(async () => what.test((await world.balancer.output()).slice(length)))
+    }
+    world.redis.process.kill('SIGKILL')
+    await said(/backend instances has no server available/)
+
+    const page = await browser.navigate(PUBLIC_URL)
+    t.match(page.response, { status: 200 })
+    t.match(page.body, '<!doctype html>')
+    t.equal((await browser.fetch('/api/v1/health', { headers: HEADERS })).status, 200)
+    const after = await prices(t, browser)
+    for (const line of [before, after]) await line.count(line.received.length + 1)
+    for (const line of [before, after]) t.equal(line.socket.readyState, line.socket.OPEN)
+    for (const path of [ACCOUNTS, '/auth/session']) {
+      const answer = await browser.fetch(path, { headers: HEADERS })
+      t.equal(answer.status, 503)
+      t.match(await answer.json(), { code: 'session_store_unavailable' })
+    }
+    t.match((await browser.navigate(`${PUBLIC_URL}/auth/login`)).url.search, 'auth_error=try_later')
+
+    const redis = await startRedis([], world.redis.port)
+    t.teardown(() => redis.close())
+    await said(/Server instances\/\w+ is UP/)
+    await logIn(browser, PUBLIC_URL)
+    t.equal((await browser.fetch(ACCOUNTS, { headers: HEADERS })).status, 200)
+    const seen = [
+      ...(await world.balancer.output()).slice(begin).matchAll(/ (instances|unready)\/\S+ \S+ 200 /g),
+    ]
+    t.same(
+      seen.map(([, backend]) => backend).filter((backend, index, all) => backend !== all[index - 1]),
+      ['unready', 'instances'],
+      'the others are asked only while none is ready',
+    )
+  },
+)
+
+/** Asserts that an answer of the balancer's own is what an instance would have said. */
+async function isProblem(t: Test, answer: Response, code: ProblemCode, outcome?: 'unknown'): Promise<string> {
+  t.equal(answer.headers.get('content-type'), 'application/problem+json')
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  t.match(answer.headers.get('strict-transport-security'), /^max-age=/)
+  const body = (await answer.json()) as { detail: string; request_id: string }
+  const { detail, request_id: id } = body
+  t.same(body, JSON.parse(new Problem(code, { detail, ...(outcome && { outcome }) }).body(id)))
+  t.equal(answer.status, new Problem(code).status)
+  t.equal(answer.headers.get('x-request-id'), id)
+  return id
+}
+
+await test(
+  'when the last instance dies the balancer says so, and makes no browser send an order again',
+  { skip },
+  async (t) => {
+    const world = await deployment(t, {}, [{}])
+    const browser = new JarBrowser()
+    await logIn(browser, PUBLIC_URL)
+    const order = { method: 'POST', body: '{}' }
+    const [http2, http1, fresh] = [
+      connection(t, browser, PUBLIC_URL, true),
+      connection(t, browser, PUBLIC_URL),
+      connection(t, browser, PUBLIC_URL),
+    ]
+    // What comes is not the first of its connection, on any part of the way.
+    for (const send of [http2, http1]) t.equal((await send(TRANSFER, order)).status, 200)
+    const arrived: string[] = []
+    world.upstream.onRest = ({ method = '' }) => void arrived.push(method)
+    const read = fresh(ACCOUNTS)
+    const orders = [http2(TRANSFER, order), http1(TRANSFER, order)]
+    await until(() => arrived.length === 3)
+    world.instances[0]?.child.kill('SIGKILL')
+    const ids = [await isProblem(t, await read, 'upstream_lost')]
+    for (const answer of await Promise.all(orders))
+      ids.push(await isProblem(t, answer, 'upstream_lost', 'unknown'))
+    for (const init of [{}, order]) {
+      const answer = await http2(ACCOUNTS, init)
+      t.equal(answer.headers.get('retry-after'), '1')
+      ids.push(await isProblem(t, answer, 'shutting_down'))
+    }
+    const log = await world.balancer.stop('SIGUSR1')
+    for (const id of ids)
+      t.equal(log.match(new RegExp(` 50[23] .* ${id}$`, 'gm'))?.length, 1, 'in the log, once')
+  },
+)
+
+await test('an instance that never answers ends in our words too', { skip }, async (t) => {
+  // The file as it is has more patience than a test.
+  const world = await deployment(t, {}, [{}], (text) =>
+    text.replace('timeout server 75s', 'timeout server 1s'),
+  )
+  const browser = new JarBrowser()
+  await logIn(browser, PUBLIC_URL)
+  world.upstream.onRest = () => undefined
+  const send = connection(t, browser, PUBLIC_URL)
+  await isProblem(t, await send(ACCOUNTS), 'upstream_timeout')
+  await isProblem(t, await send(TRANSFER, { method: 'POST', body: '{}' }), 'upstream_timeout', 'unknown')
+})

@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { proxyProcess, type ProxyProcess } from './proxy-process.ts'
+
+const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
+
+/** Where browsers find it. */
+export const PUBLIC_URL = 'https://localhost:8443'
+
+/** Puts a certificate for localhost where proxies look for it; this process trusts it from then on. */
+export async function installCertificate(t: Test): Promise<void> {
+  const dir = join(t.testdir({}), 'secrets')
+  execFileSync(join(DEPLOY, 'make-secrets.sh'), [dir], { stdio: 'ignore' })
+  const certificate = join(dir, 'certificate.pem')
+  setDefaultCACertificates([...getCACertificates('default'), await readFile(certificate, 'utf8')])
+  await copyFile(certificate, '/run/secrets/certificate')
+}
+
+/**
+ * Starts haproxy with deploy/haproxy.cfg, for which there must be a name server; inside enterNamespaces().
+ * @param edit changes what a test cannot wait for; without it the file is run as it stands
+ */
+export async function deployedBalancer(t: Test, edit?: (text: string) => string): Promise<ProxyProcess> {
+  await installCertificate(t)
+  const files = t.testdir({})
+  let config = join(DEPLOY, 'haproxy.cfg')
+  if (edit !== undefined) {
+    const text = await readFile(config, 'utf8')
+    const edited = edit(text)
+    if (edited === text) throw new Error('deploy/haproxy.cfg has no longer what should be changed')
+    config = join(files, 'haproxy.cfg')
+    await writeFile(config, edited)
+  }
+  return proxyProcess(t, 'haproxy', ['-db', '-f', config], {
+    port: Number(new URL(PUBLIC_URL).port),
+    log: join(files, 'log'),
+  })
+}

@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { BrowserLine } from './browser-line.ts'
+import { LineUpstream } from './line-upstream.ts'
+import { PUBLIC } from './relay-world.ts'
+import { ready, serverProcess } from './server-process.ts'
+
+const COLLECTOR = new URL('collector.ts', import.meta.url).href
+/** More than a collection takes. */
+const COLLECTING_MS = 200
+
+/** A server in a process of its own, where its memory can be told from that of browsers and upstream. */
+export interface MeasuredServer {
+  readonly upstream: LineUpstream
+  readonly publicUrl: string
+  readonly port: number
+  /** Resident memory, and what waits in it for slow peers, in bytes. */
+  readonly memory: () => Promise<{ resident: number; buffered: number }>
+  /** Bytes that are really held, the garbage collected. */
+  readonly held: () => Promise<number>
+  /** So many browsers' public sockets. */
+  readonly open: (count: number) => Promise<BrowserLine[]>
+}
+
+/** Starts one that ends with the test. */
+export async function measuredServer(
+  t: Test,
+  settings: Record<string, string> = {},
+): Promise<MeasuredServer> {
+  const upstream = await LineUpstream.start(t)
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const server = await serverProcess(t, {
+    PUBLIC_URL: publicUrl,
+    PORT: String(port),
+    AUTH_URL: 'http://127.0.0.1:9',
+    API_URL: `http://${upstream.host}`,
+    WS_URL: `ws://${upstream.host}`,
+    CLIENT_ID: 'test-client',
+    MAX_PUBLIC_RELAYS_PER_IP: '10000',
+    LOG_LEVEL: 'warn',
+    // What is held is to be seen, and not what is left for the collector to find.
+    NODE_OPTIONS: `--max-semi-space-size=1 --import=${COLLECTOR}`,
+    ...settings,
+  })
+  t.ok(await ready(server))
+  const metrics = async (...names: readonly string[]): Promise<number[]> => {
+    const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
+    return names.map((name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]))
+  }
+  return {
+    ...{ upstream, publicUrl, port },
+    async memory() {
+      const [resident = NaN, buffered = NaN] = await metrics(
+        'process_resident_memory_bytes',
+        'bff_relay_buffered_bytes',
+      )
+      return { resident, buffered }
+    },
+    async held() {
+      server.child.kill('SIGUSR2')
+      await delay(COLLECTING_MS)
+      const [heap = NaN, external = NaN] = await metrics(
+        'nodejs_heap_size_used_bytes',
+        'nodejs_external_memory_bytes',
+      )
+      return heap + external
+    },
+    async open(count) {
+      const lines: BrowserLine[] = []
+      while (lines.length < count) {
+        const batch = Array.from({ length: Math.min(50, count - lines.length) }, () => {
+          const line = new BrowserLine(`ws://127.0.0.1:${port}${PUBLIC}`, { origin: publicUrl })
+          t.teardown(() => line.socket.terminate())
+          return line.opened()
+        })
+        lines.push(...(await Promise.all(batch)))
+      }
+      return lines
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { connection, type Send } from './connection.ts'
+import { startFleet, type Fleet } from './deployment.ts'
+import { JarBrowser } from './jar-browser.ts'
+import { noOrderIsRepeated, rollLosesNothing } from './proxy-losses.ts'
+import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from './proxy-requests.ts'
+import { openSocket, SILENCE_MS, socketsPass } from './proxy-sockets.ts'
+import { PUBLIC } from './relay-world.ts'
+import { ready } from './server-process.ts'
+import { until } from './until.ts'
+import { logIn } from './world.ts'
+
+/** A proxy that the documentation shows. */
+export interface DocumentedProxy {
+  /** Where browsers find it. */
+  readonly publicUrl: string
+  /** Where it sends browsers on to https. */
+  readonly insecureUrl: string
+  /** Addresses of the instances that it may send to. */
+  readonly hosts: readonly [string, string, ...string[]]
+  /**
+   * Starts it as documented, or with one second in place of 75. It ends with the test.
+   * @returns stops it; its logs
+   */
+  start(t: Test, isImpatient: boolean): Promise<() => Promise<string>>
+  /** Whether it cuts silent sockets off at all. */
+  readonly hasPatience: boolean
+  /** Whether what it could not send to a dead instance goes to another one, a POST too. */
+  readonly triesOthers: boolean
+  /** Shorter answers of known length it may hold back until they are whole; absent: none. */
+  readonly streamsFromBytes?: number
+  /** Whether it asks instances if they are ready. */
+  readonly asks: boolean
+  /** Whether it sends to instances that are not ready when none is. */
+  readonly usesUnready: boolean
+}
+
+const FORGED = '203.0.113.9'
+/** Until one that asks every second has noticed a dead instance. */
+const NOTICE_MS = 2500
+/** A roll takes little time, and so does the end of readiness without Redis. */
+const FLEET = { DRAIN_WAIT_SECONDS: '3', DRAIN_SECONDS: '5', READY_GRACE_SECONDS: '1' }
+
+/** Puts a proxy in front of instances, and checks everything that docs/operating.md wants of it; inside enterNamespaces(). */
+export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void> {
+  const fleet = await startFleet(t, proxy.publicUrl, FLEET)
+  const [host, other] = proxy.hosts
+  const first = await fleet.launch(host)
+  t.ok(await ready(first))
+  const stop = await proxy.start(t, false)
+  await until(() => isServing(proxy))
+  const browser = new JarBrowser()
+  await logIn(browser, proxy.publicUrl)
+  const send = connection(t, browser, proxy.publicUrl)
+  const overHttp2 = connection(t, browser, proxy.publicUrl, true)
+  const session = await send('/auth/session', {
+    headers: { 'x-forwarded-for': FORGED, forwarded: `for=${FORGED}` },
+  })
+  t.match(await session.json(), { authenticated: true }, 'logged in')
+
+  await Promise.all([
+    entranceIsOurs(t, proxy, send),
+    bodiesPass(t, fleet, connection(t, browser, proxy.publicUrl)),
+    nothingIsHeldBack(t, fleet, proxy, connection(t, browser, proxy.publicUrl)),
+    manyRequestsPass(t, connection(t, browser, proxy.publicUrl), overHttp2),
+    socketsPass(t, fleet, proxy.publicUrl, browser),
+  ])
+  const connect = (allowH2: boolean): Send => connection(t, browser, proxy.publicUrl, allowH2)
+  const second = await noOrderIsRepeated(t, fleet, connect, first, () => fleet.launch(other))
+  if (!proxy.triesOthers) await delay(NOTICE_MS)
+  const third = await rollLosesNothing(t, fleet, [send, overHttp2], second, () => fleet.launch(host))
+
+  fleet.redis.process.kill('SIGKILL')
+  let stopped = proxy.hasPatience ? await silenceIsCut(t, fleet, proxy, browser, stop) : undefined
+  await until(async () => !(await fetch(`http://${third.host}:${third.opsPort}/readyz`)).ok)
+  if (proxy.asks) await delay(NOTICE_MS)
+  const health = await fetch(`${proxy.publicUrl}/api/v1/health`, { headers: { 'x-csrf': '1' } })
+  t.equal(health.status, proxy.usesUnready ? 200 : 503, 'without Redis')
+  stopped ??= await stop()
+  t.match(stopped, '/auth/callback', 'it logs requests')
+  t.notMatch(stopped, /code=|state=/, 'without their queries')
+
+  third.child.kill('SIGTERM')
+  await third.exited
+  const logs = [first, second, third].map((each) => each.output().stdout).join('')
+  t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
+  t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
+}
+
+/** Starts it again, with less patience. @returns the log of the first */
+async function silenceIsCut(
+  t: Test,
+  { upstream }: Fleet,
+  proxy: DocumentedProxy,
+  browser: JarBrowser,
+  stop: () => Promise<string>,
+): Promise<string> {
+  const log = await stop()
+  await proxy.start(t, true)
+  await until(() => isServing(proxy))
+  upstream.onSocket = () => undefined
+  const line = await openSocket(t, proxy.publicUrl, browser, PUBLIC)
+  const openedAt = performance.now()
+  await line.closed
+  const lasted = performance.now() - openedAt
+  t.ok(lasted > 500 && lasted < SILENCE_MS, `how long silence may last is set there: ${lasted.toFixed()} ms`)
+  return log
+}
+
+async function isServing({ publicUrl }: DocumentedProxy): Promise<boolean> {
+  return (await fetch(`${publicUrl}/auth/session`).catch(() => undefined))?.ok === true
+}

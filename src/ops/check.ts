@@ -5,10 +5,13 @@ import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config.ts'
 import type { Finding } from '../finding.ts'
+import { probeTokenEndpoint } from '../oauth/probe.ts'
+import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { EXIT } from './exit-codes.ts'
 
 const PATIENCE_MS = 5000
+const HEALTH_PATH = '/v1/health'
 
 /** What to do about the usual faults, by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -31,9 +34,9 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const { oauth, upstream, relay, redisUrl } = config
   const findings = await Promise.all([
     redisUrl === undefined ? [] : probeRedis(redisUrl, PATIENCE_MS),
-    reach('AUTH_URL', oauth.authUrl, requestHttp),
-    reach('API_URL', upstream.apiUrl, requestHttp),
-    reach('WS_URL', relay.wsUrl, connect),
+    checkProvider(oauth),
+    reach('API_URL', upstream.apiUrl, requestHealth),
+    checkSockets(relay),
     oauth.revocationUrl === undefined ? [] : reach('REVOCATION_URL', oauth.revocationUrl, connect),
   ])
   const warnings: Finding[] = config.warnings.map((says) => ({ is: 'warning', setting: 'settings', says }))
@@ -50,40 +53,68 @@ export async function check(config: Config, print: (line: string) => void): Prom
   return all.some(({ is }) => is === 'failed') ? EXIT.unavailable : 0
 }
 
+async function checkProvider(config: Config['oauth']): Promise<Finding> {
+  const setting = 'AUTH_URL'
+  const { origin } = new URL(config.authUrl)
+  const found = await probeTokenEndpoint(config)
+  if (found.is === 'unreachable') return unreachable(setting, origin, faultOf(found.cause))
+  return { ...found, setting, says: `${origin} ${found.says}` }
+}
+
+/** Opens a public socket, as a browser would through this server. */
+async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay']): Promise<Finding> {
+  const setting = 'WS_URL'
+  const { protocol, host } = new URL(wsUrl)
+  const where = `${protocol}//${host}`
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const outcome = await openUpstreamSocket(wsUrl + PUBLIC_SOCKET_PATH, maxUpstreamMessageBytes, signal)
+  if (outcome.is === 'open') {
+    outcome.line.socket.terminate()
+    return { is: 'ok', setting, says: `${where} opens sockets` }
+  }
+  const { why } = outcome
+  if (!why.startsWith('status')) return unreachable(setting, where, why === 'aborted' ? 'TIMEOUT' : why)
+  const advice = `Check WS_URL: public sockets are opened at WS_URL + ${PUBLIC_SOCKET_PATH}.`
+  return { is: 'failed', setting, says: `${where} opens no socket (${why})`, advice }
+}
+
 async function reach(
   setting: string,
   address: string,
-  attempt: (url: URL, signal: AbortSignal) => Promise<string>,
+  attempt: (url: URL, signal: AbortSignal) => Promise<Omit<Finding, 'setting'>>,
 ): Promise<Finding> {
-  const { origin, host, protocol } = new URL(address)
-  // The origin of a ws: address is null (WHATWG URL).
-  const where = origin === 'null' ? `${protocol}//${host}` : origin
+  const { origin } = new URL(address)
   try {
-    return {
-      is: 'ok',
-      setting,
-      says: `${where} ${await attempt(new URL(address), AbortSignal.timeout(PATIENCE_MS))}`,
-    }
+    const found = await attempt(new URL(address), AbortSignal.timeout(PATIENCE_MS))
+    return { ...found, setting, says: `${origin} ${found.says}` }
   } catch (error) {
-    const kind = faultOf(error)
-    const advice = CERTIFICATE.test(kind) ? CERTIFICATE_ADVICE : (ADVICE[kind] ?? OTHER_ADVICE)
-    return { is: 'failed', setting, says: `${where} cannot be reached (${kind})`, advice }
+    return unreachable(setting, origin, faultOf(error))
   }
 }
 
-/** Any answer will do: what is there speaks HTTP. */
-async function requestHttp(url: URL, signal: AbortSignal): Promise<string> {
-  const request = (url.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
+function unreachable(setting: string, where: string, fault: string): Finding {
+  const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
+  return { is: 'failed', setting, says: `${where} cannot be reached (${fault})`, advice }
+}
+
+async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<Finding, 'setting'>> {
+  const url = base.href.replace(/\/$/, '') + HEALTH_PATH
+  const request = (base.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
   try {
-    const [{ statusCode }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
-    return `answers (${statusCode})`
+    const [{ statusCode = 0 }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
+    if (statusCode >= 200 && statusCode < 300) return { is: 'ok', says: `is healthy (${statusCode})` }
+    const advice = `Check API_URL: its health is asked for at API_URL + ${HEALTH_PATH}.`
+    return { is: 'warning', says: `answers, but is not healthy (${statusCode})`, advice }
   } finally {
     request.on('error', () => undefined).destroy()
   }
 }
 
-async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<string> {
-  const isTls = protocol === 'wss:' || protocol === 'https:'
+async function connect(
+  { protocol, hostname, port }: URL,
+  signal: AbortSignal,
+): Promise<Omit<Finding, 'setting'>> {
+  const isTls = protocol === 'https:'
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }
   const socket = isTls
@@ -91,7 +122,7 @@ async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): 
     : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
-    return isTls ? 'takes TLS connections' : 'takes connections'
+    return { is: 'ok', says: isTls ? 'takes TLS connections' : 'takes connections' }
   } finally {
     socket.on('error', () => undefined).destroy()
   }

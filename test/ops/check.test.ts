@@ -1,10 +1,13 @@
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { startProvider } from '../../sandbox/provider.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
+import { startUpstream } from '../../sandbox/upstream.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { testRedis } from '../support/world.ts'
 import { ALONE, COMPILED } from '../support/settings.ts'
@@ -39,11 +42,20 @@ async function run(
   return { exitCode, stdout, stderr, lines }
 }
 
-/** Settings whose provider and upstream answer. */
+/** Settings whose provider and upstream are there. */
 async function reachable(t: Test): Promise<Record<string, string>> {
-  const { url } = await rawUpstream(t)
-  const ws = url.replace('http', 'ws')
-  return { ...ALONE, AUTH_URL: url, API_URL: url, WS_URL: ws, REVOCATION_URL: `${url}/revoke` }
+  const { CLIENT_ID, PUBLIC_URL } = ALONE
+  const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider })
+  t.teardown(() => upstream.close())
+  return {
+    ...ALONE,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REVOCATION_URL: `${provider.url}/oauth2/revoke`,
+  }
 }
 
 const on = ({ lines }: Verdict, setting: string): string[] =>
@@ -56,9 +68,9 @@ await test('where everything is as the settings say, the verdict is good and the
   t.equal(verdict.stderr, '')
   t.match(on(verdict, 'settings'), [/^ok: valid, for development/, /^warning: SESSION_SECRETS/])
   t.match(on(verdict, 'REDIS_URL'), [/^ok: 127\.0\.0\.1:\d+ is Redis .* a master that takes writes$/])
-  t.match(on(verdict, 'AUTH_URL'), [/^ok: .* answers \(200\)$/])
-  t.match(on(verdict, 'API_URL'), [/^ok: .* answers \(200\)$/])
-  t.match(on(verdict, 'WS_URL'), [/^ok: .* takes connections$/])
+  t.match(on(verdict, 'AUTH_URL'), [/^ok: http:\S+ is a token endpoint that knows this client$/])
+  t.match(on(verdict, 'API_URL'), [/^ok: http:\S+ is healthy \(200\)$/])
+  t.match(on(verdict, 'WS_URL'), [/^ok: ws:\S+ opens sockets$/])
   t.match(on(verdict, 'REVOCATION_URL'), [/^ok: .* takes connections$/])
 })
 
@@ -87,6 +99,34 @@ await test('what cannot be reached is named, with what to do, and the code is 69
   )
   t.match(on(verdict, 'REDIS_URL'), [/^failed: .*\(ECONNREFUSED\)$/])
   t.match(verdict.stdout, /^ +Nobody listens there/m)
+})
+
+await test('what answers, but is something else, is told apart', async (t) => {
+  const settings = await reachable(t)
+  const { url } = await rawUpstream(t)
+  const anything = { AUTH_URL: url, API_URL: `${url}/elsewhere`, WS_URL: url.replace('http', 'ws') }
+  const web = createHttpServer((_request, response) => void response.writeHead(404).end('<h1>Not found</h1>'))
+  await once(web.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => web.close())
+  const elsewhere = `http://127.0.0.1:${(web.address() as { port: number }).port}`
+
+  for (const address of [
+    anything,
+    { ...anything, AUTH_URL: elsewhere, WS_URL: elsewhere.replace('http', 'ws') },
+  ]) {
+    const verdict = await run({ ...settings, ...address })
+    t.equal(verdict.exitCode, 69)
+    t.match(on(verdict, 'AUTH_URL'), [/^failed: http:\S+ is no token endpoint: /])
+    t.match(on(verdict, 'WS_URL'), [/^failed: ws:\S+ opens no socket \(status (200|404)\)$/])
+    t.match(verdict.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
+  }
+  const unhealthy = await run({ ...settings, API_URL: elsewhere })
+  t.equal(unhealthy.exitCode, 0)
+  t.match(on(unhealthy, 'API_URL'), [/^warning: http:\S+ answers, but is not healthy \(404\)$/])
+
+  const stranger = await run({ ...settings, CLIENT_ID: 'another-client' })
+  t.equal(stranger.exitCode, 69)
+  t.match(on(stranger, 'AUTH_URL'), [/^failed: http:\S+ refuses this client \(invalid_client\)$/])
 })
 
 await test('a Redis that is there but not fit is told apart', async (t) => {

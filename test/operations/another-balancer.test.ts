@@ -55,7 +55,7 @@ backend documented
     await until(async () => / plain\/app is DOWN/.test(await haproxy.output()))
     await until(async () => / documented\/app succeeded.*code: 200/.test(await haproxy.output()))
     const log = await haproxy.stop('SIGUSR1')
-    t.match(log, /plain\/app is DOWN, reason: Layer7 wrong status, code: 400/)
+    t.match(log, /plain\/app is DOWN, reason: Layer7 wrong status, code: 426/)
     t.notMatch(log, 'documented/app is DOWN')
   },
 )

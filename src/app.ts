@@ -81,6 +81,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   })
 
   const provider = new Provider(config.oauth)
+  metrics.provider.isHeldBack = () => provider.isHeldBack
   const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
   const loginCookies = new LoginCookies(config.cookies, config.secrets)
   const auth: AuthParts = {

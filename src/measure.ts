@@ -67,6 +67,13 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
+    provider: createProviderGauge(registry),
+    refreshesHeldBack: new Counter({
+      name: 'bff_token_refreshes_held_back_total',
+      help: 'Token refreshes that were not tried because one has just failed: of this session, or of any (provider)',
+      labelNames: ['by'],
+      registers,
+    }),
     upstreamRequests: createUpstreamRequests(registry),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
@@ -130,6 +137,24 @@ function createSessionStoreMetrics(registry: Registry) {
         const { hits, misses } = source.nearCache()
         this.inc({ outcome: 'hit' }, hits)
         this.inc({ outcome: 'miss' }, misses)
+      },
+    }),
+  )
+  return source
+}
+
+/** Whether refreshes are held back, read only when somebody asks for the metrics. */
+function createProviderGauge(registry: Registry) {
+  const source = { isHeldBack: () => false }
+  registry.registerMetric(
+    new Gauge({
+      name: 'bff_provider_circuit_open',
+      help: 'Whether refreshes are held back because the provider fails',
+      // Of several processes, the one that holds them back tells.
+      aggregator: 'max',
+      registers: [],
+      collect() {
+        this.set(Number(source.isHeldBack()))
       },
     }),
   )

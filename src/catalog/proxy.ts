@@ -118,7 +118,10 @@ export function usableSession(http: Config['http'], found: TokenLookup): Session
     case 'ended':
       throw new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
     case 'providerDown':
-      throw new Problem('provider_unavailable', { cause: found.cause })
+      throw new Problem('provider_unavailable', {
+        cause: found.cause,
+        retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
+      })
   }
 }
 

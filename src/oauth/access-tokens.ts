@@ -1,51 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
-import { LRUCache } from 'lru-cache'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session, SessionRecord, Sessions } from '../session/sessions.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
-import { PROVIDER_TIMEOUT_MS, type Provider, type TokenGrant } from './provider.ts'
+import type { GrantOutcome } from './grant-outcome.ts'
+import { PROVIDER_TIMEOUT_MS, type Provider } from './provider.ts'
+import { RenewalPauses } from './renewal-pauses.ts'
+import { recordOf, renewAt } from './token-record.ts'
 
 /** How long a token that was refreshed is tried to be saved: lost, it would take the session with it. */
 const SAVE_MS = 5000
 /** The lock outlives the slowest refresh, its saving included, and frees itself when its holder died. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
 const POLL_MS = 50
-const MAX_MARGIN_MS = 60_000
-/** With a token that is still valid, nobody waits longer for the next one. */
-const PATIENCE_MS = 2000
-/** With a token that is still valid, a provider that just failed is left alone for this long. */
-const PAUSE_MS = 5000
+/** Whoever waits for another instance asks less and less often: a provider that is slow must not load the store. */
+const LONGEST_POLL_MS = 1000
+/** Nobody waits longer for a renewal, which goes on without them: with a token that is still valid, and without. */
+const PATIENCE_MS = { valid: 2000, expired: 5000 }
+/** What a browser is told that waited so long. */
+const RETRY_MS = 1000
 
 /** A session with a token good for use, or why there is none. */
 export type TokenLookup =
   | { readonly is: 'good'; readonly session: Session }
   | { readonly is: 'ended' }
-  | { readonly is: 'providerDown'; readonly cause: unknown }
+  /** It is worth trying again after so many ms. */
+  | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
 
-/** When a token is to be renewed: a little before it expires (epoch ms). */
-function renewAt(record: SessionRecord): number {
-  return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
-}
-
-/** The record of a session from a grant: what it lives on, and until when. */
-export function recordOf(
-  grant: TokenGrant,
-  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope'>,
-): SessionRecord {
-  const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
-  return {
-    accessToken,
-    tokenExpiresAt: expiresAt,
-    tokenLifetimeMs: expiresAt - Date.now(),
-    ...(refreshToken === undefined ? {} : { refreshToken }),
-    scope,
-    // Without a refresh token nothing can outlive the access token.
-    endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
-    loginKey: session.loginKey,
-  }
+/** A renewal under way. */
+interface Renewal {
+  /** Epoch ms. */
+  readonly startedAt: number
+  readonly result: Promise<TokenLookup>
 }
 
 /** Keeps access tokens good: one refresh per expiry, whatever the number of requests, processes and instances. */
@@ -57,8 +45,8 @@ export class AccessTokens {
   readonly #metrics: Metrics
   readonly #log: FastifyBaseLogger
   /** Under way in this process, by the sealed text of the session: one for each version of it. */
-  readonly #renewals = new Map<string, Promise<TokenLookup>>()
-  readonly #failedLately = new LRUCache<string, true>({ max: 10_000, ttl: PAUSE_MS })
+  readonly #renewals = new Map<string, Renewal>()
+  readonly #pauses = new RenewalPauses()
 
   constructor(parts: {
     store: Store
@@ -81,14 +69,16 @@ export class AccessTokens {
     return record.refreshToken === undefined || Date.now() < renewAt(record)
   }
 
-  /** A session whose token is good, renewed if it is time. @throws StoreUnavailable */
+  /** A session whose token is good, renewed if it is time. As long as the old token lasts, no failure is noticed. @throws StoreUnavailable */
   async renewed(session: Session): Promise<TokenLookup> {
     const isValid = () => Date.now() < session.record.tokenExpiresAt
-    if (this.#failedLately.has(session.key) && isValid()) return { is: 'good', session }
-    const renewal = this.#renewOnce(session)
-    const result = await (isValid() ? Promise.race([renewal, delay(PATIENCE_MS)]) : renewal)
-    if (isValid() && (result === undefined || result.is === 'providerDown')) return { is: 'good', session }
-    return result ?? renewal
+    try {
+      const result = await this.#renewOnce(session, isValid() ? PATIENCE_MS.valid : PATIENCE_MS.expired)
+      return result.is === 'providerDown' && isValid() ? { is: 'good', session } : result
+    } catch (error) {
+      if (error instanceof StoreUnavailable && isValid()) return { is: 'good', session }
+      throw error
+    }
   }
 
   /**
@@ -101,17 +91,39 @@ export class AccessTokens {
     if (found.is === 'none') return { is: 'ended' }
     if (found.session.record.accessToken !== session.record.accessToken)
       return { is: 'good', session: found.session }
-    if (mayRenew && session.record.refreshToken !== undefined) return this.#renewOnce(session)
+    if (mayRenew && session.record.refreshToken !== undefined) {
+      return this.#renewOnce(session, PATIENCE_MS.expired)
+    }
     await this.#sessions.end(session.key, 'refused')
     return { is: 'ended' }
   }
 
-  #renewOnce(session: Session): Promise<TokenLookup> {
+  /** Joins the renewal of a session, or starts one, unless the last has just failed. Waits until it has lasted for `patienceMs`. */
+  async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
     const running = this.#renewals.get(session.sealed)
-    if (running !== undefined) return running
-    const renewal = this.#renew(session).finally(() => this.#renewals.delete(session.sealed))
+    if (running === undefined) {
+      const retryAfterMs = this.#retryAfterMs(session.key)
+      if (retryAfterMs > 0) return heldBack(retryAfterMs)
+    }
+    const { startedAt, result } = running ?? this.#start(session)
+    const inTime = await settledBefore(result, startedAt + patienceMs)
+    return inTime ?? { is: 'providerDown', cause: new Error('a renewal takes long'), retryAfterMs: RETRY_MS }
+  }
+
+  #start(session: Session): Renewal {
+    const result = this.#renew(session).finally(() => this.#renewals.delete(session.sealed))
+    const renewal = { startedAt: Date.now(), result }
     this.#renewals.set(session.sealed, renewal)
     return renewal
+  }
+
+  /** Milliseconds for which a session is not renewed, because that has failed lately; 0 when it may be. */
+  #retryAfterMs(key: string): number {
+    const ofSession = this.#pauses.left(key, this.#provider.workedAt)
+    const ofProvider = this.#provider.refreshAfterMs
+    if (ofSession === 0 && ofProvider === 0) return 0
+    this.#metrics.refreshesHeldBack.inc({ by: ofProvider > 0 ? 'provider' : 'session' })
+    return Math.max(ofSession, ofProvider)
   }
 
   /** Lock, re-read, re-check, refresh, save, release; or wait for who holds the lock to do it. */
@@ -120,7 +132,7 @@ export class AccessTokens {
     const owner = randomUUID()
     // Longer than any lock: one whose holder died is waited out, then taken.
     const giveUpAt = Date.now() + LOCK_MS + 1000
-    while (Date.now() < giveUpAt) {
+    for (let pollMs = POLL_MS; Date.now() < giveUpAt; pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS)) {
       const mine = await this.#store.lock(lock, owner, Date.now() + LOCK_MS)
       try {
         // Re-read under the lock: another instance may just have done it, or the session may have ended.
@@ -131,30 +143,40 @@ export class AccessTokens {
       } finally {
         if (mine) await this.#store.removeIf(lock, owner).catch(() => undefined)
       }
-      await delay(POLL_MS)
+      await delay(pollMs)
     }
-    return { is: 'providerDown', cause: new Error('another process holds the refresh lock') }
+    const cause = new Error('another process holds the refresh lock')
+    return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
   }
 
   async #refresh(session: Session): Promise<TokenLookup> {
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
     const outcome = await this.#provider.refresh(record.refreshToken)
+    if (outcome.is === 'skipped') {
+      this.#metrics.refreshesHeldBack.inc({ by: 'provider' })
+      return heldBack(outcome.retryAfterMs)
+    }
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
-      this.#failedLately.delete(key)
+      this.#pauses.end(key)
       if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
       // A provider that does not rotate names no new refresh token: the old one goes on.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
     }
-    const { cause } = outcome
     if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#refused(session)
-    this.#failedLately.set(key, true)
-    if (outcome.is === 'refused') {
-      this.#log.error({ code: outcome.code, err: cause }, 'the provider refused a refresh')
-    } else this.#log.warn({ err: cause }, 'the provider could not be asked for a refresh')
-    return { is: 'providerDown', cause }
+    return this.#failure(key, outcome)
+  }
+
+  /** Each failure in a row makes the next try of this session wait longer. */
+  #failure(key: string, outcome: Exclude<GrantOutcome, { is: 'granted' }>): TokenLookup {
+    const { code, cause } = outcome
+    const pause = this.#pauses.begin(key, code !== 'login_failed')
+    const retryAfterMs = Math.max(pause, this.#provider.refreshAfterMs)
+    if (outcome.is === 'refused') this.#log.error({ code, err: cause }, 'the provider refused a refresh')
+    else this.#log.warn({ err: cause }, 'the provider could not be asked for a refresh')
+    return { is: 'providerDown', cause, retryAfterMs }
   }
 
   /** Saved before it is used. A session that ended meanwhile stays ended, and what arrived too late is revoked. */
@@ -197,6 +219,23 @@ export class AccessTokens {
     void Promise.all(tokens.map((token) => this.#provider.revoke(token))).then((done) => {
       if (done.includes(false)) this.#log.warn({}, 'a token could not be revoked')
     })
+  }
+}
+
+function heldBack(retryAfterMs: number): TokenLookup {
+  return { is: 'providerDown', cause: new Error('a renewal failed a moment ago'), retryAfterMs }
+}
+
+/** What a promise resolves with, or undefined at `deadline` (epoch ms). */
+async function settledBefore<Value>(promise: Promise<Value>, deadline: number): Promise<Value | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, deadline - Date.now()), undefined)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

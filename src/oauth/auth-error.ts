@@ -1,4 +1,4 @@
-import type { RefusalCode } from './provider.ts'
+import type { RefusalCode } from './grant-outcome.ts'
 
 /** Log in or sign up. */
 export type Flow = 'login' | 'signup'

@@ -5,7 +5,7 @@ import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
 import type { AuthParts } from './auth-parts.ts'
 import { finishLogin, setLoginCookies } from './finish-login.ts'
 import type { Consumption, LoginTicket } from './login-transactions.ts'
-import { callbackError } from './provider.ts'
+import { callbackError } from './grant-outcome.ts'
 
 /** Longest text of the provider's that is logged. */
 const MAX_DESCRIPTION = 500

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { saveNewSession } from '../session/session-writer.ts'
 import { sessionKey } from '../store/keys.ts'
-import { recordOf } from './access-tokens.ts'
+import { recordOf } from './token-record.ts'
 import type { AuthParts } from './auth-parts.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
-import type { TokenGrant } from './provider.ts'
+import type { TokenGrant } from './grant-outcome.ts'
 
 /** A login whose tokens have come. */
 interface GrantedLogin {

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import type { Finding } from '../finding.ts'
-import { Provider, ProviderRefusal } from './provider.ts'
+import { ProviderRefusal } from './grant-outcome.ts'
+import { Provider } from './provider.ts'
 import { UnusableAnswer } from './token-answer.ts'
 
 const STATE = 'a-check-of-the-settings'

@@ -2,49 +2,20 @@ import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch, type Response as FetchResponse } from 'undici'
 import type { Config } from '../config.ts'
 import type { Attribution } from './attribution.ts'
-import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
+import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
+import { readTokenAnswer } from './token-answer.ts'
 
 /** Longest wait for an answer of the provider, body included. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 const REVOCATION_TIMEOUT_MS = 2_000
+/** Refreshes under way at once. A provider that says nothing holds a descriptor for each, and they leave room for logins. */
+const MAX_REFRESHES = 64
 /** What fits into a header: a token that does not could never be used. */
 const TOKEN = /^[\x21-\x7e]+$/
 
-/** Tokens as the provider gave them. Times are epoch ms. */
-export interface TokenGrant {
-  readonly accessToken: string
-  readonly expiresAt: number
-  readonly refreshToken?: string
-  /** Absent: what was asked for, or what was granted before (RFC 6749 §5.1, §6). */
-  readonly scope?: string
-  /** The provider named no usable lifetime, so the configured one stands in. */
-  readonly lifetimeGuessed: boolean
-}
-
-/** How a request to the token endpoint ended. `cause` is for the log. */
-export type GrantOutcome =
-  | { readonly is: 'granted'; readonly grant: TokenGrant }
-  | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
-  /** `try_later`: it has too much to do, and has said so. */
-  | {
-      readonly is: 'unavailable'
-      readonly code: 'provider_unavailable' | 'try_later'
-      readonly cause: unknown
-    }
-
-/** Why the provider said no. */
-export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' | 'login_failed'
-
-/** The provider's own word for why it refused (RFC 6749 §5.2 says what it may be made of), and nothing else of its answer. */
-export class ProviderRefusal extends Error {
-  constructor(error: string) {
-    super(`the provider said ${/^[\w.:-]{1,64}$/.test(error) ? error : 'something unreadable'}`)
-    this.name = 'ProviderRefusal'
-  }
-}
-
-/** What a callback may say of a login that failed. */
-export type AuthErrorOfCallback = Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable'
+/** How a refresh ended. `skipped`: nothing was sent, because the provider has failed lately or has enough to do. */
+export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
 
 /** What an authorization request adds to the settings. */
 export interface AuthorizationRequest {
@@ -60,6 +31,7 @@ export class Provider {
   readonly #client: client.Configuration
   readonly #revoker: client.Configuration
   readonly #revocations = new Set<Promise<boolean>>()
+  readonly #circuit = new CircuitBreaker(MAX_REFRESHES)
   readonly #agent = new Agent({
     headersTimeout: PROVIDER_TIMEOUT_MS,
     bodyTimeout: PROVIDER_TIMEOUT_MS,
@@ -94,17 +66,45 @@ export class Provider {
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     this.#fitIssuer(callback.searchParams)
-    return this.#grant(() =>
+    const outcome = await this.#grant(() =>
       client.authorizationCodeGrant(this.#client, callback, {
         pkceCodeVerifier: verifier,
         expectedState: state,
       }),
     )
+    if (outcome.is === 'granted') this.#circuit.succeed()
+    return outcome
   }
 
-  /** Trades a refresh token for new tokens (RFC 6749 §6). */
-  async refresh(refreshToken: string): Promise<GrantOutcome> {
-    return this.#grant(() => client.refreshTokenGrant(this.#client, refreshToken))
+  /** Whether refreshes are held back until a single one has shown that the provider works again. */
+  get isHeldBack(): boolean {
+    return this.#circuit.isOpen
+  }
+
+  /** When it last gave tokens, or refused one for good (epoch ms). */
+  get workedAt(): number {
+    return this.#circuit.workedAt
+  }
+
+  /** Milliseconds until a refresh would be sent; 0 for now. */
+  get refreshAfterMs(): number {
+    return this.#circuit.retryAfterMs
+  }
+
+  /**
+   * Trades a refresh token for new tokens (RFC 6749 §6). Only refreshes are held back from a provider that fails: a code
+   * that is not exchanged now is lost.
+   */
+  async refresh(refreshToken: string): Promise<RefreshOutcome> {
+    const outcome = await this.#circuit.run(
+      () => this.#grant(() => client.refreshTokenGrant(this.#client, refreshToken)),
+      // A refusal of this one token shows that the provider works; any other would meet the next token as well.
+      ({ is, ...more }) => is !== 'granted' && 'code' in more && more.code !== 'invalid_grant',
+    )
+    if (outcome?.is === 'unavailable' && outcome.busyForMs !== undefined) {
+      this.#circuit.open(outcome.busyForMs)
+    }
+    return outcome ?? { is: 'skipped', retryAfterMs: this.#circuit.retryAfterMs }
   }
 
   /** Revokes a token (RFC 7009), if the provider can. Resolves false when it could not be done in time. */
@@ -178,67 +178,4 @@ export class Provider {
     }
     return { is: 'granted', grant }
   }
-}
-
-/**
- * The `error` of a callback (RFC 6749 §4.1.2.1) in our own words. Anybody can write such a link, so what would wake the
- * operator up is not believed.
- */
-export function callbackError(error: string | undefined): AuthErrorOfCallback {
-  switch (error) {
-    case 'access_denied':
-    case 'request_denied':
-      return 'access_denied'
-    case 'invalid_grant':
-      return 'invalid_grant'
-    case 'server_error':
-    case 'temporarily_unavailable':
-      return 'provider_unavailable'
-    default:
-      return 'login_failed'
-  }
-}
-
-/** How a request ended whose answer carries an `error` (RFC 6749 §5.2). */
-function tokenError(error: string): GrantOutcome {
-  const cause = new ProviderRefusal(error)
-  switch (error) {
-    case 'invalid_grant':
-      return { is: 'refused', code: 'invalid_grant', cause }
-    case 'invalid_client':
-    case 'unauthorized_client':
-      return { is: 'refused', code: 'invalid_client', cause }
-    case 'server_error':
-    case 'temporarily_unavailable':
-      return { is: 'unavailable', code: 'provider_unavailable', cause }
-    default:
-      return { is: 'refused', code: 'login_failed', cause }
-  }
-}
-
-/** Foreign errors end here, told apart by class and code. */
-function translate(error: unknown): GrantOutcome {
-  if (error instanceof client.AuthorizationResponseError) {
-    const code = callbackError(error.error)
-    const cause = new ProviderRefusal(error.error)
-    return code === 'provider_unavailable'
-      ? { is: 'unavailable', code, cause }
-      : { is: 'refused', code, cause }
-  }
-  if (error instanceof client.ResponseBodyError) return tokenError(error.error)
-  if (error instanceof client.ClientError) {
-    const { cause } = error
-    if (cause instanceof UnusableAnswer) {
-      return { is: 'unavailable', code: cause.isBusy ? 'try_later' : 'provider_unavailable', cause: error }
-    }
-    const isAway = error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
-    return isAway ? away(error) : { is: 'refused', code: 'login_failed', cause: error }
-  }
-  // fetch() says "the network failed" with a TypeError that has no code of its own.
-  if (error instanceof TypeError && !('code' in error)) return away(error)
-  throw error
-}
-
-function away(cause: unknown): GrantOutcome {
-  return { is: 'unavailable', code: 'provider_unavailable', cause }
 }

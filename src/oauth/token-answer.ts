@@ -5,18 +5,18 @@ const ABSURD_LIFETIME_SECONDS = 30 * 86_400
 export class UnusableAnswer extends Error {
   /** What is wrong with it, without anything of its content. */
   readonly why: string
-  /** The endpoint has too much to do, and has said so. */
-  readonly isBusy: boolean
+  /** The endpoint has too much to do, and has said so; 0 when it has not said for how long. */
+  readonly busyForMs: number | undefined
 
-  constructor(why: string, isBusy = false) {
+  constructor(why: string, busyForMs?: number) {
     super(`the token endpoint's answer is of no use: ${why}`)
     this.name = 'UnusableAnswer'
     this.why = why
-    this.isBusy = isBusy
+    this.busyForMs = busyForMs
   }
 }
 
-type Answer = Pick<Response, 'status' | 'body'>
+type Answer = Pick<Response, 'status' | 'body' | 'headers'>
 
 /**
  * Reads what a token endpoint answered (RFC 6749 §5, interface 2.5), to its end and no further than it may be long,
@@ -26,7 +26,7 @@ type Answer = Pick<Response, 'status' | 'body'>
 export async function readTokenAnswer(answer: Answer): Promise<Response> {
   const { status } = answer
   const text = await boundedText(answer)
-  if (status === 429) throw new UnusableAnswer(`status ${status}`, true)
+  if (status === 429) throw new UnusableAnswer(`status ${status}`, retryAfterMs(answer.headers))
   if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableAnswer(`status ${status}`)
   const body = parsed(text)
   // A 401 is about the client (RFC 6749 §5.2), whatever its body and its challenge say or leave out.
@@ -44,6 +44,13 @@ export async function readTokenAnswer(answer: Answer): Promise<Response> {
     },
     { status },
   )
+}
+
+/** What Retry-After says, in seconds or as a date (RFC 9110 §10.2.3); 0 when it says nothing usable. */
+function retryAfterMs(headers: Answer['headers']): number {
+  const text = headers.get('retry-after') ?? ''
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return ms > 0 ? ms : 0
 }
 
 function refusal(status: number, error: unknown): Response {

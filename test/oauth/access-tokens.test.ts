@@ -159,8 +159,12 @@ await test('an outage is not noticed while the token is valid, and does not end 
     t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
   t.equal(endpoint.forms.length, 1, 'the provider is left alone for a while')
   const expired = await session(0)
-  for (let count = 0; count < 3; count++) t.match(await here.renewed(expired), { is: 'providerDown' })
-  t.equal(endpoint.forms.length, 4, 'without a token every call asks')
+  for (let count = 0; count < 3; count++) {
+    const lookup = await here.renewed(expired)
+    t.equal(lookup.is, 'providerDown')
+    t.ok(lookup.is === 'providerDown' && lookup.retryAfterMs > 0)
+  }
+  t.equal(endpoint.forms.length, 2, 'also without a valid token')
   t.ok(await sessions.load(expired.id))
 })
 

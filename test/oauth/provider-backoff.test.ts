@@ -1,0 +1,107 @@
+import { test } from 'tap'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+
+/** A lifetime that is over as soon as it has begun. */
+const OVER = 0.001
+const USERS = 5
+
+interface SickProvider extends LoginWorld {
+  /** What one user after the other gets who calls the API again and again. */
+  readonly call: (browser: JarBrowser) => Promise<Response>
+  readonly browsers: readonly JarBrowser[]
+  /** Requests for a refresh that the provider has got. */
+  readonly refreshes: () => number
+  readonly metric: (name: string) => Promise<number>
+}
+
+/** Users who are logged in, and whose tokens have all run out. */
+async function usersWithOldTokens(t: Parameters<typeof loginWorld>[0]): Promise<SickProvider> {
+  const world = await loginWorld(t, { redis: true })
+  world.endpoint.behaviour = tokens({ expires_in: OVER, refresh_token: 'a-refresh-token' })
+  const browsers = Array.from({ length: USERS }, () => new JarBrowser())
+  for (const browser of browsers) await logInThere({ ...world, browser })
+  const page = { headers: { 'x-csrf': '1' } }
+  return {
+    ...world,
+    browsers,
+    call: (browser) => browser.fetch('/api/trading/v1/options/accounts', page),
+    refreshes: () => world.endpoint.forms.filter((form) => form.get('grant_type') === 'refresh_token').length,
+    async metric(name) {
+      const text = await (await fetch(`${world.server.opsUrl}/metrics`)).text()
+      const line = text.split('\n').find((each) => each.startsWith(`${name} `))
+      return Number(line?.split(' ')[1] ?? 0)
+    },
+  }
+}
+
+await test('a provider that fails is asked less and less, and everybody goes on when it works', async (t) => {
+  const world = await usersWithOldTokens(t)
+  const { browsers, endpoint, call, refreshes, metric } = world
+  endpoint.behaviour = json('', 503)
+  const heard = new Set<string>()
+  let calls = 0
+  const stopAt = performance.now() + 4000
+  await Promise.all(
+    browsers.map(async (browser) => {
+      while (performance.now() < stopAt) {
+        const response = await call(browser)
+        const { code } = (await response.json()) as { code?: string }
+        const isTold = Number(response.headers.get('retry-after')) >= 1
+        heard.add(`${response.status} ${code}${isTold ? ', to be repeated later' : ''}`)
+        calls++
+      }
+    }),
+  )
+  t.same([...heard], ['503 provider_unavailable, to be repeated later'])
+  t.ok(calls > 50, `${calls} calls`)
+  // Five until it is taken for sick, and one after about one and three seconds.
+  t.ok(refreshes() <= USERS + 3, `${refreshes()} refreshes`)
+  t.equal(await metric('bff_provider_circuit_open'), 1)
+  t.ok((await metric('bff_token_refreshes_held_back_total{by="provider"}')) > 0)
+
+  endpoint.behaviour = tokens({ refresh_token: 'another' })
+  for (const browser of browsers) {
+    // Nothing upstream is there.
+    await until(async () => (await call(browser)).status === 502, 'the session goes on')
+  }
+  t.equal(await metric('bff_provider_circuit_open'), 0)
+})
+
+await test('a login goes through while refreshes are held back, and ends that', async (t) => {
+  const { browsers, endpoint, call, metric, server } = await usersWithOldTokens(t)
+  endpoint.behaviour = json('', 503)
+  for (const browser of browsers) await call(browser)
+  t.equal(await metric('bff_provider_circuit_open'), 1)
+  endpoint.behaviour = tokens({ refresh_token: 'another' })
+  t.equal((await logInThere({ server, browser: new JarBrowser() })).url.pathname, '/')
+  t.equal(await metric('bff_provider_circuit_open'), 0)
+  for (const browser of browsers) t.equal((await call(browser)).status, 502, 'nobody waits any longer')
+})
+
+await test('a provider that says nothing holds no call for longer than five seconds', async (t) => {
+  const { browsers, endpoint, call } = await usersWithOldTokens(t)
+  let hungUp = 0
+  endpoint.behaviour = (_request, response) => response.on('close', () => hungUp++)
+  const responses = await Promise.all(browsers.map(call))
+  t.equal(hungUp, 0, 'the refreshes go on')
+  for (const response of responses) {
+    t.equal(response.status, 503)
+    t.match(await response.json(), { code: 'provider_unavailable' })
+  }
+  const again = await Promise.all(browsers.map(call))
+  for (const { status } of again) t.equal(status, 503)
+  t.equal(hungUp, 0, 'who comes later does not wait at all')
+})
+
+await test('a provider that asks for a pause gets it', async (t) => {
+  const { browsers, endpoint, call, refreshes } = await usersWithOldTokens(t)
+  endpoint.behaviour = json('', 429, { 'retry-after': '20' })
+  for (const browser of browsers) {
+    const response = await call(browser)
+    t.equal(response.status, 503)
+    t.ok(Number(response.headers.get('retry-after')) >= 18)
+  }
+  t.equal(refreshes(), 1)
+})

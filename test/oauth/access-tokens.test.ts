@@ -10,13 +10,25 @@ import { SessionReader } from '../../src/session/session-reader.ts'
 import { Sessions, type Session, type SessionRecord } from '../../src/session/sessions.ts'
 import { Envelope } from '../../src/store/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { until } from '../support/until.ts'
 import { held, json, tokenEndpoint, tokens, type TokenEndpoint } from '../support/token-endpoint.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
+/** A store that stops answering when it is told to. */
+class LosableStore extends MemoryStore {
+  isLost = false
+
+  override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
+    return this.isLost ? Promise.reject(new StoreUnavailable('gone')) : super.lock(...lock)
+  }
+}
+
 interface TokenWorld {
   readonly endpoint: TokenEndpoint
+  readonly store: LosableStore
   readonly sessions: Sessions
   /** What two instances of the server have, sharing the store. */
   readonly here: AccessTokens
@@ -35,7 +47,7 @@ async function tokenWorld(t: Test): Promise<TokenWorld> {
     WS_URL: 'ws://127.0.0.1:9',
     CLIENT_ID: 'test-client',
   })
-  const store = new MemoryStore()
+  const store = new LosableStore()
   const sessions = new Sessions(store, new Envelope(config.secrets), config.session, 'tag')
   const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
   const log = pino({ level: 'silent' })
@@ -61,7 +73,7 @@ async function tokenWorld(t: Test): Promise<TokenWorld> {
     if (made === undefined) throw new Error('no session')
     return made
   }
-  return { endpoint, sessions, here: instance(), there: instance(), session }
+  return { endpoint, store, sessions, here: instance(), there: instance(), session }
 }
 
 await test('a token is renewed early by a tenth of its life, a minute at most', async (t) => {
@@ -166,6 +178,31 @@ await test('an outage is not noticed while the token is valid, and does not end 
   }
   t.equal(endpoint.forms.length, 2, 'also without a valid token')
   t.ok(await sessions.load(expired.id))
+})
+
+await test('without the store a token is used for as long as it lasts', async (t) => {
+  const { here, session, store, endpoint } = await tokenWorld(t)
+  const valid = await session(MINUTE / 2)
+  const expired = await session(0)
+  store.isLost = true
+  t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
+  await t.rejects(here.renewed(expired), StoreUnavailable)
+  t.equal(endpoint.forms.length, 0)
+})
+
+await test('no more than 64 refreshes are under way', async (t) => {
+  const { here, session, endpoint } = await tokenWorld(t)
+  const { behaviour, release } = held(tokens({ refresh_token: 'refresh-2' }))
+  endpoint.behaviour = behaviour
+  const expired = await Promise.all(Array.from({ length: 80 }, () => session(0)))
+  const lookups = expired.map((each) => here.renewed(each))
+  await until(() => endpoint.forms.length === 64)
+  const heldBack = await Promise.race(lookups.slice(64))
+  t.equal(heldBack?.is, 'providerDown')
+  release()
+  const all = await Promise.all(lookups)
+  t.equal(all.filter(({ is }) => is === 'good').length, 64)
+  t.equal(endpoint.forms.length, 64)
 })
 
 await test('every answer but invalid_grant leaves the session', async (t) => {

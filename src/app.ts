@@ -12,6 +12,7 @@ import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { createMetrics } from './measure.ts'
+import { addSecretsInfo } from './metric-presets.ts'
 import { AccessTokens } from './oauth/access-tokens.ts'
 import { AttributionCookie } from './oauth/attribution-cookie.ts'
 import type { AuthParts } from './oauth/auth-parts.ts'
@@ -59,6 +60,7 @@ export interface App {
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
 export async function buildApp(config: Config, { store, log }: AppParts): Promise<App> {
   const metrics = createMetrics()
+  addSecretsInfo(metrics.registry, config.secrets)
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)

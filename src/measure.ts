@@ -1,5 +1,6 @@
 import program from '../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { createLogins, createRefreshes } from './metric-presets.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** Seconds: from an answer of our own to what is longer than upstream is waited for. */
@@ -26,12 +27,7 @@ export function createMetrics() {
       'route',
       'status',
     ]),
-    logins: new Counter({
-      name: 'bff_logins_total',
-      help: 'Finished login transactions by flow and outcome',
-      labelNames: ['flow', 'outcome'],
-      registers,
-    }),
+    logins: createLogins(registry),
     attributionLinks: new Counter({
       name: 'bff_attribution_links_total',
       help: 'Sign-up links by how complete their attribution is, navigations apart from bare fetches',
@@ -61,12 +57,7 @@ export function createMetrics() {
       registers,
     }),
     sessionStore: createSessionStoreMetrics(registry),
-    refreshes: new Counter({
-      name: 'bff_token_refreshes_total',
-      help: 'Token refreshes by outcome',
-      labelNames: ['outcome'],
-      registers,
-    }),
+    refreshes: createRefreshes(registry),
     provider: createProviderGauge(registry),
     refreshesHeldBack: new Counter({
       name: 'bff_token_refreshes_held_back_total',

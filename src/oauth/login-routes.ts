@@ -83,7 +83,7 @@ async function start(
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', err?: unknown) => {
-    parts.metrics.logins.inc({ flow, outcome: 'try_later' })
+    parts.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
     request.log.warn({ audit: 'login_not_started', flow, reason, err }, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }

@@ -21,6 +21,8 @@ interface Callback {
 /** Why a login failed. `known`: what is known of its transaction; `ticket`: it was this callback's to carry on. */
 interface Failure {
   readonly error: AuthError
+  /** What it counts as, where that is not its code. */
+  readonly outcome?: 'rate_limited'
   readonly cause?: unknown
   readonly known?: { readonly flow: Flow; readonly returnTo: string }
   readonly ticket?: LoginTicket
@@ -52,7 +54,7 @@ async function answer(callback: Callback): Promise<FastifyReply> {
   // Nothing is looked up for a browser that has no part in this login.
   if (!parts.transactions.knows(cookies, state)) return fail(callback, { error: 'state_mismatch' })
   if (parts.transactions.isDoubtful(cookies) && !(await parts.startLimit.allows(request.ip))) {
-    return fail(callback, { error: 'try_later' })
+    return fail(callback, { error: 'try_later', outcome: 'rate_limited' })
   }
   // Read before the login goes on: of two that finish at the same moment, neither may end the other's session.
   const earlier = await parts.transactions.settled(cookies)
@@ -112,12 +114,12 @@ function errorOf(cause: unknown): AuthError {
 
 async function fail(callback: Callback, failure: Failure): Promise<FastifyReply> {
   const { parts, request, reply, query } = callback
-  const { error, cause, ticket, known = ticket?.transaction } = failure
+  const { error, outcome = error, cause, ticket, known = ticket?.transaction } = failure
   // Told by the token endpoint, which alone is believed when it says so: the operator must act.
   const isOperators = error === 'invalid_client'
   const details = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
   request.log[isOperators ? 'error' : 'warn']({ ...details, err: cause }, 'login failed')
-  parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome: error })
+  parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
     // Best effort: without it a callback that comes again is told that nothing became of the first.

@@ -172,7 +172,10 @@ await test('what the provider says in the callback', async (t) => {
     server.log.some(({ level }) => Number(level) >= 50),
     'and nobody is woken up',
   )
-  t.notMatch(await (await fetch(`${server.opsUrl}/metrics`)).text(), /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/)
+  t.notMatch(
+    await (await fetch(`${server.opsUrl}/metrics`)).text(),
+    /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/,
+  )
   t.equal(await told({ code: 'x', iss: endpoint.url }), '', 'iss that fits')
   t.equal(await told({ code: 'x', iss: `${endpoint.url}/` }), '', 'iss with a slash at its end')
 
@@ -207,7 +210,10 @@ await test('a callback that belongs to no login of this browser', async (t) => {
   t.equal(await told('error=server_error'), '?auth_error=provider_unavailable')
   t.equal(await told('error=__proto__'), '?auth_error=login_failed')
   t.equal(await told('error=access_denied&error=invalid_grant'), '?auth_error=login_failed')
-  t.notMatch(await (await fetch(`${server.opsUrl}/metrics`)).text(), /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/)
+  t.notMatch(
+    await (await fetch(`${server.opsUrl}/metrics`)).text(),
+    /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/,
+  )
   t.notOk(
     server.log.some(({ level }) => Number(level) >= 50),
     'no alarm',

@@ -7,6 +7,20 @@ import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
 import { createMetrics } from '../../src/measure.ts'
+import { addSecretsInfo } from '../../src/metric-presets.ts'
+import {
+  busyScenario,
+  firstRefusalScenario,
+  limitScenario,
+  loginAndCallScenarios,
+  ordinaryScenario,
+  replicaScenario,
+  restartScenario,
+  secretsScenario,
+  socketScenario,
+  storeScenario,
+  type Scenario,
+} from '../support/alert-scenarios.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserLine } from '../support/browser-line.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
@@ -106,7 +120,9 @@ await test('promtool finds nothing to say about the rules', (t) => {
 })
 
 await test('the alerts select and group by labels that the metrics have', (t) => {
-  const found = createMetrics().registry.getMetricsAsArray()
+  const { registry } = createMetrics()
+  addSecretsInfo(registry, ['a-secret'])
+  const found = registry.getMetricsAsArray()
   // Prometheus adds these two itself.
   const everywhere = new Set(['instance', 'le'])
   for (const { alert, expr } of alerts) {
@@ -128,104 +144,75 @@ await test('every alert has an entry in operating.md, and there is none besides'
   t.end()
 })
 
-/** Series that make an alert fire, and such that do not: a value, and how much it grows in a minute. */
-type Series = Record<string, [start: number, growth: number]>
-const request = (status: number) => `bff_http_request_duration_seconds_count{instance="a",status="${status}"}`
-const bucket = (le: string) => `bff_http_request_duration_seconds_bucket{route="/api/v1/health",le="${le}"}`
-const upstreamBucket = (le: string) =>
-  `bff_upstream_request_duration_seconds_bucket{route="/v1/health",le="${le}"}`
-const call = (outcome: string) => `bff_upstream_requests_total{route="/v1/health",outcome="${outcome}"}`
-const refresh = (outcome: string) => `bff_token_refreshes_total{outcome="${outcome}"}`
-const link = (outcome: string, by: string) => `bff_attribution_links_total{outcome="${outcome}",by="${by}"}`
-const ending = (code: string) => `bff_relay_endings_total{code="${code}"}`
-const refusedLogin = 'bff_logins_total{flow="login",outcome="invalid_client"}'
-const CASES: Record<string, { fires: Series; quiet: Series }> = {
-  BffStoreDown: { fires: { bff_session_store_up: [0, 0] }, quiet: { bff_session_store_up: [1, 0] } },
-  BffNotReady: { fires: { bff_ready: [0, 0] }, quiet: { bff_ready: [1, 0] } },
-  BffServerErrors: {
-    fires: { [request(200)]: [0, 90], [request(502)]: [0, 10] },
-    quiet: { [request(200)]: [0, 90], [request(502)]: [0, 1], [request(404)]: [0, 90] },
-  },
-  BffUpstreamFailing: {
-    fires: { [call('answered')]: [0, 90], [call('timeout')]: [0, 10] },
-    quiet: { [call('answered')]: [0, 90], [call('browserGone')]: [0, 50] },
-  },
-  BffSlow: {
-    fires: { [bucket('2.5')]: [0, 97], [bucket('10')]: [0, 100], [bucket('+Inf')]: [0, 100] },
-    quiet: { [bucket('0.5')]: [0, 100], [bucket('2.5')]: [0, 100], [bucket('+Inf')]: [0, 100] },
-  },
-  BffUpstreamSlow: {
-    fires: {
-      [upstreamBucket('2.5')]: [0, 97],
-      [upstreamBucket('10')]: [0, 100],
-      [upstreamBucket('+Inf')]: [0, 100],
-    },
-    quiet: { [upstreamBucket('2.5')]: [0, 100], [upstreamBucket('+Inf')]: [0, 100] },
-  },
-  BffClientRefused: { fires: { [refusedLogin]: [0, 1] }, quiet: { [refusedLogin]: [5, 0] } },
-  BffRefreshesFailing: {
-    fires: { [refresh('granted')]: [0, 1], [refresh('unavailable')]: [0, 1] },
-    quiet: { [refresh('granted')]: [0, 9], [refresh('invalid_grant')]: [0, 1] },
-  },
-  BffRelaysNearLimit: {
-    fires: {
-      'bff_relays{kind="public"}': [900, 0],
-      'bff_relays{kind="demo"}': [90, 0],
-      bff_relay_limit: [1000, 0],
-    },
-    quiet: {
-      'bff_relays{kind="public"}': [700, 0],
-      'bff_relays{kind="demo"}': [90, 0],
-      bff_relay_limit: [1000, 0],
-    },
-  },
-  BffSlowConsumers: {
-    fires: { [ending('4408')]: [0, 2], [ending('1000')]: [0, 8] },
-    quiet: { [ending('4408')]: [0, 1], [ending('1000')]: [0, 80] },
-  },
-  BffEventLoopLag: {
-    fires: { nodejs_eventloop_lag_p99_seconds: [0.3, 0] },
-    quiet: { nodejs_eventloop_lag_p99_seconds: [0.02, 0] },
-  },
-  BffLogoutUnreplicated: {
-    fires: { bff_session_ends_unreplicated_total: [0, 1] },
-    quiet: { bff_session_ends_unreplicated_total: [7, 0] },
-  },
-  BffAttributionBroken: {
-    fires: { [link('partial', 'navigation')]: [0, 1], [link('complete', 'navigation')]: [0, 4] },
-    quiet: { [link('partial', 'fetch')]: [0, 9], [link('complete', 'navigation')]: [0, 4] },
-  },
-  BffRestarting: {
-    fires: { process_start_time_seconds: [0, 60] },
-    quiet: { process_start_time_seconds: [0, 0], bff_worker_restarts_total: [1, 0] },
-  },
+const used = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
+
+const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
+  loginAndCallScenarios,
+  limitScenario,
+  storeScenario,
+  replicaScenario,
+  socketScenario,
+  secretsScenario,
+  firstRefusalScenario,
+  busyScenario,
+  restartScenario,
+  ordinaryScenario,
+]
+/** What Prometheus says itself. */
+const GONE: Scenario = {
+  name: 'no instance answers',
+  raises: ['BffGone', 'BffInstanceDown'],
+  scrapes: { a: { after: '# TYPE up gauge\nup{job="trading-bff"} 0' } },
 }
 
-await test('every alert fires when it should, and not when it should not', (t) => {
-  t.same(
-    Object.keys(CASES),
-    alerts.map(({ alert }) => alert),
-  )
-  const tests = Object.entries(CASES).flatMap(([alert, { fires, quiet }]) => [
-    ruleTest(alert, fires, 1),
-    ruleTest(alert, quiet, 0),
-  ])
+await test('every alert fires on what a server says when it should, and on nothing else', async (t) => {
+  const scenarios = [GONE]
+  for (const start of STARTERS) scenarios.push(...[await start(t)].flat())
+  const raised = new Set(scenarios.flatMap(({ raises }) => raises))
+  t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'each has a scenario')
   const file = join(t.testdir({}), 'tests.json')
   // JSON is YAML too.
+  const tests = scenarios.map(ruleTest)
   writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }))
   t.doesNotThrow(() => promtool(['test', 'rules', file]))
-  t.end()
 })
 
-/** A test of promtool's: how often an alert fires after three hours. */
-function ruleTest(alert: string, series: Series, expected: number): object {
-  const firing = `count(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`
+/** A test of promtool's: which alerts have fired in three hours of what happened in a scenario. */
+function ruleTest({ name, raises, scrapes }: Scenario): object {
+  const series = Object.entries(scrapes).flatMap(([instance, scraped]) => seriesOf(instance, scraped))
+  const fired = (alert: string): string =>
+    `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
   return {
+    name,
     interval: '1m',
-    input_series: Object.entries(series).map(([name, [start, growth]]) => ({
-      series: name,
-      values: `${start}+${growth}x180`,
+    input_series: series,
+    promql_expr_test: alerts.map(({ alert }) => ({
+      expr: fired(alert),
+      eval_time: '3h',
+      exp_samples: [{ labels: '{}', value: raises.includes(alert) ? 1 : 0 }],
     })),
-    promql_expr_test: [{ expr: firing, eval_time: '3h', exp_samples: [{ labels: '{}', value: expected }] }],
   }
+}
+
+/** What grew between two scrapes grows by as much in every minute; any other value stays as it was at the end. */
+function seriesOf(instance: string, { before, after }: Scenario['scrapes'][string]): object[] {
+  const types = new Map([...after.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
+  const was = before === undefined ? undefined : samples(before)
+  return [...samples(after)].flatMap(([series, value]) => {
+    const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? []
+    if (!used.has(name)) return []
+    const type = types.get(name) ?? types.get(baseOf(name))
+    const label = `${labels === '' ? '' : `${labels},`}instance="${instance}"`
+    const growth = type === 'gauge' || was === undefined ? 0 : value - (was.get(series) ?? 0)
+    const start = type === 'gauge' ? value : 0
+    // An instance that was not there before is there from the second hour on.
+    const values = was === undefined && name !== 'up' ? `_x60 ${value}x120` : `${start}+${growth}x180`
+    return [{ series: `${name}{${label}}`, values }]
+  })
+}
+
+/** The samples of a scrape, by series. */
+function samples(text: string): Map<string, number> {
+  const lines = [...text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)]
+  return new Map(lines.map(([, series = '', value = '']) => [series, Number(value)]))
 }

@@ -1,0 +1,250 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { JarBrowser } from './jar-browser.ts'
+import { PUBLIC, relayWorld } from './relay-world.ts'
+import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from './token-endpoint.ts'
+import { SECRETS, testRedis, testServer, type TestServer } from './world.ts'
+import { twoWorkers, workerPids } from './two-workers.ts'
+import { until } from './until.ts'
+
+/** What /metrics of one server said before something happened and after it, and which alerts that must raise. */
+export interface Scenario {
+  readonly name: string
+  readonly raises: readonly string[]
+  /** By instance. `before` is undefined where that instance was not there yet. */
+  readonly scrapes: Readonly<Record<string, { readonly before?: string; readonly after: string }>>
+}
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** As many as make a rate, and not only one event. */
+const TIMES = 6
+/** A lifetime that is over as soon as it has begun. */
+const OVER = 0.001
+
+async function scrape({ opsUrl }: Pick<TestServer, 'opsUrl'>): Promise<string> {
+  return (await fetch(`${opsUrl}/metrics`)).text()
+}
+
+/** What one server said around `happen`. */
+async function around(
+  server: Pick<TestServer, 'opsUrl'>,
+  name: string,
+  raises: readonly string[],
+  happen: () => Promise<unknown>,
+): Promise<Scenario> {
+  const before = await scrape(server)
+  await happen()
+  return { name, raises, scrapes: { a: { before, after: await scrape(server) } } }
+}
+
+async function times(what: () => Promise<unknown>): Promise<void> {
+  for (let count = 0; count < TIMES; count++) await what()
+}
+
+/** Everything that goes wrong between a browser, the provider and upstream's REST API. */
+export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
+  const api = await scriptedApi(t)
+  const world = await loginWorld(t, { settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' } })
+  const { endpoint, server } = world
+  const fresh = () => ({ server, browser: new JarBrowser() })
+  const when = (name: string, raises: string[], happen: () => Promise<unknown>) =>
+    around(server, name, raises, happen)
+  const logsIn = (answer: typeof endpoint.behaviour) => async () => {
+    endpoint.behaviour = answer
+    await times(() => logInThere(fresh()))
+  }
+  const calls = async (behave: typeof api.behave, expiresIn = 3600) => {
+    endpoint.behaviour = tokens({ expires_in: expiresIn, refresh_token: 'refresh' })
+    const { browser } = fresh()
+    await logInThere({ server, browser })
+    endpoint.behaviour = html(503)
+    api.behave = behave
+    await Promise.all(
+      Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })),
+    )
+  }
+  return [
+    await when('the provider is down', ['BffLoginsFailing'], logsIn(html(503))),
+    await when(
+      'the provider refuses the scopes',
+      ['BffLoginsFailing'],
+      logsIn(json({ error: 'invalid_scope' }, 400)),
+    ),
+    await when('the provider refuses this client', ['BffClientRefused'], logsIn(json({}, 401))),
+    await when('login cookies are lost', ['BffLoginsTurnedAway'], () =>
+      times(async () => {
+        const login = await startLogin(fresh())
+        await new JarBrowser().navigate(`${server.url}/auth/callback?code=1&state=${login.state}`)
+      }),
+    ),
+    await when('links are incomplete', ['BffAttributionBroken'], () =>
+      times(() => new JarBrowser().navigate(`${server.url}/auth/signup?utm_source=CU1`)),
+    ),
+    await when('sessions are gone', ['BffCallsUnauthorized'], () =>
+      times(() => fetch(server.url + ACCOUNTS, { headers: { 'x-csrf': '1' } })),
+    ),
+    await when('upstream hangs up', ['BffServerErrors', 'BffUpstreamFailing'], () =>
+      calls((response) => response.destroy()),
+    ),
+    await when('upstream is slow', ['BffSlow', 'BffUpstreamSlow'], () =>
+      calls((response) => setTimeout(() => response.end('{}'), 2800)),
+    ),
+    await when('the provider gives no new tokens', ['BffRefreshesFailing', 'BffServerErrors'], () =>
+      calls((response) => response.end('{}'), OVER),
+    ),
+  ]
+}
+
+/** An upstream REST API that does as it is told. */
+async function scriptedApi(t: Test): Promise<{ url: string; behave: (response: ServerResponse) => unknown }> {
+  const server = createServer((_request, response) => void api.behave(response))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const api = {
+    url: `http://127.0.0.1:${port}`,
+    behave: (response: ServerResponse): unknown => response.end('{}'),
+  }
+  return api
+}
+
+/** Too many logins from one address. */
+export async function limitScenario(t: Test): Promise<Scenario> {
+  const { server } = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  return around(server, 'all users have one address', ['BffLoginsTurnedAway'], () =>
+    times(() => new JarBrowser().navigate(`${server.url}/auth/login`)),
+  )
+}
+
+/** Redis is gone. */
+export async function storeScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
+  const { server, redis } = world
+  return around(server, 'Redis is gone', ['BffStoreDown', 'BffNotReady', 'BffLoginsFailing'], async () => {
+    await redis?.close()
+    await until(async () => !(await fetch(`${server.opsUrl}/readyz`)).ok)
+    await times(() => new JarBrowser().navigate(`${server.url}/auth/login`))
+  })
+}
+
+/** A replica of Redis that is stopped does not hear of a logout. */
+export async function replicaScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t, { redis: true })
+  const { server, browser, redis } = world
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
+  const master = await storeClient(t, world)
+  await logInThere(world)
+  const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
+    await until(async () => (await master.info('replication')).includes('state=online'))
+    replica.process.kill('SIGSTOP')
+    await logOut()
+    await until(
+      async () => /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server)),
+      'a logout that no replica has confirmed',
+    )
+    replica.process.kill('SIGCONT')
+  })
+}
+
+/** Sockets: all that there may be, and readers that are too slow. */
+export async function socketScenario(t: Test): Promise<Scenario> {
+  const settings = { MAX_RELAYS: '3', MAX_BUFFERED_BYTES: '200000', SLOW_CONSUMER_SECONDS: '1' }
+  const world = await relayWorld(t, { anonymous: true, settings })
+  const raises = ['BffRelaysNearLimit', 'BffSlowConsumers']
+  return around(world.server, 'sockets are many and slow', raises, async () => {
+    const slow = await world.line(PUBLIC).opened()
+    const peer = await world.upstream.socket()
+    slow.socket.pause()
+    const message = 'x'.repeat(10_000)
+    for (let count = 0; count < 4000; count++) peer.send(message)
+    await once(peer, 'close')
+    slow.socket.resume()
+    await slow.closed
+    for (let count = 0; count < 3; count++) await world.line(PUBLIC).opened()
+  })
+}
+
+/** Two instances whose secrets differ. */
+export async function secretsScenario(t: Test): Promise<Scenario> {
+  const { settings } = await loginWorld(t)
+  const other = 'other-secrets-of-thirty-two-bytes-or-more'
+  const servers = [
+    await testServer(t, { ...settings, SESSION_SECRETS: SECRETS }),
+    await testServer(t, { ...settings, SESSION_SECRETS: other }),
+  ]
+  const [a = '', b = ''] = await Promise.all(servers.map(scrape))
+  return {
+    name: 'instances have different secrets',
+    raises: ['BffOtherSecrets'],
+    scrapes: { a: { before: a, after: a }, b: { before: b, after: b } },
+  }
+}
+
+/** An instance that is new, and whose first refusal came before its first scrape. */
+export async function firstRefusalScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t)
+  const before = await scrape(world.server)
+  world.endpoint.behaviour = json({}, 401)
+  await logInThere(world)
+  const raises = ['BffClientRefused']
+  return {
+    name: 'the first refusal is the first sample',
+    raises,
+    scrapes: { a: { after: await scrape(world.server) }, b: { before, after: before } },
+  }
+}
+
+/** A process that has no time for anything. */
+export async function busyScenario(t: Test): Promise<Scenario> {
+  const { server } = await loginWorld(t)
+  return around(server, 'the event loop is late', ['BffEventLoopLag'], async () => {
+    for (let count = 0; count < 4; count++) {
+      const until = performance.now() + 300
+      while (performance.now() < until);
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
+  })
+}
+
+/** Workers that die again and again. */
+export async function restartScenario(t: Test): Promise<Scenario> {
+  const server = await twoWorkers(t)
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
+    for (let count = 0; count < 3; count++) {
+      const pids = workerPids(server)
+      process.kill(pids.at(-1) ?? 0, 'SIGKILL')
+      await until(() => workerPids(server).length > pids.length)
+    }
+    const isServing = /^bff_session_store_up 1$[^]*^bff_worker_restarts_total 3$/m
+    await until(
+      async () => isServing.test(await scrape({ opsUrl })),
+      'three restarts, and Redis reached again',
+    )
+  })
+}
+
+/** A day as it should be: nothing of it may raise anything. */
+export async function ordinaryScenario(t: Test): Promise<Scenario> {
+  const api = await scriptedApi(t)
+  const world = await loginWorld(t, { redis: true, settings: { API_URL: api.url } })
+  const { server, endpoint } = world
+  endpoint.behaviour = tokens({ refresh_token: 'refresh' })
+  return around(server, 'an ordinary day', [], () =>
+    times(async () => {
+      const browser = new JarBrowser()
+      await logInThere({ server, browser })
+      await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+      await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+      const complete =
+        'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
+      await browser.navigate(`${server.url}/auth/signup?${complete}`)
+    }),
+  )
+}

@@ -11,6 +11,7 @@ import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
+import { logTag } from './log-tag.ts'
 import { createMetrics } from './measure.ts'
 import { AccessTokens } from './oauth/access-tokens.ts'
 import { AttributionCookie } from './oauth/attribution-cookie.ts'
@@ -65,7 +66,8 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   const envelope = new Envelope(config.secrets)
   const cookie = new SessionCookie(config.cookies, config.secrets)
-  const sessions = new Sessions(store, envelope, config.session, config.secrets[0] ?? '')
+  const [tagSecret = ''] = config.secrets
+  const sessions = new Sessions(store, envelope, config.session, tagSecret)
   const reader = new SessionReader(cookie, sessions, store)
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
   metrics.sessionStore.nearCache = () => reader.nearCache
@@ -74,10 +76,10 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     keepAlive: config.session.relaysKeepSession,
   })
   sessions.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-  sessions.onEnd((key, reason, wasThere) => {
+  sessions.onEnd((key, reason, wasThere, by) => {
     if (!wasThere) return
     metrics.sessionsEnded.inc({ reason })
-    log.info({ audit: 'session_ended', reason, session: sessions.tag(key) }, 'session ended')
+    log.info({ audit: 'session_ended', reason, session: sessions.tag(key), ...by }, 'session ended')
   })
 
   const provider = new Provider(config.oauth)
@@ -121,6 +123,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     await relayRoutes(scope, {
       config: relay,
       drainMs: config.drainMs - config.drainWaitMs,
+      accountTag: (accountId) => logTag(tagSecret, `account:${accountId}`),
       ...{ upstream, guard, metrics, reader, endings, tokens, rest: otpRest, log },
     })
   })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session, SessionRecord, Sessions } from '../session/sessions.ts'
@@ -94,15 +95,16 @@ export class AccessTokens {
   /**
    * What to do after upstream refused the token of `session`: the current one, a renewed one, or the end.
    * @param mayRenew false when a renewed one was refused too, so that it ends here
+   * @param by who asked for the call that was refused
    */
-  async afterRefusal(session: Session, mayRenew: boolean): Promise<TokenLookup> {
+  async afterRefusal(session: Session, mayRenew: boolean, by?: Requester): Promise<TokenLookup> {
     const found = await this.#reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause
     if (found.is === 'none') return { is: 'ended' }
     if (found.session.record.accessToken !== session.record.accessToken)
       return { is: 'good', session: found.session }
     if (mayRenew && session.record.refreshToken !== undefined) return this.#renewOnce(session)
-    await this.#sessions.end(session.key, 'refused')
+    await this.#sessions.end(session.key, 'refused', by)
     return { is: 'ended' }
   }
 
@@ -143,6 +145,7 @@ export class AccessTokens {
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#failedLately.delete(key)
+      this.#log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
       if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
       // A provider that does not rotate names no new refresh token: the old one goes on.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }

@@ -44,6 +44,8 @@ const ORDER_IDLE_MS = 900
 export interface AppParts {
   readonly store: Store
   readonly log: FastifyBaseLogger
+  /** How many lines of the log were lost so far. */
+  readonly droppedLines?: () => number
 }
 
 /** The server, not listening yet. */
@@ -58,7 +60,10 @@ export interface App {
 }
 
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
-export async function buildApp(config: Config, { store, log }: AppParts): Promise<App> {
+export async function buildApp(
+  config: Config,
+  { store, log, droppedLines = () => 0 }: AppParts,
+): Promise<App> {
   const metrics = createMetrics()
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
@@ -71,6 +76,9 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
   const reader = new SessionReader(cookie, sessions, store)
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
   metrics.sessionStore.nearCache = () => reader.nearCache
+  metrics.sessionStore.facts = () => store.facts()
+  store.observe(metrics.sessionStore.observer)
+  metrics.logLines.dropped = droppedLines
   const endings = new Endings(sessions, reader, store, {
     storeGraceMs: config.session.relayStoreGraceMs,
     keepAlive: config.session.relaysKeepSession,
@@ -82,7 +90,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     log.info({ audit: 'session_ended', reason, session: sessions.tag(key), ...by }, 'session ended')
   })
 
-  const provider = new Provider(config.oauth)
+  const provider = new Provider(config.oauth, metrics.provider)
   const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
   const loginCookies = new LoginCookies(config.cookies, config.secrets)
   const auth: AuthParts = {
@@ -140,6 +148,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     server,
     ops: {
       reasons: () => unreadyReasons(phaseOf(server, isClosing), store, config.readyGraceMs),
+      warnings: () => warningsOf(store),
       registry: () => metrics.registry,
     },
     async close(waitMs = 0) {
@@ -177,4 +186,10 @@ function unreadyReasons(phase: ReturnType<typeof phaseOf>, store: Store, graceMs
   const downSince = store.unavailableSince()
   if (downSince !== undefined && Date.now() - downSince >= graceMs) reasons.push('session store unavailable')
   return reasons
+}
+
+/** What an operator should put right, although this instance serves: without it fewer would. */
+function warningsOf(store: Store): string[] {
+  const refusal = store.refusesWrites()
+  return refusal === undefined ? [] : [refusal]
 }

@@ -1,5 +1,6 @@
 import program from '../package.json' with { type: 'json' }
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { createSessionStoreMetrics } from './measure-store.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** Seconds: from an answer of our own to what is longer than upstream is waited for. */
@@ -61,6 +62,8 @@ export function createMetrics() {
       registers,
     }),
     sessionStore: createSessionStoreMetrics(registry),
+    provider: createProviderMetrics(registry),
+    logLines: createLogMetrics(registry),
     refreshes: new Counter({
       name: 'bff_token_refreshes_total',
       help: 'Token refreshes by outcome',
@@ -103,37 +106,45 @@ function addBuildInfo(registry: Registry): void {
   info.set({ version: program.version, node: process.versions.node }, 1)
 }
 
-/** What is read of the session store and the near cache only when somebody asks for the metrics. */
-function createSessionStoreMetrics(registry: Registry) {
-  const source = { isUp: () => true, nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }) }
-  const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'min' = 'sum') =>
-    registry.registerMetric(
-      new Gauge({
-        ...{ name, help, aggregator, registers: [] },
-        collect() {
-          this.set(read())
-        },
-      }),
-    )
-  // Of several processes, the one that has lost it tells.
-  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()), 'min')
-  gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
-  gauge('bff_near_cache_bytes', 'About how many bytes they take', () => source.nearCache().bytes)
+/** What the requests to the provider are told to, which are too few for it to matter what counting one costs. */
+function createProviderMetrics(registry: Registry) {
+  const registers = [registry]
+  const durations = new Histogram({
+    name: 'bff_provider_request_duration_seconds',
+    help: 'From sending a request to the provider to the end of its answer, or to its failure',
+    labelNames: ['request'],
+    buckets: BUCKETS,
+    registers,
+  })
+  const outcomes = new Counter({
+    name: 'bff_provider_requests_total',
+    help: 'Requests sent to the provider, by how they ended',
+    labelNames: ['request', 'outcome'],
+    registers,
+  })
+  return {
+    asked(request: string, outcome: string, seconds: number): void {
+      durations.observe({ request }, seconds)
+      outcomes.inc({ request, outcome })
+    },
+  }
+}
+
+/** Whoever writes the log puts the answer here. */
+function createLogMetrics(registry: Registry) {
+  const lines = { dropped: () => 0 }
   registry.registerMetric(
     new Counter({
-      name: 'bff_near_cache_lookups_total',
-      help: 'Sessions looked up in the near cache, by outcome',
-      labelNames: ['outcome'],
+      name: 'bff_log_lines_dropped_total',
+      help: 'Lines of the log that were lost: nobody read them in time, or they could not be written',
       registers: [],
       collect() {
         this.reset()
-        const { hits, misses } = source.nearCache()
-        this.inc({ outcome: 'hit' }, hits)
-        this.inc({ outcome: 'miss' }, misses)
+        this.inc(lines.dropped())
       },
     }),
   )
-  return source
+  return lines
 }
 
 /** What relays count for every message: plain numbers, since they are read only when somebody asks for the metrics. */
@@ -179,6 +190,7 @@ export function createSupervisorMetrics() {
   const registers = [registry]
   return {
     registry,
+    logLines: createLogMetrics(registry),
     workers: new Gauge({ name: 'bff_workers', help: 'Worker processes that run', registers }),
     workerRestarts: new Counter({
       name: 'bff_worker_restarts_total',

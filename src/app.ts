@@ -11,8 +11,9 @@ import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
+import { logTag } from './log-tag.ts'
 import { createMetrics } from './measure.ts'
-import { addSecretsInfo } from './metric-presets.ts'
+import { addSecretsInfo } from './secrets-info.ts'
 import { AccessTokens } from './oauth/access-tokens.ts'
 import { AttributionCookie } from './oauth/attribution-cookie.ts'
 import type { AuthParts } from './oauth/auth-parts.ts'
@@ -44,6 +45,8 @@ const ORDER_IDLE_MS = 900
 export interface AppParts {
   readonly store: Store
   readonly log: FastifyBaseLogger
+  /** How many lines of the log were lost so far. */
+  readonly droppedLines?: () => number
 }
 
 /** The server, not listening yet. */
@@ -58,7 +61,10 @@ export interface App {
 }
 
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
-export async function buildApp(config: Config, { store, log }: AppParts): Promise<App> {
+export async function buildApp(
+  config: Config,
+  { store, log, droppedLines = () => 0 }: AppParts,
+): Promise<App> {
   const metrics = createMetrics()
   addSecretsInfo(metrics.registry, config.secrets)
   const guard = new Guard(config.http, log)
@@ -67,22 +73,26 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   const envelope = new Envelope(config.secrets)
   const cookie = new SessionCookie(config.cookies, config.secrets)
-  const sessions = new Sessions(store, envelope, config.session, config.secrets[0] ?? '')
+  const [tagSecret = ''] = config.secrets
+  const sessions = new Sessions(store, envelope, config.session, tagSecret)
   const reader = new SessionReader(cookie, sessions, store)
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
   metrics.sessionStore.nearCache = () => reader.nearCache
+  metrics.sessionStore.facts = () => store.facts()
+  store.observe(metrics.sessionStore.observer)
+  metrics.logLines.dropped = droppedLines
   const endings = new Endings(sessions, reader, store, {
     storeGraceMs: config.session.relayStoreGraceMs,
     keepAlive: config.session.relaysKeepSession,
   })
   sessions.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-  sessions.onEnd((key, reason, wasThere) => {
+  sessions.onEnd((key, reason, wasThere, by) => {
     if (!wasThere) return
     metrics.sessionsEnded.inc({ reason })
-    log.info({ audit: 'session_ended', reason, session: sessions.tag(key) }, 'session ended')
+    log.info({ audit: 'session_ended', reason, session: sessions.tag(key), ...by }, 'session ended')
   })
 
-  const provider = new Provider(config.oauth)
+  const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isHeldBack = () => provider.isHeldBack
   const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
   const loginCookies = new LoginCookies(config.cookies, config.secrets)
@@ -124,6 +134,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     await relayRoutes(scope, {
       config: relay,
       drainMs: config.drainMs - config.drainWaitMs,
+      accountTag: (accountId) => logTag(tagSecret, `account:${accountId}`),
       ...{ upstream, guard, metrics, reader, endings, tokens, rest: otpRest, log },
     })
   })
@@ -140,6 +151,7 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
     server,
     ops: {
       reasons: () => unreadyReasons(phaseOf(server, isClosing), store, config.readyGraceMs),
+      warnings: () => warningsOf(store),
       registry: () => metrics.registry,
     },
     async close(waitMs = 0) {
@@ -177,4 +189,10 @@ function unreadyReasons(phase: ReturnType<typeof phaseOf>, store: Store, graceMs
   const downSince = store.unavailableSince()
   if (downSince !== undefined && Date.now() - downSince >= graceMs) reasons.push('session store unavailable')
   return reasons
+}
+
+/** What an operator should put right, although this instance serves: without it fewer would. */
+function warningsOf(store: Store): string[] {
+  const refusal = store.refusesWrites()
+  return refusal === undefined ? [] : [refusal]
 }

@@ -25,6 +25,7 @@ export class LogWriter {
   readonly #waiting: Buffer[] = []
   #waitingBytes = 0
   #dropped = 0
+  #droppedInAll = 0
   /** Set while the oldest line of the filling chunk may still wait. */
   #timer: NodeJS.Timeout | undefined
   readonly #flushes: { readonly last: Buffer; readonly done: () => void }[] = []
@@ -41,9 +42,17 @@ export class LogWriter {
     process.once('exit', () => this.#writeLast())
   }
 
+  /** Lines that nobody will read: there was no room for them, or they could not be written. */
+  get droppedLines(): number {
+    return this.#droppedInAll
+  }
+
   /** Adds a line, `\n` included. Returns at once, whatever becomes of it. */
   write(line: string): void {
-    if (this.#waitingBytes > MAX_WAITING_BYTES) return void this.#dropped++
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+      this.#droppedInAll++
+      return void this.#dropped++
+    }
     if (this.#dropped > 0) this.#tellDropped()
     const mostBytes = line.length * MAX_BYTES_PER_UNIT
     if (this.#filled + mostBytes > this.#chunkBytes) {
@@ -88,6 +97,7 @@ export class LogWriter {
       if (error?.code === 'EAGAIN') return void setTimeout(() => this.#writeOn(chunk, from), RETRY_MS)
       // What cannot be written is lost: a full disk, a reader that has gone.
       if (error === null && from + bytes < chunk.length) return this.#writeOn(chunk, from + bytes)
+      if (error !== null) this.#droppedInAll += linesOf(chunk.subarray(from))
       this.#done(chunk)
     })
   }
@@ -116,6 +126,12 @@ export class LogWriter {
       // Nobody is left to tell.
     }
   }
+}
+
+function linesOf(chunk: Buffer): number {
+  let lines = 0
+  for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines++
+  return lines
 }
 
 /** Not from Node's pool, whose size it would then seem to have. */

@@ -24,8 +24,15 @@ export interface LogOptions {
   readonly isShared: boolean
 }
 
+/** The log of a process. */
+export interface ServerLog {
+  readonly log: Logger
+  /** How many of its lines were lost so far. */
+  readonly droppedLines: () => number
+}
+
 /** The log: JSON lines on stdout, several in a write. */
-export function createLog(level: string, { worker, isShared }: LogOptions): Logger {
+export function createLog(level: string, { worker, isShared }: LogOptions): ServerLog {
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
@@ -36,7 +43,7 @@ export function createLog(level: string, { worker, isShared }: LogOptions): Logg
   }
   const base = worker === undefined ? null : { worker }
   const log: Logger = pino({ ...loggerOptions(level), base }, destination)
-  return log
+  return { log, droppedLines: () => stdout.droppedLines }
 }
 
 /** Requests, replies and errors are written field by field, never as they are. */

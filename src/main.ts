@@ -36,7 +36,8 @@ if (isCheck) {
   const { check } = await import('./ops/check.ts')
   process.exit(await check(config, (line) => void process.stdout.write(`${line}\n`)))
 }
-const log = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
+const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
+const { log } = serverLog
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
   log.info(summary(config), 'starting')
@@ -44,10 +45,10 @@ if (cluster.isPrimary) {
 
 if (cluster.isPrimary && config.workers > 1) {
   const { supervise } = await import('./ops/supervise.ts')
-  await supervise(config, log)
+  await supervise(config, serverLog)
 } else {
   const { serve } = await import('./serve.ts')
-  await serve(config, log)
+  await serve(config, serverLog)
 }
 
 function configOrExit(): Config {

@@ -1,6 +1,7 @@
 import program from '../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import { createLogins, createRefreshes } from './metric-presets.ts'
+import { createLogins, createProviderMetrics, createRefreshes } from './measure-provider.ts'
+import { createSessionStoreMetrics } from './measure-store.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** Seconds: from an answer of our own to what is longer than upstream is waited for. */
@@ -57,14 +58,9 @@ export function createMetrics() {
       registers,
     }),
     sessionStore: createSessionStoreMetrics(registry),
+    provider: createProviderMetrics(registry, BUCKETS),
+    logLines: createLogMetrics(registry),
     refreshes: createRefreshes(registry),
-    provider: createProviderGauge(registry),
-    refreshesHeldBack: new Counter({
-      name: 'bff_token_refreshes_held_back_total',
-      help: 'Token refreshes that were not tried because one has just failed: of this session, or of any (provider)',
-      labelNames: ['by'],
-      registers,
-    }),
     upstreamRequests: createUpstreamRequests(registry),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
@@ -101,55 +97,21 @@ function addBuildInfo(registry: Registry): void {
   info.set({ version: program.version, node: process.versions.node }, 1)
 }
 
-/** What is read of the session store and the near cache only when somebody asks for the metrics. */
-function createSessionStoreMetrics(registry: Registry) {
-  const source = { isUp: () => true, nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }) }
-  const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'min' = 'sum') =>
-    registry.registerMetric(
-      new Gauge({
-        ...{ name, help, aggregator, registers: [] },
-        collect() {
-          this.set(read())
-        },
-      }),
-    )
-  // Of several processes, the one that has lost it tells.
-  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()), 'min')
-  gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
-  gauge('bff_near_cache_bytes', 'About how many bytes they take', () => source.nearCache().bytes)
+/** Whoever writes the log puts the answer here. */
+function createLogMetrics(registry: Registry) {
+  const lines = { dropped: () => 0 }
   registry.registerMetric(
     new Counter({
-      name: 'bff_near_cache_lookups_total',
-      help: 'Sessions looked up in the near cache, by outcome',
-      labelNames: ['outcome'],
+      name: 'bff_log_lines_dropped_total',
+      help: 'Lines of the log that were lost: nobody read them in time, or they could not be written',
       registers: [],
       collect() {
         this.reset()
-        const { hits, misses } = source.nearCache()
-        this.inc({ outcome: 'hit' }, hits)
-        this.inc({ outcome: 'miss' }, misses)
+        this.inc(lines.dropped())
       },
     }),
   )
-  return source
-}
-
-/** Whether refreshes are held back, read only when somebody asks for the metrics. */
-function createProviderGauge(registry: Registry) {
-  const source = { isHeldBack: () => false }
-  registry.registerMetric(
-    new Gauge({
-      name: 'bff_provider_circuit_open',
-      help: 'Whether refreshes are held back because the provider fails',
-      // Of several processes, the one that holds them back tells.
-      aggregator: 'max',
-      registers: [],
-      collect() {
-        this.set(Number(source.isHeldBack()))
-      },
-    }),
-  )
-  return source
+  return lines
 }
 
 /** What relays count for every message: plain numbers, since they are read only when somebody asks for the metrics. */
@@ -195,6 +157,7 @@ export function createSupervisorMetrics() {
   const registers = [registry]
   return {
     registry,
+    logLines: createLogMetrics(registry),
     workers: new Gauge({ name: 'bff_workers', help: 'Worker processes that run', registers }),
     workerRestarts: new Counter({
       name: 'bff_worker_restarts_total',

@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
-import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
+import type { ServerLog } from './log.ts'
 import { createOpsListener } from './ops/ops-listener.ts'
 import { listenOrExit } from './ops/listen-or-exit.ts'
 import { installShutdown } from './ops/shutdown.ts'
@@ -15,9 +15,9 @@ const STORE_WAIT_MS = 3000
 const WORKER_AHEAD_MS = 500
 
 /** Runs the server in this process: the only one, or a worker, whose supervisor has the ops listener. */
-export async function serve(config: Config, log: Logger): Promise<void> {
+export async function serve(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
-  const app = await buildApp(config, { store, log })
+  const app = await buildApp(config, { store, log, droppedLines })
   const ops = cluster.isWorker ? undefined : createOpsListener(app.ops)
 
   const shutdown = installShutdown({

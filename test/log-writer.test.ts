@@ -105,6 +105,7 @@ await test('where nobody reads, nobody waits, memory is bounded, and lines that 
   for (let index = 0; index < COUNT; index++) writer.write(line)
   t.ok(process.memoryUsage.rss() - before < 40 * 1_048_576, 'of 60 MB')
   t.equal(dropped, 0, 'not told before there is room')
+  t.ok(writer.droppedLines > 40_000, 'but counted')
   let last = ''
   let again = 0
   const text = await readUntil((end) => {
@@ -121,6 +122,7 @@ await test('where nobody reads, nobody waits, memory is bounded, and lines that 
   t.equal(kept + said + dropped, COUNT + again, 'no line is lost without a word')
   t.ok(kept > 8000 && kept < 20_000, '16 MiB of buffers were kept')
   t.ok(lines.includes(`dropped ${dropped}`))
+  t.equal(writer.droppedLines, dropped)
 })
 
 await test('a flush is over when its lines are written, however many follow', async (t) => {
@@ -160,6 +162,7 @@ await test('a reader who has gone is no reason to wait, or to fall', async (t) =
   await flushed(writer)
   writer.write('nor this\n')
   await t.resolves(flushed(writer))
+  t.equal(writer.droppedLines, 2, 'both are counted')
   closeSync(fd)
 })
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Permits } from '../http/permits.ts'
+import { requesterOf } from '../http/requester.ts'
 import type { Metrics } from '../measure.ts'
 import type { AccessTokens, TokenLookup } from '../oauth/access-tokens.ts'
 import { Problem } from '../problem.ts'
@@ -95,7 +96,8 @@ async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBo
       continue
     }
     if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
-      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew))
+      const by = requesterOf(call.request)
+      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew, by))
       // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
+import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session, SessionRecord, Sessions } from '../session/sessions.ts'
@@ -84,8 +85,9 @@ export class AccessTokens {
   /**
    * What to do after upstream refused the token of `session`: the current one, a renewed one, or the end.
    * @param mayRenew false when a renewed one was refused too, so that it ends here
+   * @param by who asked for the call that was refused
    */
-  async afterRefusal(session: Session, mayRenew: boolean): Promise<TokenLookup> {
+  async afterRefusal(session: Session, mayRenew: boolean, by?: Requester): Promise<TokenLookup> {
     const found = await this.#reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause
     if (found.is === 'none') return { is: 'ended' }
@@ -94,7 +96,7 @@ export class AccessTokens {
     if (mayRenew && session.record.refreshToken !== undefined) {
       return this.#renewOnce(session, PATIENCE_MS.expired)
     }
-    await this.#sessions.end(session.key, 'refused')
+    await this.#sessions.end(session.key, 'refused', by)
     return { is: 'ended' }
   }
 
@@ -122,7 +124,7 @@ export class AccessTokens {
     const ofSession = this.#pauses.left(key, this.#provider.workedAt)
     const ofProvider = this.#provider.refreshAfterMs
     if (ofSession === 0 && ofProvider === 0) return 0
-    this.#metrics.refreshesHeldBack.inc({ by: ofProvider > 0 ? 'provider' : 'session' })
+    this.#metrics.provider.heldBack(ofProvider > 0 ? 'provider' : 'session')
     return Math.max(ofSession, ofProvider)
   }
 
@@ -154,12 +156,13 @@ export class AccessTokens {
     if (record.refreshToken === undefined) return { is: 'good', session }
     const outcome = await this.#provider.refresh(record.refreshToken)
     if (outcome.is === 'skipped') {
-      this.#metrics.refreshesHeldBack.inc({ by: 'provider' })
+      this.#metrics.provider.heldBack('provider')
       return heldBack(outcome.retryAfterMs)
     }
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
+      this.#log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
       if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
       // A provider that does not rotate names no new refresh token: the old one goes on.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }

@@ -117,7 +117,8 @@ async function fail(callback: Callback, failure: Failure): Promise<FastifyReply>
   const { error, outcome = error, cause, ticket, known = ticket?.transaction } = failure
   // Told by the token endpoint, which alone is believed when it says so: the operator must act.
   const isOperators = error === 'invalid_client'
-  const details = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
+  const what = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
+  const details = { ...what, client: request.ip }
   request.log[isOperators ? 'error' : 'warn']({ ...details, err: cause }, 'login failed')
   parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { requesterOf } from '../http/requester.ts'
 import { saveNewSession } from '../session/session-writer.ts'
 import { sessionKey } from '../store/keys.ts'
 import { recordOf } from './token-record.ts'
@@ -43,7 +44,8 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
   const session = parts.sessions.tag(finished.session)
-  request.log.info({ audit: 'login', flow, session }, 'logged in')
+  request.sessionTag = session
+  request.log.info({ audit: 'login', flow, session, client: request.ip }, 'logged in')
   return reply.redirect(parts.config.frontendUrl + returnTo, 303)
 }
 
@@ -71,9 +73,10 @@ async function makeSession({ parts, request, ticket, grant, replaced }: GrantedL
   const { id, cookieValue } = await saveNewSession(request, record)
   const session = sessionKey(id)
   try {
-    await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced')))
+    const by = requesterOf(request)
+    await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', by)))
   } catch (error) {
-    await sessions.end(session, 'replaced').catch(() => undefined)
+    await sessions.end(session, 'replaced', requesterOf(request)).catch(() => undefined)
     throw error
   }
   const { endsAt } = record

@@ -84,7 +84,8 @@ async function start(
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', err?: unknown) => {
     parts.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
-    request.log.warn({ audit: 'login_not_started', flow, reason, err }, 'a login could not be started')
+    const details = { audit: 'login_not_started', flow, reason, client: request.ip, err }
+    request.log.warn(details, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
   if (!(await parts.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')

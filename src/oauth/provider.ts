@@ -1,10 +1,10 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch, type Response as FetchResponse } from 'undici'
+import { Agent, fetch as undiciFetch } from 'undici'
 import type { Config } from '../config.ts'
 import type { Attribution } from './attribution.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
-import { readTokenAnswer } from './token-answer.ts'
+import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
 
 /** Longest wait for an answer of the provider, body included. */
 export const PROVIDER_TIMEOUT_MS = 9_000
@@ -25,10 +25,26 @@ export interface AuthorizationRequest {
   readonly signup?: Attribution
 }
 
+/** What is asked of the provider. */
+type ProviderRequest = 'exchange' | 'refresh' | 'revoke'
+
+/**
+ * How the provider took a request: `busy` is a 429, `refused` any other 4xx, `failed` a 5xx, a redirect, or what is no
+ * answer to such a request.
+ */
+type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable'
+
+/** Told of every request that was sent to the provider, once it is over. */
+export interface ProviderObserver {
+  asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
+}
+
 /** The OAuth 2.0 provider (interface 4.3, 5.5). All of openid-client is in here. */
 export class Provider {
   readonly #config: Config['oauth']
-  readonly #client: client.Configuration
+  readonly #observer: ProviderObserver | undefined
+  readonly #exchanger: client.Configuration
+  readonly #refresher: client.Configuration
   readonly #revoker: client.Configuration
   readonly #revocations = new Set<Promise<boolean>>()
   readonly #circuit = new CircuitBreaker(MAX_REFRESHES)
@@ -40,16 +56,18 @@ export class Provider {
     pipelining: 0,
   })
 
-  constructor(config: Config['oauth']) {
+  constructor(config: Config['oauth'], observer?: ProviderObserver) {
     this.#config = config
-    this.#client = this.#configuration(PROVIDER_TIMEOUT_MS, readTokenAnswer)
-    this.#revoker = this.#configuration(REVOCATION_TIMEOUT_MS, (answer) => answer)
+    this.#observer = observer
+    this.#exchanger = this.#configuration('exchange', PROVIDER_TIMEOUT_MS)
+    this.#refresher = this.#configuration('refresh', PROVIDER_TIMEOUT_MS)
+    this.#revoker = this.#configuration('revoke', REVOCATION_TIMEOUT_MS)
   }
 
   /** The address the browser is sent to: exactly the parameters of interface 2.1, from settings alone. */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { clientId, redirectUri, scope, legacyAppId } = this.#config
-    return client.buildAuthorizationUrl(this.#client, {
+    return client.buildAuthorizationUrl(this.#exchanger, {
       response_type: 'code',
       client_id: clientId,
       redirect_uri: redirectUri,
@@ -67,7 +85,7 @@ export class Provider {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     this.#fitIssuer(callback.searchParams)
     const outcome = await this.#grant(() =>
-      client.authorizationCodeGrant(this.#client, callback, {
+      client.authorizationCodeGrant(this.#exchanger, callback, {
         pkceCodeVerifier: verifier,
         expectedState: state,
       }),
@@ -97,7 +115,7 @@ export class Provider {
    */
   async refresh(refreshToken: string): Promise<RefreshOutcome> {
     const outcome = await this.#circuit.run(
-      () => this.#grant(() => client.refreshTokenGrant(this.#client, refreshToken)),
+      () => this.#grant(() => client.refreshTokenGrant(this.#refresher, refreshToken)),
       // A refusal of this one token shows that the provider works; any other would meet the next token as well.
       ({ is, ...more }) => is !== 'granted' && 'code' in more && more.code !== 'invalid_grant',
     )
@@ -124,7 +142,7 @@ export class Provider {
     await this.#agent.destroy()
   }
 
-  #configuration(timeoutMs: number, read: (answer: FetchResponse) => unknown): client.Configuration {
+  #configuration(request: ProviderRequest, timeoutMs: number): client.Configuration {
     const { authUrl, revocationUrl, clientId, clientSecret } = this.#config
     const metadata: client.ServerMetadata = {
       issuer: authUrl,
@@ -138,11 +156,24 @@ export class Provider {
     // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
     if ([authUrl, revocationUrl].some((url) => url?.toLowerCase().startsWith('http:')))
       client.allowInsecureRequests(made)
-    const dispatcher = this.#agent
-    // Not Node's own fetch: it refuses a dispatcher of another undici.
-    made[client.customFetch] = async (url, options) =>
-      (await read(await undiciFetch(url, { ...(options as object), dispatcher }))) as Response
+    made[client.customFetch] = (url, options) => this.#ask(request, url, options)
     return made
+  }
+
+  async #ask(request: ProviderRequest, url: string, options: object): Promise<Response> {
+    const sentAt = performance.now()
+    let outcome: ProviderOutcome = 'failed'
+    try {
+      // Not Node's own fetch: it refuses a dispatcher of another undici.
+      const answer = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+      outcome = outcomeOf(answer)
+      return request === 'revoke' ? answer : await readTokenAnswer(answer)
+    } catch (error) {
+      outcome = faultOf(error)
+      throw error
+    } finally {
+      this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
+    }
   }
 
   /** Some issuers are written with a slash at the end, and AUTH_URL is kept without (RFC 9207 §2.4 compares them). */
@@ -178,4 +209,17 @@ export class Provider {
     }
     return { is: 'granted', grant }
   }
+}
+function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
+  if (status === 429) return 'busy'
+  if (status >= 400 && status < 500) return 'refused'
+  return status >= 200 && status < 300 ? 'ok' : 'failed'
+}
+
+function faultOf(error: unknown): ProviderOutcome {
+  if (error instanceof UnusableAnswer) return error.busyForMs !== undefined ? 'busy' : 'failed'
+  // openid-client's own deadline (AbortSignal.timeout), and undici's.
+  const { name, cause } = error as { name?: string; cause?: { code?: string } }
+  const isTimeout = name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(cause?.code ?? '')
+  return isTimeout ? 'timeout' : 'unreachable'
 }

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requesterOf, type Requester } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { NamedSession } from '../session/session-cookie.ts'
+import { sessionKey } from '../store/keys.ts'
 import type { AuthParts } from './auth-parts.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
@@ -55,6 +57,10 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
   const { cookie, transactions, sessions } = parts
   const { cookie: cookies } = request.headers
   const named = cookie.named(cookies)
+  const by = requesterOf(request)
+  // Also where it cannot be ended. What is not signed here may name anything.
+  const own = named.find(({ isAuthentic }) => isAuthentic)
+  if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
   const isDoubtful = named.some(({ isAuthentic }) => !isAuthentic) || transactions.isDoubtful(cookies)
   if (isDoubtful && !(await parts.startLimit.allows(request.ip))) {
     throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
@@ -67,9 +73,9 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
     const id = cookie.verify(cookieValue)
     if (id !== undefined) ended.set(id, { id, isAuthentic: true })
     // Signed with a secret that is not known here any more: ended all the same.
-    else await sessions.end(session, 'logout')
+    else await sessions.end(session, 'logout', by)
   }
-  for (const each of ended.values()) await endSession(parts, each)
+  for (const each of ended.values()) await endSession(parts, each, by)
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
@@ -79,8 +85,9 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
 async function endSession(
   { sessions, tokens, transactions }: AuthParts,
   { id, isAuthentic }: NamedSession,
+  by: Requester,
 ): Promise<void> {
-  const record = await sessions.endById(id, 'logout', isAuthentic)
+  const record = await sessions.endById(id, 'logout', isAuthentic, by)
   // Gone already, or not to be read here; ended in any case.
   if (record === undefined) return
   tokens.revoke(record)

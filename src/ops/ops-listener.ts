@@ -6,6 +6,8 @@ import { NO_SCHEMAS } from '../http/no-schemas.ts'
 export interface Operations {
   /** Reasons why no traffic should come; none when it may. */
   reasons(): string[] | Promise<string[]>
+  /** What should be put right although traffic may come. */
+  warnings(): string[] | Promise<string[]>
   /** The metrics as they are now. */
   registry(): Registry | Promise<Registry>
 }
@@ -23,8 +25,10 @@ export function createOpsListener(operations: Operations): FastifyInstance {
 
   // The provider is not asked: its trouble is not ours, and a restart would not help.
   ops.get('/readyz', async (_request, reply) => {
-    const reasons = await operations.reasons()
-    return reply.code(reasons.length === 0 ? 200 : 503).send({ ready: reasons.length === 0, reasons })
+    const [reasons, warnings] = await Promise.all([operations.reasons(), operations.warnings()])
+    return reply
+      .code(reasons.length === 0 ? 200 : 503)
+      .send({ ready: reasons.length === 0, reasons, warnings })
   })
 
   const own = new Registry()

@@ -1,5 +1,5 @@
-import type { Logger } from 'pino'
 import { workerEnvironment, type Config } from '../config.ts'
+import type { ServerLog } from '../log.ts'
 import { leave } from './leave.ts'
 import { listenOrExit } from './listen-or-exit.ts'
 import { createOpsListener } from './ops-listener.ts'
@@ -7,11 +7,11 @@ import { installShutdown } from './shutdown.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** Runs the server in several worker processes, and the ops listener for all of them in this one. */
-export async function supervise(config: Config, log: Logger): Promise<void> {
+export async function supervise(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const supervisor = new Supervisor({
     count: config.workers,
     environment: workerEnvironment(config),
-    log,
+    ...{ log, droppedLines },
     giveUp: (exitCode) => {
       supervisor.kill()
       leave(log, exitCode)

@@ -20,6 +20,8 @@ export interface SupervisorParts {
   /** What the workers' environment has beside this process's own. */
   readonly environment: Record<string, string>
   readonly log: FastifyBaseLogger
+  /** How many lines of this process's log were lost so far. */
+  readonly droppedLines: () => number
   /** A worker ended in a way that another would end in too. */
   readonly giveUp: (exitCode: number) => void
 }
@@ -37,6 +39,7 @@ export class Supervisor implements Operations {
 
   constructor(parts: SupervisorParts) {
     this.#parts = parts
+    this.#metrics.logLines.dropped = parts.droppedLines
   }
 
   start(): void {
@@ -58,6 +61,12 @@ export class Supervisor implements Operations {
       const reasons = (await Promise.all(answers)).flatMap((each) => each ?? ['a worker does not answer'])
       return reasons.length === 0 ? ['no worker runs'] : [...new Set(reasons)]
     }
+  }
+
+  /** What any worker warns of; one that does not answer warns of nothing. */
+  async warnings(): Promise<string[]> {
+    const answers = await Promise.all([...this.#workers].map((worker) => ask(worker, 'warnings')))
+    return [...new Set(answers.flatMap((each) => each ?? []))]
   }
 
   /** The sums over all workers, the dead ones too: what was counted once is not taken back. */

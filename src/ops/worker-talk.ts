@@ -5,6 +5,7 @@ import type { Operations } from './ops-listener.ts'
 /** What a supervisor asks its workers, and what they answer. */
 interface Answers {
   readonly reasons: readonly string[]
+  readonly warnings: readonly string[]
   readonly metrics: readonly MetricObject[]
 }
 type Question = keyof Answers
@@ -66,12 +67,21 @@ function tell(worker: Worker, order: Order, failed: () => void): void {
 /** In a worker: answers the supervisor, and does what it says. */
 export function heedSupervisor(operations: Operations, drain: () => void): void {
   const answer = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
-    const said =
-      ask === 'reasons' ? await operations.reasons() : await (await operations.registry()).getMetricsAsJSON()
-    process.send?.({ id, answer: said } satisfies Answer)
+    process.send?.({ id, answer: await answerTo(ask, operations) } satisfies Answer)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()
     else void answer(order)
   })
+}
+
+async function answerTo(question: Question, operations: Operations): Promise<Answers[Question]> {
+  switch (question) {
+    case 'reasons':
+      return operations.reasons()
+    case 'warnings':
+      return operations.warnings()
+    case 'metrics':
+      return (await operations.registry()).getMetricsAsJSON()
+  }
 }

@@ -36,6 +36,8 @@ export class Handshake implements Registered {
   #refusal: Ending | undefined
   #upstream: Line | undefined
   #kind: RelayKind = 'public'
+  /** What the log calls the account. */
+  #account: { readonly account?: string } = {}
 
   constructor(request: FastifyRequest, reply: FastifyReply, parts: HandshakeParts) {
     this.#request = request
@@ -62,6 +64,7 @@ export class Handshake implements Registered {
   /** Opens the trading socket of an account, for the session of the request. Never rejects. */
   openTrading(accountId: string): Promise<void> {
     this.#kind = 'trading'
+    this.#account = { account: this.#parts.accountTag(accountId) }
     return this.#settle(this.#openTrading(accountId))
   }
 
@@ -80,7 +83,7 @@ export class Handshake implements Registered {
     // As long as these point to them, request and answer would live as long as the relay.
     browser.removeAllListeners('error')
     this.#reply.raw.detachSocket(wire)
-    const identity = { kind: this.#kind, reqId, session, client }
+    const identity = { kind: this.#kind, reqId, session, ...this.#account, client }
     this.#noteOpening(identity)
     void new JoinedRelay({ browser: { socket: browser, wire }, upstream }, identity, this.#slot, this.#parts)
   }
@@ -126,7 +129,8 @@ export class Handshake implements Registered {
     this.#request.sessionTag = session.tag
     // From here on the end of the session ends the attempt, and later the relay.
     this.#hold(endWith(session, this.#slot, endings))
-    const wanted = { id: this.#request.id, signal: this.#over.signal }
+    const { id, ip: client } = this.#request
+    const wanted = { id, client, signal: this.#over.signal }
     const url = this.#granted(await access.url(accountId, session, wanted))
     if (url === undefined) return
     this.#kind = kindOf(url)
@@ -203,10 +207,8 @@ export class Handshake implements Registered {
     const ending = this.#refusal ?? ENDINGS.ourFault
     this.#parts.metrics.relayEndings.inc({ code: codeLabel(ending) })
     const { code, reason } = ending
-    this.#request.log.info(
-      { kind: this.#kind, code, reason, session: this.#request.sessionTag },
-      'relay refused',
-    )
+    const { log, ip: client, sessionTag: session } = this.#request
+    log.info({ kind: this.#kind, code, reason, session, ...this.#account, client }, 'relay refused')
     closeSocket(browser, ending)
   }
 }

@@ -13,6 +13,8 @@ export interface RelayIdentity {
   readonly kind: RelayKind
   readonly reqId: string
   readonly session: string
+  /** The tag of its account, where it has one. */
+  readonly account?: string
   readonly client: string
 }
 

@@ -20,4 +20,6 @@ export interface RelayParts {
   readonly tokens: AccessTokens
   readonly rest: RestClient
   readonly log: FastifyBaseLogger
+  /** What the log calls an account: it leads back to the account only with the secret. */
+  readonly accountTag: (accountId: string) => string
 }

@@ -36,7 +36,7 @@ export class TradingAccess {
   async url(
     accountId: string,
     session: Session,
-    request: { readonly id: string; readonly signal: AbortSignal },
+    request: { readonly id: string; readonly client: string; readonly signal: AbortSignal },
     mayRenew = true,
   ): Promise<Access<URL>> {
     if (request.signal.aborted) return { is: 'refused', ending: ENDINGS.ourFault }
@@ -47,7 +47,8 @@ export class TradingAccess {
       case 'refused':
         return outcome
       case 'unauthorized': {
-        const renewed = granted(await this.#parts.tokens.afterRefusal(session, mayRenew))
+        const by = { reqId: request.id, client: request.client }
+        const renewed = granted(await this.#parts.tokens.afterRefusal(session, mayRenew, by))
         return renewed.is === 'granted' ? this.url(accountId, renewed.value, request, false) : renewed
       }
     }

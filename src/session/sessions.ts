@@ -1,4 +1,5 @@
-import { createHmac } from 'node:crypto'
+import type { Requester } from '../http/requester.ts'
+import { logTag } from '../log-tag.ts'
 import type { Envelope } from '../store/envelope.ts'
 import { lapseMarkKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
@@ -47,6 +48,18 @@ export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' |
 export type CausedEnd = Extract<EndReason, 'logout' | 'replaced' | 'refused'>
 const CAUSED_ENDS: ReadonlySet<string> = new Set<CausedEnd>(['logout', 'replaced', 'refused'])
 
+/**
+ * Hears of an ending that this process caused or found.
+ * @param wasThere false when there was nothing left to end
+ * @param by who asked for what ended it; undefined where nobody did, as at its own limits
+ */
+export type EndListener = (
+  key: string,
+  reason: EndReason,
+  wasThere: boolean,
+  by: Requester | undefined,
+) => void
+
 /** How long a session lives (ms). */
 export interface SessionLimits {
   readonly idleMs: number
@@ -61,7 +74,7 @@ export class Sessions {
   readonly #store: Store
   readonly #envelope: Envelope
   readonly #tagSecret: string
-  readonly #endListeners: ((key: string, reason: EndReason, wasThere: boolean) => void)[] = []
+  readonly #endListeners: EndListener[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
   /** @param tagSecret keys the hash that stands for a session in the log */
@@ -75,7 +88,7 @@ export class Sessions {
 
   /** The short name of a session in the log: it leads back neither to the id nor to the store's key. */
   tag(key: string): string {
-    return createHmac('sha256', this.#tagSecret).update(key).digest('base64url').slice(0, 10)
+    return logTag(this.#tagSecret, key)
   }
 
   /** @throws StoreUnavailable; Error when the id exists already, which 256 random bits rule out */
@@ -120,9 +133,10 @@ export class Sessions {
   /**
    * Ends a session everywhere. True when it was still there. Where Redis has replicas it waits briefly for one, so
    * that a failover does not bring the session back.
+   * @param by for the log: see {@link EndListener}
    */
-  async end(key: string, reason: CausedEnd): Promise<boolean> {
-    const wasThere = (await this.#bury(key, reason)) !== undefined
+  async end(key: string, reason: CausedEnd, by?: Requester): Promise<boolean> {
+    const wasThere = (await this.#bury(key, reason, by)) !== undefined
     // Also of one that was gone already: who ended it may not have waited.
     await this.#replicate(key)
     return wasThere
@@ -133,9 +147,14 @@ export class Sessions {
    * undefined when it was gone, or cannot be read here.
    * @param isProven false for an id that may be made up: nobody waits for a replica on account of one that leads nowhere
    */
-  async endById(id: string, reason: CausedEnd, isProven: boolean): Promise<SessionRecord | undefined> {
+  async endById(
+    id: string,
+    reason: CausedEnd,
+    isProven: boolean,
+    by?: Requester,
+  ): Promise<SessionRecord | undefined> {
     const key = sessionKey(id)
-    const sealed = await this.#bury(key, reason)
+    const sealed = await this.#bury(key, reason, by)
     if (isProven || sealed !== undefined) await this.#replicate(key)
     return sealed === undefined ? undefined : this.#record(id, key, sealed)
   }
@@ -164,16 +183,15 @@ export class Sessions {
     this.#unreplicatedListeners.push(listener)
   }
 
-  /** Hears of every ending that this process caused; `wasThere` is false when there was nothing left to end. */
-  onEnd(listener: (key: string, reason: EndReason, wasThere: boolean) => void): void {
+  onEnd(listener: EndListener): void {
     this.#endListeners.push(listener)
   }
 
   /** Returns what the session held. */
-  async #bury(key: string, reason: CausedEnd): Promise<string | undefined> {
+  async #bury(key: string, reason: CausedEnd, by: Requester | undefined): Promise<string | undefined> {
     const expiresAt = Date.now() + TOMBSTONE_MS
     const held = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-    this.#tell(key, reason, held !== undefined)
+    this.#tell(key, reason, held !== undefined, by)
     return held
   }
 
@@ -182,8 +200,8 @@ export class Sessions {
     for (const listener of this.#unreplicatedListeners) listener(key)
   }
 
-  #tell(key: string, reason: EndReason, wasThere: boolean): void {
-    for (const listener of this.#endListeners) listener(key, reason, wasThere)
+  #tell(key: string, reason: EndReason, wasThere: boolean, by?: Requester): void {
+    for (const listener of this.#endListeners) listener(key, reason, wasThere, by)
   }
 
   #seal(key: string, id: string, record: SessionRecord): string {

@@ -8,6 +8,7 @@ import {
   SOCKET,
   within,
   type LinkEvents,
+  type MasterCommands,
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
@@ -84,6 +85,11 @@ export class ClusterLink implements RedisLink {
   async readMany(keys: readonly string[]): Promise<(string | null)[]> {
     // Not MGET: the keys live on different nodes.
     return Promise.all(keys.map((key) => this.#cluster.get(key)))
+  }
+
+  askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]> {
+    const client = this.#cluster
+    return Promise.all(client.masters.map(async (node) => question(await client.nodeClient(node))))
   }
 
   abandon(): void {

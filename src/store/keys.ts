@@ -2,9 +2,14 @@ import { createHash } from 'node:crypto'
 
 const PREFIX = 'bff:1:'
 
+const SESSIONS = `${PREFIX}session:`
+
+/** What the keys of sessions, and no others, have: how they begin, and how long they are. */
+export const SESSION_KEYS = { prefix: SESSIONS, length: SESSIONS.length + sha256('').length } as const
+
 /** Key of a session. The id itself is the browser's secret and never stands in the store. */
 export function sessionKey(sessionId: string): string {
-  return `${PREFIX}session:${sha256(sessionId)}`
+  return SESSIONS + sha256(sessionId)
 }
 
 /** Key of a login transaction: only who has both the state and the cookie's secret can name it. */

@@ -1,5 +1,12 @@
 import type { RedisClientOptions } from 'redis'
-import { backoffMs, delay, type LinkEvents, type RedisCommands, type RedisLink } from './redis-link.ts'
+import {
+  backoffMs,
+  delay,
+  type LinkEvents,
+  type MasterCommands,
+  type RedisCommands,
+  type RedisLink,
+} from './redis-link.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
@@ -57,6 +64,10 @@ export class MasterLink implements RedisLink {
     return this.#master()
       .unheard()
       .mGet([...keys])
+  }
+
+  async askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]> {
+    return [await question(this.#master().unheard())]
   }
 
   abandon(reason: string): void {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Store, StoredValue, Tombstone } from './store.ts'
+import { SESSION_KEYS } from './keys.ts'
+import type { Store, StoredValue, StoreFacts, Tombstone } from './store.ts'
 
 /** More sessions than one development process ever holds; the oldest go first. */
 const MAX_KEYS = 100_000
@@ -79,6 +80,20 @@ export class MemoryStore implements Store {
   }
 
   async isReplicated(): Promise<undefined> {
+    return undefined
+  }
+
+  observe(): void {
+    // There are no round trips.
+  }
+
+  async facts(): Promise<StoreFacts> {
+    const { prefix, length } = SESSION_KEYS
+    const keys = [...this.#values.keys()]
+    return { sessions: keys.filter((key) => key.startsWith(prefix) && key.length === length).length }
+  }
+
+  refusesWrites(): undefined {
     return undefined
   }
 

@@ -13,6 +13,9 @@ export type RedisCommands = Pick<
   'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
 >
 
+/** What a master is asked about itself. */
+export type MasterCommands = Pick<Connection, 'info' | 'eval'>
+
 /** What a link tells the store. */
 export interface LinkEvents {
   /** Connected, anew: whatever changed meanwhile was not heard of. */
@@ -37,6 +40,8 @@ export interface RedisLink {
   unheard(): RedisCommands
   /** Values of keys of which no change needs to be heard, in as few commands as can be. */
   readMany(keys: readonly string[]): Promise<(string | null)[]>
+  /** Asks each master something about itself. Rejects where one cannot be asked. */
+  askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]>
   /** The server has said that it is no master, or none yet, or is silent: it is left, and looked for anew. */
   abandon(reason: string): void
   /**

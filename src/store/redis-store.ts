@@ -1,9 +1,21 @@
 import { ClusterLink } from './cluster-link.ts'
+import { Deadline, LATE_MS, NoAnswerInTime } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from './redis-address.ts'
 import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { ServerFacts } from './server-facts.ts'
+import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
 import { Sentinels } from './sentinels.ts'
-import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
+import {
+  StoreUnavailable,
+  type Store,
+  type StoredValue,
+  type StoreFacts,
+  type StoreFailure,
+  type StoreObserver,
+  type Tombstone,
+} from './store.ts'
+import { WriteRefusals } from './write-refusals.ts'
 
 /** No answer may keep a request waiting for longer than this. */
 const COMMAND_DEADLINE_MS = 1500
@@ -12,45 +24,6 @@ const MAX_SILENCE_MS = 2000
 /** After so long it is given up. */
 const LOST_MS = 2500
 const LOOK_EVERY_MS = 250
-/** A timer that is later than this was held up, with everything else in this process. */
-const LATE_MS = 50
-
-/** Where the write is refused (no disk, no replica) the key is read all the same. */
-const EXTEND = `
-local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
-local refusal = type(moved) == 'table' and moved.err
-return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
-
-/*
- * A server that is full (maxmemory, noeviction) refuses whatever may take memory, but for a script that has removed
- * something. So the scripts below remove first: strangers may fill it with logins that they start, and must not keep
- * anybody's token from being renewed. What they add is small, and there is one of each for a session.
- */
-
-const REPLACE = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
-return 1`
-
-const LOCK = `
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
-return 1`
-
-const REMOVE_IF = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])`
-
-const BURY = `
-local value = redis.call('GET', KEYS[1])
-if not value then return nil end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
-return value`
-
-const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`
 
 /** What a server answers that is a replica, or has only just begun. */
 const NO_MASTER = /^(READONLY|MASTERDOWN|LOADING)\b/
@@ -78,6 +51,9 @@ export class RedisStore implements Store {
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
   readonly #log: StoreLog
+  readonly #facts: ServerFacts
+  readonly #refusals: WriteRefusals
+  readonly #observers: StoreObserver[] = []
   readonly #watchdog: NodeJS.Timeout
   #downSince: number | undefined = Date.now()
   #reason: string | undefined
@@ -88,6 +64,8 @@ export class RedisStore implements Store {
   private constructor(link: RedisLink, log: StoreLog) {
     this.#log = log
     this.#link = link
+    this.#facts = new ServerFacts(link)
+    this.#refusals = new WriteRefusals(log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#watchdog = setInterval(() => this.#look(), LOOK_EVERY_MS)
     this.#watchdog.unref()
@@ -118,7 +96,10 @@ export class RedisStore implements Store {
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    return (await this.#ask((redis) => redis.set(key, value, options))) !== null
+    const made = await this.#ask((redis) => redis.set(key, value, options))
+    if (made === null) return false
+    this.#tookWrite()
+    return true
   }
 
   async lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
@@ -179,11 +160,24 @@ export class RedisStore implements Store {
     const [count] = await this.#ask((redis) =>
       Promise.all([redis.incrBy(key, by), redis.pExpireAt(key, expiresAt, 'NX')]),
     )
+    this.#tookWrite()
     return count
   }
 
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
+  }
+
+  observe(observer: StoreObserver): void {
+    this.#observers.push(observer)
+  }
+
+  async facts(): Promise<StoreFacts | undefined> {
+    return this.#downSince === undefined ? this.#facts.read() : undefined
+  }
+
+  refusesWrites(): string | undefined {
+    return this.#refusals.warning
   }
 
   unavailableSince(): number | undefined {
@@ -220,8 +214,12 @@ export class RedisStore implements Store {
 
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
   async #ask<Answer>(command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
-    if (this.#downSince !== undefined) throw new StoreUnavailable(new Error('the link is down or in doubt'))
+    if (this.#downSince !== undefined) {
+      this.#failed('down')
+      throw new StoreUnavailable(new Error('the link is down or in doubt'))
+    }
     const deadline = new Deadline(COMMAND_DEADLINE_MS)
+    const askedAt = performance.now()
     try {
       const answer = await Promise.race([command(this.#link.commands()), deadline.passed])
       this.#answered()
@@ -231,10 +229,22 @@ export class RedisStore implements Store {
       if (code !== undefined) this.#refused(code)
       // Of several servers one may hang while the others serve.
       if (cause instanceof NoAnswerInTime && this.#link.tracks) this.#doubt('deadline')
+      this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
       deadline.clear()
+      const seconds = (performance.now() - askedAt) / 1000
+      for (const observer of this.#observers) observer.asked(seconds)
     }
+  }
+
+  #tookWrite(): void {
+    // Of several servers another may still be full.
+    if (this.#link.tracks) this.#refusals.tookWrite()
+  }
+
+  #failed(failure: StoreFailure): void {
+    for (const observer of this.#observers) observer.failed(failure)
   }
 
   #look(): void {
@@ -249,6 +259,8 @@ export class RedisStore implements Store {
   }
 
   #refused(refusal: string): void {
+    const write = this.#refusals.noteRefusal(refusal)
+    if (write !== undefined) for (const observer of this.#observers) observer.refusedWrite(write)
     const reason = NO_MASTER.exec(refusal)
     if (reason !== null) this.#link.abandon(reason[0])
   }
@@ -276,32 +288,9 @@ export class RedisStore implements Store {
   }
 }
 
-class NoAnswerInTime extends Error {}
-
-/** The time that a command may take, of which this process was awake. */
-class Deadline {
-  readonly passed: Promise<never>
-  #reject: (error: Error) => void = () => undefined
-  #timer: NodeJS.Timeout
-
-  constructor(ms: number) {
-    this.passed = new Promise((_resolve, reject) => (this.#reject = reject))
-    this.#timer = this.#expireIn(ms)
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #expireIn(ms: number): NodeJS.Timeout {
-    const dueAt = performance.now() + ms
-    return setTimeout(() => {
-      const lateMs = performance.now() - dueAt
-      // Held up: the answer may have come meanwhile, and nobody has looked yet.
-      if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, LOOK_EVERY_MS), ms))
-      else this.#reject(new NoAnswerInTime('no answer in time'))
-    }, ms)
-  }
+function failureOf(cause: unknown, refusal: string | undefined): StoreFailure {
+  if (refusal !== undefined) return 'refused'
+  return cause instanceof NoAnswerInTime ? 'timeout' : 'lost'
 }
 
 function linkTo(url: string): RedisLink {

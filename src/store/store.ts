@@ -9,6 +9,40 @@ export interface Tombstone extends StoredValue {
   readonly key: string
 }
 
+/** Why a request to the store has failed: nothing was sent, no answer came in time, the connection broke, or a no came back. */
+export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused'] as const
+/** One of {@link STORE_FAILURES}. */
+export type StoreFailure = (typeof STORE_FAILURES)[number]
+
+/**
+ * Why a server that answers refuses writes: no memory left, its disk fails, too few replicas, or it is one itself. In lower
+ * case what Redis says.
+ */
+export const WRITE_REFUSALS = ['oom', 'misconf', 'noreplicas', 'readonly'] as const
+/** One of {@link WRITE_REFUSALS}. */
+export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
+
+/** What is told of the requests to a store. None of it may throw. */
+export interface StoreObserver {
+  /** One was sent, and is over after so many seconds, however it ended. */
+  asked(seconds: number): void
+  failed(failure: StoreFailure): void
+  refusedWrite(reason: WriteRefusal): void
+}
+
+/** What the servers of a store tell of themselves, as far as they do. */
+export interface StoreFacts {
+  /** Sessions that are alive, of all instances; an estimate where there are many keys. */
+  readonly sessions?: number
+  /** Of the server that is nearest to its limit. */
+  readonly memory?: {
+    /** What counts against the limit. */
+    readonly usedBytes: number
+    /** 0: there is no limit. */
+    readonly maxBytes: number
+  }
+}
+
 /**
  * What sessions and login transactions need of a store: single-key operations, each atomic. No write can bring a
  * removed key back, but {@link Store.create} and {@link Store.count}. Every method rejects with {@link StoreUnavailable} while the store is away.
@@ -57,6 +91,12 @@ export interface Store {
    * is replicated. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
+  /** Has somebody told of every request from here on. Nothing is told of a store without round trips. */
+  observe(observer: StoreObserver): void
+  /** What its servers tell of themselves, a few seconds old at most; undefined where they do not answer. Never rejects. */
+  facts(): Promise<StoreFacts | undefined>
+  /** Why the store refuses what takes room, or any write, and what helps, for an operator. Undefined while it does not. */
+  refusesWrites(): string | undefined
   /** Since when the store has been unreachable (epoch ms), undefined while it is there. */
   unavailableSince(): number | undefined
   close(): Promise<void>

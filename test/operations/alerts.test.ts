@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
 import { createMetrics } from '../../src/measure.ts'
-import { addSecretsInfo } from '../../src/metric-presets.ts'
+import { addSecretsInfo } from '../../src/secrets-info.ts'
 import {
   busyScenario,
   firstRefusalScenario,
@@ -177,11 +177,13 @@ await test('every alert fires on what a server says when it should, and on nothi
   t.doesNotThrow(() => promtool(['test', 'rules', file]))
 })
 
+/** 1 when an alert has fired in the last three hours, else 0. */
+const fired = (alert: string): string =>
+  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
+
 /** A test of promtool's: which alerts have fired in three hours of what happened in a scenario. */
 function ruleTest({ name, raises, scrapes }: Scenario): object {
   const series = Object.entries(scrapes).flatMap(([instance, scraped]) => seriesOf(instance, scraped))
-  const fired = (alert: string): string =>
-    `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
   return {
     name,
     interval: '1m',

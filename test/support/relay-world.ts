@@ -5,6 +5,7 @@ import { BrowserLine } from './browser-line.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { LineUpstream } from './line-upstream.ts'
 import { keepOutOfLogs } from './log-scan.ts'
+import { samplesOf } from './metrics.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, testRedis, testServer, type TestServer } from './world.ts'
 import { until } from './until.ts'
@@ -74,8 +75,7 @@ export async function relayWorld(
   const server = await testServer(t, { ...settings, PORT: String(port) })
   const browser = new JarBrowser()
   if (options.anonymous !== true) await logIn(browser, publicUrl)
-  const metric = async (name: string): Promise<Map<string, number>> =>
-    samples(await (await fetch(`${server.opsUrl}/metrics`)).text(), name)
+  const metric = (name: string): Promise<Map<string, number>> => samplesOf(server.opsUrl, name)
   return {
     ...{ provider, upstream, server, redis, settings, browser, metric },
     line(path, { origin = publicUrl, headers = {}, browser: other = browser, port: there = port } = {}) {
@@ -93,13 +93,4 @@ export async function relayWorld(
       await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))
     },
   }
-}
-
-function samples(text: string, name: string): Map<string, number> {
-  const found = new Map<string, number>()
-  for (const line of text.split('\n')) {
-    const [, metric = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
-    if (metric === name) found.set(labels, Number(value))
-  }
-  return found
 }

@@ -1,0 +1,19 @@
+import { hkdfSync } from 'node:crypto'
+import { Gauge, type Registry } from 'prom-client'
+
+/**
+ * Tells instances that have other SESSION_SECRETS than the rest, and so log users out. The fingerprint leads back to
+ * nothing, and does not depend on the order, which differs for a while when secrets are rotated.
+ */
+export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
+  const info = new Gauge({
+    name: 'bff_session_secrets_info',
+    help: 'A fingerprint of the set of SESSION_SECRETS: all instances should have the same',
+    labelNames: ['fingerprint'],
+    aggregator: 'first',
+    registers: [registry],
+  })
+  const set = secrets.toSorted().join(',')
+  const fingerprint = Buffer.from(hkdfSync('sha256', set, '', 'fingerprint', 6)).toString('hex')
+  info.set({ fingerprint }, 1)
+}

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { samplesOf } from '../support/metrics.ts'
+import { rawUpstream } from '../support/raw-upstream.ts'
+import { logOut } from '../support/relay-world.ts'
+import { html, json, loginWorld, logInThere, startLogin, tokens } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+
+const REQUESTS = 'bff_provider_requests_total'
+
+await test('exchanges are counted by how the provider took them, and measured', async (t) => {
+  const world = await loginWorld(t)
+  const { endpoint, server } = world
+  for (const [behaviour, outcome] of [
+    [tokens(), 'ok'],
+    [json({ error: 'invalid_grant' }, 400), 'refused'],
+    [json({ error: 'slow_down' }, 429), 'busy'],
+    [html(502), 'failed'],
+    [html(), 'failed'],
+  ] as const) {
+    const labels = `request="exchange",outcome="${outcome}"`
+    const before = (await samplesOf(server.opsUrl, REQUESTS)).get(labels) ?? 0
+    endpoint.behaviour = behaviour
+    await logInThere(world)
+    t.equal((await samplesOf(server.opsUrl, REQUESTS)).get(labels), before + 1, outcome)
+  }
+  endpoint.behaviour = (_request, response) => response.destroy()
+  await logInThere(world)
+  t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="exchange",outcome="unreachable"'), 1)
+
+  const counted = async (): Promise<number | undefined> =>
+    (await samplesOf(server.opsUrl, 'bff_provider_request_duration_seconds_count')).get('request="exchange"')
+  t.equal(await counted(), 6)
+  const cancelled = await startLogin(world)
+  await cancelled.finish({ error: 'access_denied' })
+  t.equal(await counted(), 6, 'a login that the user cancelled asks the provider nothing')
+})
+
+await test('refreshes and revocations are counted apart', async (t) => {
+  const upstream = await rawUpstream(t)
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  for (const [revocation, revoked] of [
+    [{}, 'ok'],
+    [{ REVOCATION_URL: `http://127.0.0.1:${port}/revoke` }, 'timeout'],
+  ] as const) {
+    const world = await loginWorld(t, { settings: { API_URL: upstream.url, ...revocation } })
+    const { endpoint, browser, server } = world
+    endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
+    await logInThere(world)
+    endpoint.behaviour = tokens()
+    browser.page = new URL(server.url)
+    await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
+    t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="refresh",outcome="ok"'), 1)
+    t.equal((await logOut(browser)).status, 204)
+    await until(
+      async () =>
+        (await samplesOf(server.opsUrl, REQUESTS)).get(`request="revoke",outcome="${revoked}"`) === 2,
+      `both tokens: ${revoked}`,
+    )
+  }
+})

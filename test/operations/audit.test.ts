@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { loginWorld, logInThere, tokens } from '../support/token-endpoint.ts'
+import { answerJson } from '../support/line-upstream.ts'
+import { rawUpstream } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+import { logIn, SECRETS, type TestServer } from '../support/world.ts'
+
+const GUIDE = new URL('../../docs/operating.md', import.meta.url)
+const CLIENT = '127.0.0.1'
+const ACCOUNT = 'VRTC100'
+
+type Line = TestServer['log'][number]
+
+/** The only audit line of a kind, once it is there. */
+async function audited({ log }: TestServer, audit: string): Promise<Line> {
+  const lines = (): Line[] => log.filter((line) => line['audit'] === audit)
+  await until(() => lines().length > 0, `an audit line ${audit}`)
+  const [line, ...more] = lines()
+  if (line === undefined || more.length > 0)
+    throw new Error(`one audit line ${audit}, not ${1 + more.length}`)
+  return line
+}
+
+/** The line of the last request to a route, once it is there. */
+async function requested({ log }: TestServer, route: string): Promise<Line> {
+  const line = (): Line | undefined =>
+    log.findLast((each) => each.msg === 'request' && each['route'] === route)
+  await until(() => line() !== undefined, `the line of a request to ${route}`)
+  return line() as Line
+}
+
+const call = ({ browser }: RelayWorld): Promise<Response> =>
+  browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
+
+await test('from login to logout every line names the session, and who asked for it', async (t) => {
+  const world = await relayWorld(t)
+  const { server, browser } = world
+  const login = await audited(server, 'login')
+  const { session } = login
+  t.match(session, /^[\w-]{10}$/)
+  const callback = await requested(server, '/auth/callback')
+  t.match(login, { reqId: callback['reqId'], client: CLIENT })
+  t.equal(callback['session'], session)
+  t.equal((await logOut(browser)).status, 204)
+  const ended = await audited(server, 'session_ended')
+  const logout = await requested(server, '/auth/logout')
+  t.match(ended, { reason: 'logout', session, reqId: logout['reqId'], client: CLIENT })
+  t.equal(logout['session'], session)
+})
+
+await test('a logout that fails names its session too, one that is not ours does not', async (t) => {
+  const world = await loginWorld(t, { redis: true })
+  const { server, browser, redis } = world
+  await logInThere(world)
+  const { session } = await audited(server, 'login')
+  redis?.process.kill('SIGSTOP')
+  t.equal((await logOut(browser)).status, 503)
+  t.equal((await requested(server, '/auth/logout'))['session'], session)
+  redis?.process.kill('SIGCONT')
+  const lines = server.log.length
+  const headers = { 'x-csrf': '1', cookie: `__Host-session=${'a'.repeat(43)}.${'b'.repeat(43)}` }
+  await until(
+    async () => (await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })).status === 204,
+  )
+  await until(() =>
+    server.log.slice(lines).some(({ route, status }) => route === '/auth/logout' && status === 204),
+  )
+  t.equal(server.log.slice(lines).findLast(({ route }) => route === '/auth/logout')?.['session'], '')
+})
+
+await test('a session that a new login took the place of names the callback that did it', async (t) => {
+  const world = await relayWorld(t)
+  const { server, browser } = world
+  const { session } = await audited(server, 'login')
+  await logIn(browser, server.url)
+  const ended = await audited(server, 'session_ended')
+  const callback = await requested(server, '/auth/callback')
+  t.match(ended, { reason: 'replaced', session, reqId: callback['reqId'], client: CLIENT })
+  t.not(callback['session'], session, 'the request itself is of the new one')
+})
+
+await test('a session that ends since upstream refuses its token names the call that was refused', async (t) => {
+  const world = await relayWorld(t)
+  world.upstream.onRest = (_request, response) => answerJson(response, 401, {})
+  t.equal((await call(world)).status, 401)
+  const ended = await audited(world.server, 'session_ended')
+  const request = await requested(world.server, '/api/account/v1/nickname')
+  const { session } = await audited(world.server, 'login')
+  t.match(ended, { reason: 'refused', session, reqId: request['reqId'], client: CLIENT })
+})
+
+await test('a session that ends since a one-time URL is refused names the handshake', async (t) => {
+  const world = await relayWorld(t)
+  world.upstream.onOtp = (_request, response) => answerJson(response, 401, {})
+  t.match(await world.line(TRADING).closed, { code: 4401 })
+  const ended = await audited(world.server, 'session_ended')
+  const refused = world.server.log.find(({ msg }) => msg === 'relay refused')
+  t.match(ended, { reason: 'refused', reqId: refused?.['reqId'], client: CLIENT })
+  t.match(refused, { account: /^[\w-]{10}$/, client: CLIENT })
+})
+
+await test('a session that ends by its own limits names nobody', async (t) => {
+  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
+  await world.line(TRADING).closed
+  const ended = await audited(world.server, 'session_ended')
+  t.equal(ended['reason'], 'expired')
+  for (const name of ['reqId', 'client']) t.notOk(name in ended, name)
+})
+
+await test('a token that was renewed leaves an audit line with its session', async (t) => {
+  const { url } = await rawUpstream(t)
+  const world = await loginWorld(t, { settings: { API_URL: url } })
+  const { endpoint, browser, server } = world
+  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-first-refresh-token' })
+  await logInThere(world)
+  endpoint.behaviour = tokens({
+    access_token: 'the-second-access-token',
+    refresh_token: 'the-second-refresh-token',
+  })
+  browser.page = new URL(server.url)
+  const answer = await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
+  t.equal(answer.status, 200)
+  const { session } = await audited(server, 'login')
+  t.match(await audited(server, 'token_refreshed'), { session })
+  t.notMatch(JSON.stringify(server.log), /the-(first|second)-/)
+})
+
+await test('a trading socket names its account by a hash, which operators can make and nobody else', async (t) => {
+  const world = await relayWorld(t)
+  const { server } = world
+  for (const path of [TRADING, TRADING, '/ws/trading/CR200', PUBLIC]) {
+    const line = await world.line(path).opened()
+    line.socket.terminate()
+  }
+  await world.quiet()
+  const opened = server.log.filter(({ msg }) => msg === 'relay opened').map(({ account }) => account)
+  const ended = server.log.filter(({ audit }) => audit === 'relay_ended').map(({ account }) => account)
+  t.same(new Set(ended), new Set(opened))
+  const [first, second, other, open] = opened
+  t.equal(first, second, 'the same for the same account')
+  t.not(first, other)
+  t.equal(open, undefined, 'a public socket has none')
+  t.notMatch(JSON.stringify(server.log), /VRTC100|CR200/)
+
+  // As operating.md has it, from the file with the secrets.
+  const [, command = ''] = /```bash\n([^`]*account:[^`]*)```/.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  t.match(command, `account:${ACCOUNT}`)
+  const dir = t.testdir({ 'session-secrets': '' })
+  writeFileSync(join(dir, 'session-secrets'), `${SECRETS},${'another secret '.repeat(3)}\n`)
+  const env = { PATH: process.env['PATH'], SESSION_SECRETS_FILE: join(dir, 'session-secrets') }
+  t.equal(execFileSync('bash', ['-euc', command], { env, encoding: 'utf8' }).trim(), first)
+})

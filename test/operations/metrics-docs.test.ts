@@ -1,0 +1,75 @@
+import { openSync, readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { createMetrics, createSupervisorMetrics } from '../../src/measure.ts'
+import { valueOf } from '../support/metrics.ts'
+import { ready, serverProcess } from '../support/server-process.ts'
+import { ALONE, COMPILED } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { SECRETS, testRedis } from '../support/world.ts'
+
+const GUIDE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** A device that refuses every write as a full disk does. */
+const FULL_DISK = '/dev/full'
+
+/** The table of operating.md: names, and the labels of each. */
+const table = new Map(
+  [...GUIDE.matchAll(/^\| `(bff_\w+)` \|([^|]*)\| \S.* \|$/gm)].map(([, name = '', labels = '']) => [
+    name,
+    new Set([...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)),
+  ]),
+)
+
+await test('the table of operating.md has every metric of a server, and no other', async (t) => {
+  const redis = await testRedis(t)
+  const settings = { ...ALONE, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2' }
+  const server = await serverProcess(t, settings)
+  t.ok(await ready(server))
+  const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
+  const exposed = [...text.matchAll(/^# TYPE (bff_\w+)/gm)].map(([, name]) => name)
+  t.same(new Set(table.keys()), new Set(exposed))
+})
+
+await test('its labels are those that the metrics have', (t) => {
+  const registries = [createMetrics().registry, createSupervisorMetrics().registry]
+  for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
+    const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] }
+    if (name.startsWith('bff_')) t.same(table.get(name), new Set(labelNames), name)
+  }
+  t.end()
+})
+
+for (const workers of ['1', '2']) {
+  await test(`lines that a full disk did not take are counted, with ${workers} process(es)`, async (t) => {
+    const opsPort = await freePort()
+    const redis = await testRedis(t)
+    const child = spawn(process.execPath, [MAIN], {
+      env: {
+        ...COMPILED,
+        ...ALONE,
+        ...{ REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: workers, HOST: '127.0.0.1' },
+        ...{ PORT: String(await freePort()), OPS_PORT: String(opsPort) },
+      },
+      stdio: ['ignore', openSync(FULL_DISK, 'w'), 'ignore'],
+    })
+    t.teardown(async () => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    })
+    const opsUrl = `http://127.0.0.1:${opsPort}`
+    await until(
+      async () => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true,
+      'it is ready',
+    )
+    // Of the supervisor `starting` and two of its workers, each of which says `ready` and that Redis is there.
+    const least = workers === '1' ? 2 : 5
+    await until(
+      async () => ((await valueOf(opsUrl, 'bff_log_lines_dropped_total')) ?? 0) >= least,
+      `${least} lost lines`,
+    )
+  })
+}

@@ -1,0 +1,173 @@
+import { createClient } from 'redis'
+import { test } from 'tap'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { logOut } from '../support/relay-world.ts'
+import { samplesOf, valueOf } from '../support/metrics.ts'
+import { ready, serverProcess } from '../support/server-process.ts'
+import { fillRedis } from '../support/full-redis.ts'
+import { until } from '../support/until.ts'
+import { logIn, testServer, testWorld, type TestServer, type World } from '../support/world.ts'
+import { ALONE } from '../support/settings.ts'
+import { testRedis, SECRETS } from '../support/world.ts'
+
+const REQUESTS = 'bff_session_store_request_duration_seconds_count'
+const CSRF = { headers: { 'x-csrf': '1' } }
+
+const urlOf = (world: World): string => world.redis?.url ?? ''
+
+async function readiness(
+  opsUrl: string,
+): Promise<{ status: number; ready: boolean; reasons: string[]; warnings: string[] }> {
+  const answer = await fetch(`${opsUrl}/readyz`)
+  const body = (await answer.json()) as Omit<Awaited<ReturnType<typeof readiness>>, 'status'>
+  return { ...body, status: answer.status }
+}
+
+const errors = async ({ opsUrl }: TestServer, kind: string): Promise<number> =>
+  (await samplesOf(opsUrl, 'bff_session_store_errors_total')).get(`kind="${kind}"`) ?? Number.NaN
+
+await test('round trips to Redis are measured, and a call in the steady state makes none', async (t) => {
+  const { server, browser } = await testWorld(t, { redis: true })
+  const before = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
+  await logIn(browser, server.url)
+  const call = async (): Promise<void> => {
+    t.equal((await browser.fetch('/api/account/v1/nickname', CSRF)).status, 200)
+  }
+  await call()
+  const after = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
+  t.ok(after - before >= 5, `${after - before} for a login`)
+  for (let count = 0; count < 20; count++) await call()
+  t.equal(await valueOf(server.opsUrl, REQUESTS), after)
+  for (const kind of ['down', 'timeout', 'lost', 'refused']) t.equal(await errors(server, kind), 0, kind)
+})
+
+await test('what goes wrong with Redis is counted by kind', async (t) => {
+  const { server, redis } = await testWorld(t, { redis: true })
+  const start = async (): Promise<void> => {
+    await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
+  }
+  redis?.process.kill('SIGSTOP')
+  await start()
+  await until(async () => (await errors(server, 'timeout')) > 0, 'a request without an answer is counted')
+  await start()
+  t.ok((await errors(server, 'down')) > 0, 'one that was not sent')
+  redis?.process.kill('SIGCONT')
+})
+
+await test('the metrics come also while Redis hangs, without what only Redis knows', async (t) => {
+  const { server, redis } = await testWorld(t, { redis: true })
+  t.equal(await valueOf(server.opsUrl, 'bff_sessions'), 0)
+  redis?.process.kill('SIGSTOP')
+  await until(async () => (await valueOf(server.opsUrl, 'bff_session_store_up')) === 0)
+  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined, 'an old number goes')
+  t.equal(await valueOf(server.opsUrl, 'bff_session_store_memory_used_bytes'), undefined)
+  redis?.process.kill('SIGCONT')
+  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === 0, 'and comes back')
+})
+
+await test('live sessions are counted for all instances: not logins that were only started, nor those that ended', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const other = await testServer(t, world.settings)
+  const browsers = [world.browser, new JarBrowser(), new JarBrowser()]
+  for (const browser of browsers) await logIn(browser, world.server.url)
+  for (let count = 0; count < 5; count++) {
+    await fetch(`${world.server.url}/auth/login`, { redirect: 'manual' })
+  }
+  const counted = (count: number) => async (): Promise<boolean> => {
+    const counts = await Promise.all(
+      [world.server, other].map(({ opsUrl }) => valueOf(opsUrl, 'bff_sessions')),
+    )
+    return counts.every((each) => each === count)
+  }
+  await until(counted(3), 'three sessions')
+  t.equal((await logOut(world.browser)).status, 204)
+  await until(counted(2), 'two sessions, and no tombstone')
+})
+
+await test('of many keys a sample tells how many are sessions', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const client = await createClient({ url: urlOf(world) }).connect()
+  t.teardown(() => client.close())
+  const add = (prefix: string, many: number): Promise<unknown> =>
+    Promise.all(
+      Array.from({ length: many }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')),
+    )
+  await add('bff:1:session:', 6000)
+  await add('bff:1:login:', 4000)
+  await until(async () => ((await valueOf(world.server.opsUrl, 'bff_sessions')) ?? 0) > 1000, 'a new look')
+  const estimate = (await valueOf(world.server.opsUrl, 'bff_sessions')) ?? Number.NaN
+  // Six standard errors: this fails once in hundreds of millions of times.
+  t.ok(estimate > 4100 && estimate < 7900, `${estimate} of 6000`)
+})
+
+await test('the memory of Redis is told with its limit', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const { opsUrl } = world.server
+  const client = await createClient({ url: urlOf(world) }).connect()
+  t.teardown(() => client.close())
+  t.equal(await valueOf(opsUrl, 'bff_session_store_memory_max_bytes'), 0, 'no limit')
+  t.ok(((await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')) ?? 0) > 500_000)
+  await client.configSet('maxmemory', '100mb')
+  await until(
+    async () => (await valueOf(opsUrl, 'bff_session_store_memory_max_bytes')) === 100 * 1_048_576,
+    'the limit that was set',
+  )
+})
+
+await test('a full Redis is named, counted and logged, and takes no instance out of service', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const { server, browser } = world
+  const refused = async (): Promise<number | undefined> =>
+    (await samplesOf(server.opsUrl, 'bff_session_store_refused_writes_total')).get('reason="oom"')
+  const startLogin = async (): Promise<string> =>
+    (await fetch(`${server.url}/auth/login`, { redirect: 'manual' })).headers.get('location') ?? ''
+  await logIn(browser, server.url)
+  t.same(await readiness(server.opsUrl), { status: 200, ready: true, reasons: [], warnings: [] })
+  t.equal(await refused(), 0)
+
+  const full = await fillRedis(t, urlOf(world))
+  await until(async () => {
+    await full.fillUp()
+    return (await startLogin()).includes('auth_error=try_later')
+  }, 'nobody new can log in')
+  const { status, ready, reasons, warnings } = await readiness(server.opsUrl)
+  t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: [] })
+  t.match(warnings, [/^the session store refuses writes \(OOM\): .*maxmemory/])
+  t.ok(((await refused()) ?? 0) >= 1)
+  t.ok((await errors(server, 'refused')) >= 1)
+  const lines = server.log.filter(({ msg }) => msg === 'the session store refuses writes')
+  t.match(lines, [{ level: 40, reason: 'OOM' }], 'one line, however many were refused')
+  t.equal((await browser.fetch('/api/account/v1/nickname', CSRF)).status, 200, 'who is logged in goes on')
+
+  await full.empty()
+  t.match(await startLogin(), 'oauth2/auth')
+  t.same((await readiness(server.opsUrl)).warnings, [])
+})
+
+await test('workers warn through their supervisor', async (t) => {
+  const redis = await testRedis(t)
+  const server = await serverProcess(t, {
+    ...ALONE,
+    REDIS_URL: redis.url,
+    SESSION_SECRETS: SECRETS,
+    WORKERS: '2',
+  })
+  t.ok(await ready(server))
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  t.same((await readiness(opsUrl)).warnings, [])
+  const full = await fillRedis(t, redis.url)
+  await until(async () => {
+    await full.fillUp()
+    await fetch(`http://127.0.0.1:${server.port}/auth/login`, { redirect: 'manual' })
+    return (await readiness(opsUrl)).warnings.length > 0
+  }, 'a worker warns')
+  const { status, warnings } = await readiness(opsUrl)
+  t.equal(status, 200)
+  t.match(warnings, [/\(OOM\)/])
+  const refused = await samplesOf(opsUrl, 'bff_session_store_refused_writes_total')
+  t.ok((refused.get('reason="oom"') ?? 0) >= 1)
+  const used = await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')
+  const max = await valueOf(opsUrl, 'bff_session_store_memory_max_bytes')
+  t.equal(max, full.maxBytes, 'not the sum of what two workers say of one Redis')
+  t.ok((used ?? 0) > full.maxBytes / 2)
+})

@@ -1,0 +1,18 @@
+/** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
+export async function samplesOf(opsUrl: string, name: string): Promise<Map<string, number>> {
+  return samples(await (await fetch(`${opsUrl}/metrics`)).text(), name)
+}
+
+/** The value of a metric that has no labels; undefined where it has none. */
+export async function valueOf(opsUrl: string, name: string): Promise<number | undefined> {
+  return (await samplesOf(opsUrl, name)).get('')
+}
+
+function samples(text: string, name: string): Map<string, number> {
+  const found = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    const [, metric = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    if (metric === name) found.set(labels, Number(value))
+  }
+  return found
+}

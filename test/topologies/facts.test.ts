@@ -1,0 +1,30 @@
+import { test } from 'tap'
+import { askRedis, testCluster, testSentinel } from '../support/redis-topologies.ts'
+import { newSession, sessionInstance } from '../support/session-instance.ts'
+import { until } from '../support/until.ts'
+
+const MEGABYTE = 1_048_576
+
+for (const [where, start] of [
+  ['on a Cluster', testCluster],
+  ['behind Sentinels', testSentinel],
+] as const) {
+  await test(`${where} sessions are counted on all masters, and the fullest tells of its memory`, async (t) => {
+    const { url, masters } = await start(t)
+    const instance = await sessionInstance(t, url)
+    for (let count = 0; count < 20; count++) await newSession(instance)
+    await until(async () => (await instance.store.facts())?.sessions === 20, 'all sessions are counted')
+    const [small, ...others] = await masters()
+    for (const { redis, bytes } of [
+      { redis: small, bytes: 60 * MEGABYTE },
+      ...others.map((redis) => ({ redis, bytes: 900 * MEGABYTE })),
+    ]) {
+      if (redis !== undefined) await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', String(bytes)])
+    }
+    await until(
+      async () => (await instance.store.facts())?.memory?.maxBytes === 60 * MEGABYTE,
+      'the one that will be full first',
+    )
+    t.pass()
+  })
+}

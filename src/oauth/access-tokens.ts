@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import { logFailure } from '../failure-log.ts'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
 import type { Session, SessionRecord, Sessions } from '../session/sessions.ts'
@@ -143,7 +144,7 @@ export class AccessTokens {
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#failedLately.delete(key)
-      if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
+      if (outcome.grant.lifetimeGuessed) logFailure(this.#log, 'the provider named no usable expires_in')
       // A provider that does not rotate names no new refresh token: the old one goes on.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
@@ -151,9 +152,11 @@ export class AccessTokens {
     const { cause } = outcome
     if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#refused(session)
     this.#failedLately.set(key, true)
-    if (outcome.is === 'refused') {
-      this.#log.error({ code: outcome.code, err: cause }, 'the provider refused a refresh')
-    } else this.#log.warn({ err: cause }, 'the provider could not be asked for a refresh')
+    const { code } = outcome
+    const what = outcome.is === 'refused' ? 'refused a refresh' : 'could not be asked for a refresh'
+    // Told by the token endpoint: what we are to the provider is wrong, and nobody but the operator can put it right.
+    const level = code === 'invalid_client' ? 'error' : 'warn'
+    logFailure(this.#log, `the provider ${what}`, { code }, cause, level)
     return { is: 'providerDown', cause }
   }
 
@@ -195,7 +198,7 @@ export class AccessTokens {
   revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
     const tokens = [record.refreshToken, record.accessToken].filter((token) => token !== undefined)
     void Promise.all(tokens.map((token) => this.#provider.revoke(token))).then((done) => {
-      if (done.includes(false)) this.#log.warn({}, 'a token could not be revoked')
+      if (done.includes(false)) logFailure(this.#log, 'a token could not be revoked')
     })
   }
 }

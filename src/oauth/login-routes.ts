@@ -82,9 +82,9 @@ async function start(
   const { config, transactions, provider, cookie } = parts
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
-  const tryLater = (reason: 'limit' | 'store', err?: unknown) => {
+  const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
     parts.metrics.logins.inc({ flow, outcome: 'try_later' })
-    request.log.warn({ audit: 'login_not_started', flow, reason, err }, 'a login could not be started')
+    request.log.warn({ audit: 'login_not_started', flow, reason, cause }, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
   if (!(await parts.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')

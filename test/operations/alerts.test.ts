@@ -147,7 +147,8 @@ const CASES: Record<string, { fires: Series; quiet: Series }> = {
     quiet: { [request(200)]: [0, 90], [request(502)]: [0, 1], [request(404)]: [0, 90] },
   },
   BffUpstreamFailing: {
-    fires: { [call('answered')]: [0, 90], [call('timeout')]: [0, 10] },
+    // Either alone would not be enough.
+    fires: { [call('answered')]: [0, 94], [call('timeout')]: [0, 3], [call('server_error')]: [0, 3] },
     quiet: { [call('answered')]: [0, 90], [call('browserGone')]: [0, 50] },
   },
   BffSlow: {

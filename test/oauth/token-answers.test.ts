@@ -38,6 +38,19 @@ await test('a confidential client sends its secret along', async (t) => {
   t.notMatch(JSON.stringify(world.server.log), /the-client-secret/)
 })
 
+await test('every request to the token endpoint has a connection of its own, so that none is sent to an old address', async (t) => {
+  const world = await loginWorld(t)
+  const connections: unknown[] = []
+  const answer = tokens()
+  world.endpoint.behaviour = (request, response, form) => {
+    connections.push(request.socket)
+    return answer(request, response, form)
+  }
+  for (let times = 0; times < 3; times++) await (await startLogin(world)).finish()
+  t.equal(new Set(connections).size, 3)
+  t.same(new Set(world.endpoint.headers.map(({ connection }) => connection)), new Set(['close']))
+})
+
 await test('how long a token lives', async (t) => {
   const world = await unlimited(t)
   const { browser, endpoint, server } = world

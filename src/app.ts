@@ -5,6 +5,7 @@ import { catalogRoutes } from './catalog/catalog-routes.ts'
 import { catalog } from './catalog/catalog.ts'
 import { openApiRoute } from './catalog/openapi-route.ts'
 import type { Config } from './config.ts'
+import { flushFailures } from './failure-log.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
 import { problemRoutes } from './http/problem-pages.ts'
@@ -159,6 +160,7 @@ export async function buildApp(
       if (waitMs > 0) await serveLastRequests(server, waitMs)
       await closeServer(server)
       await Promise.all([provider.close(), rest.close(), otpRest.close(), orders.close()])
+      flushFailures(log)
     },
   }
 }

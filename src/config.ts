@@ -177,6 +177,7 @@ function parse(settings: Settings) {
       partnerOverviewPath: settings.PARTNER_OVERVIEW_PATH,
       healthMs: seconds(settings.HEALTH_SECONDS),
       connectMs: seconds(settings.UPSTREAM_CONNECT_SECONDS),
+      maxConnectionMs: seconds(settings.UPSTREAM_MAX_CONNECTION_SECONDS),
       headersMs: seconds(settings.UPSTREAM_HEADERS_SECONDS),
       bodyMs: seconds(settings.UPSTREAM_BODY_SECONDS),
     },

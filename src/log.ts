@@ -2,12 +2,14 @@ import { pino, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
+/** What somebody else says of a failure may be as long as they like. */
+const MAX_FOREIGN_TEXT = 500
 /** A longer write to a pipe may be cut in two by that of another process (POSIX write). */
 const PIPE_BUF = 4096
 /** As much as a pipe takes at once with room to spare, and a hundredth of a second's lines at most. */
 const CHUNK_BYTES = 16_384
 
-/** What is logged of an error: its kind and place. Nothing else it may carry, since that may be a credential. */
+/** What is logged of an error: its kind and text, and of our own faults the place. Nothing else it may carry, since that may be a credential. */
 interface LoggedError {
   readonly type: string
   readonly code?: string
@@ -53,7 +55,10 @@ export function loggerOptions(level: string): LoggerOptions {
     base: null,
     timestamp: logTime,
     serializers: {
-      err: (error: unknown) => loggedError(error, MAX_CAUSES),
+      /** A fault of ours: the stack leads to it. */
+      err: (error: unknown) => loggedError(error, true),
+      /** A failure of something outside. Where we noticed it helps nobody. */
+      cause: (error: unknown) => loggedError(error, false),
       req: () => undefined,
       res: () => undefined,
     },
@@ -73,15 +78,15 @@ export function logTime(): string {
   return lastTime
 }
 
-function loggedError(error: unknown, depth: number): LoggedError | undefined {
+function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): LoggedError | undefined {
   if (!(error instanceof Error) || depth === 0) return undefined
   const { code } = error as { code?: unknown }
-  const cause = loggedError(error.cause, depth - 1)
+  const cause = loggedError(error.cause, hasStack, depth - 1)
   return {
     type: error.name,
     ...(typeof code === 'string' && { code }),
-    message: error.message,
-    ...(error.stack !== undefined && { stack: error.stack }),
+    message: hasStack ? error.message : error.message.slice(0, MAX_FOREIGN_TEXT),
+    ...(hasStack && error.stack !== undefined && { stack: error.stack }),
     ...(cause && { cause }),
   }
 }

@@ -103,6 +103,12 @@ export const settingRules = {
   RELAY_STORE_GRACE_SECONDS: whole(120, 1, DAY, 'How long a relay outlives an unreachable session store'),
   HEALTH_SECONDS: whole(10, 1, 3600, 'All instances together ask upstream for its health at most this often'),
   UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Longest wait for a connection to upstream'),
+  UPSTREAM_MAX_CONNECTION_SECONDS: whole(
+    60,
+    1,
+    DAY,
+    'A connection to the upstream REST API is used for this long at most, so that a change of its address in DNS is followed',
+  ),
   UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Longest wait for the head of an answer of upstream'),
   UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Longest silence in the middle of an answer of upstream'),
 

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Permits } from '../http/permits.ts'
+import { logFailure } from '../failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import type { Metrics } from '../measure.ts'
 import type { AccessTokens, TokenLookup } from '../oauth/access-tokens.ts'
@@ -11,7 +12,7 @@ import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
-import { upstreamProblem } from './upstream-problem.ts'
+import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
 /** What a call needs on its way upstream. */
 export interface ProxyParts {
@@ -90,7 +91,7 @@ async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBo
   let mayRenew = true
   for (;;) {
     const outcome = await send(parts, call, session, body)
-    parts.metrics.upstreamRequests.count(endpoint.path, outcome.is)
+    parts.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
     if (mayReconnect && failedBeforeAnswer(outcome)) {
       mayReconnect = false
       continue
@@ -179,13 +180,13 @@ function conclude(
     case 'bodyRefused':
       throw outcome.problem
     case 'cut':
-      request.log.warn({ err: outcome.cause, method, route }, 'upstream broke off its answer')
+      logFailure(request.log, 'upstream broke off its answer', { method, route }, outcome.cause)
       return
     case 'browserGone':
       if (!isSafe) {
         const { status, sent, cause } = outcome
         const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
-        request.log.warn({ ...details, ...(cause && { err: cause }) }, 'the browser left before the answer')
+        request.log.warn({ ...details, ...(cause && { cause }) }, 'the browser left before the answer')
       }
       reply.hijack()
       return

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { logFailure } from '../failure-log.ts'
 import type { Metrics } from '../measure.ts'
 import { Problem } from '../problem.ts'
 import type { Envelope } from '../store/envelope.ts'
@@ -8,7 +9,7 @@ import { StoreUnavailable, type Store } from '../store/store.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import type { Endpoint } from './endpoint.ts'
-import { upstreamProblem } from './upstream-problem.ts'
+import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
 /** Browsers that wait for one and the same response; anybody can send them, without a login. */
 const MAX_WAITING = 512
@@ -29,6 +30,9 @@ type Outcome =
     }
   | { readonly is: 'held'; readonly status: number }
   | { readonly is: 'unreachable' | 'lost' | 'timeout' }
+
+/** The request that happened to find the last response too old. */
+type Asker = Pick<FastifyRequest, 'id' | 'log'>
 
 /** What upstream said, and until when nobody asks again (epoch ms). */
 interface Shared {
@@ -70,18 +74,18 @@ export class SharedResponse {
 
   /** Answers with what is shared; who finds it too old asks anew, and waits. @throws Problem */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { outcome } = await this.#current(request.id)
+    const { outcome } = await this.#current(request)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
     reply.hijack()
     const headers = responseHeaders(reply.getHeaders(), outcome.headers)
     reply.raw.writeHead(outcome.status, headers).end(Buffer.from(outcome.body, 'base64'))
   }
 
-  async #current(requestId: string): Promise<Shared> {
+  async #current(request: Asker): Promise<Shared> {
     const last = this.#last
     if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#lookAgainAt)) return last
     if (this.#refreshing === undefined) {
-      this.#refreshing = this.#refresh(requestId).finally(() => (this.#refreshing = undefined))
+      this.#refreshing = this.#refresh(request).finally(() => (this.#refreshing = undefined))
       return this.#refreshing
     }
     if (last !== undefined && this.#isRecent(last)) return last
@@ -96,7 +100,7 @@ export class SharedResponse {
   }
 
   /** Whoever makes the record asks; the others read what it comes to. */
-  async #refresh(requestId: string): Promise<Shared> {
+  async #refresh(request: Asker): Promise<Shared> {
     const { store, timeoutMs } = this.#parts
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
@@ -104,7 +108,7 @@ export class SharedResponse {
       do {
         // It outlives the longest wait, so that no second request starts meanwhile.
         if (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS)) {
-          return await this.#ask(requestId, claim)
+          return await this.#ask(request, claim)
         }
         const text = (await store.glance(this.#key))?.value
         const shared = text === undefined ? undefined : this.#open(text)
@@ -119,14 +123,14 @@ export class SharedResponse {
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       // Each process asks for itself.
-      return this.#ask(requestId, undefined)
+      return this.#ask(request, undefined)
     }
   }
 
-  async #ask(requestId: string, claim: string | undefined): Promise<Shared> {
+  async #ask(request: Asker, claim: string | undefined): Promise<Shared> {
     const { everyMs } = this.#parts
     const askedAt = Date.now()
-    const outcome = await this.#exchange(requestId)
+    const outcome = await this.#exchange(request)
     const shared: Shared = { outcome, freshUntil: Math.max(askedAt + everyMs, Date.now()) }
     this.#last = shared
     if (claim !== undefined) await this.#publish(shared, claim).catch(() => undefined)
@@ -147,15 +151,19 @@ export class SharedResponse {
     return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
   }
 
-  async #exchange(requestId: string): Promise<Outcome> {
+  async #exchange({ id, log }: Asker): Promise<Outcome> {
     const { rest, metrics, timeoutMs } = this.#parts
     const { method, path } = this.#endpoint
-    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', id]
     const sentAt = performance.now()
     const outcome = await rest.exchange({ method, path, headers, body: null, timeoutMs })
-    metrics.upstreamRequests.count(path, outcome.is)
+    metrics.upstreamRequests.count(path, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
-    if (outcome.is !== 'answered') return { is: outcome.is }
+    if (outcome.is !== 'answered') {
+      // Whoever shares the failure hears no more of it than what it was.
+      logFailure(log, 'a request that all share failed', { code: `upstream_${outcome.is}` }, outcome.cause)
+      return { is: outcome.is }
+    }
     const { status, headers: responded, body } = outcome.answer
     const isHeld = status >= 500 || (status >= 300 && status < 400)
     if (isHeld) return { is: 'held', status }

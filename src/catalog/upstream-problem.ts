@@ -1,10 +1,18 @@
 import { Problem, type ProblemDetails } from '../problem.ts'
+import type { FetchOutcome } from '../upstream/collecting.ts'
+import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { NoAnswer } from '../upstream/no-answer.ts'
 
 /** An answer of upstream that is not passed on. */
 type Held = { readonly is: 'held'; readonly status: number; readonly retryAfter?: string }
 
 const MAX_STATUS = 599
+
+/** How a call ended, for the metrics: as the client of upstream says, but for a 5xx, which is a failure whoever gets it. */
+export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
+  const status = 'answer' in outcome ? outcome.answer.status : 'status' in outcome ? outcome.status : 0
+  return status >= 500 ? 'server_error' : outcome.is
+}
 
 /**
  * What a browser may know of a call that upstream failed.

@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isOutOfDescriptors } from '../descriptors.ts'
+import { logFailure } from '../failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { sendProblem } from './send-problem.ts'
@@ -15,7 +17,9 @@ const REFUSALS: ReadonlySet<string> = new Set([
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = translate(error)
   const { code, status } = problem
-  if (status >= 500) request.log.error({ err: error, code }, 'request failed')
+  if (code === 'internal_error' && !isOutOfDescriptors(error)) {
+    request.log.error({ err: error, code }, 'request failed')
+  } else if (status >= 500) logFailure(request.log, 'request failed', { code, status }, problem.cause)
   else if (REFUSALS.has(code)) request.log.warn({ audit: 'refused', code, client: request.ip }, 'refused')
   return sendProblem(request, reply, problem)
 }

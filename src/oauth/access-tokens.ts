@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
+import { logFailure } from '../failure-log.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../measure.ts'
 import type { SessionReader } from '../session/session-reader.ts'
@@ -163,7 +164,7 @@ export class AccessTokens {
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
       this.#log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
-      if (outcome.grant.lifetimeGuessed) this.#log.warn({}, 'the provider named no usable expires_in')
+      if (outcome.grant.lifetimeGuessed) logFailure(this.#log, 'the provider named no usable expires_in')
       // A provider that does not rotate names no new refresh token: the old one goes on.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
@@ -177,8 +178,10 @@ export class AccessTokens {
     const { code, cause } = outcome
     const pause = this.#pauses.begin(key, code !== 'login_failed')
     const retryAfterMs = Math.max(pause, this.#provider.refreshAfterMs)
-    if (outcome.is === 'refused') this.#log.error({ code, err: cause }, 'the provider refused a refresh')
-    else this.#log.warn({ err: cause }, 'the provider could not be asked for a refresh')
+    const what = outcome.is === 'refused' ? 'refused a refresh' : 'could not be asked for a refresh'
+    // Told by the token endpoint: what we are to the provider is wrong, and nobody but the operator can put it right.
+    const level = code === 'invalid_client' ? 'error' : 'warn'
+    logFailure(this.#log, `the provider ${what}`, { code }, cause, level)
     return { is: 'providerDown', cause, retryAfterMs }
   }
 
@@ -220,7 +223,7 @@ export class AccessTokens {
   revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
     const tokens = [record.refreshToken, record.accessToken].filter((token) => token !== undefined)
     void Promise.all(tokens.map((token) => this.#provider.revoke(token))).then((done) => {
-      if (done.includes(false)) this.#log.warn({}, 'a token could not be revoked')
+      if (done.includes(false)) logFailure(this.#log, 'a token could not be revoked')
     })
   }
 }

@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isOutOfDescriptors } from '../descriptors.ts'
+import { logFailure } from '../failure-log.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
@@ -24,6 +26,8 @@ interface Failure {
   /** What it counts as, where that is not its code. */
   readonly outcome?: 'rate_limited'
   readonly cause?: unknown
+  /** Nobody expected it: it is ours. */
+  readonly isFault?: boolean
   readonly known?: { readonly flow: Flow; readonly returnTo: string }
   readonly ticket?: LoginTicket
 }
@@ -36,7 +40,7 @@ export async function callbackRoute(fastify: FastifyInstance, parts: AuthParts):
     try {
       return await answer(callback)
     } catch (cause) {
-      return fail(callback, { error: errorOf(cause), cause })
+      return fail(callback, thrown(cause))
     }
   })
 }
@@ -91,7 +95,7 @@ async function exchange(
         return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced })
     }
   } catch (cause) {
-    return fail(callback, { error: errorOf(cause), cause, ticket })
+    return fail(callback, { ...thrown(cause), ticket })
   }
 }
 
@@ -108,25 +112,30 @@ function replay(
   return reply.redirect(frontendUrl + outcome.returnTo, 303)
 }
 
-function errorOf(cause: unknown): AuthError {
-  return cause instanceof StoreUnavailable ? 'try_later' : 'login_failed'
+function thrown(cause: unknown): Failure {
+  return cause instanceof StoreUnavailable
+    ? { error: 'try_later', cause }
+    : { error: 'login_failed', cause, isFault: true }
 }
 
 async function fail(callback: Callback, failure: Failure): Promise<FastifyReply> {
   const { parts, request, reply, query } = callback
-  const { error, outcome = error, cause, ticket, known = ticket?.transaction } = failure
-  // Told by the token endpoint, which alone is believed when it says so: the operator must act.
-  const isOperators = error === 'invalid_client'
+  const { error, outcome = error, cause, isFault = false, ticket, known = ticket?.transaction } = failure
   const what = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
   const details = { ...what, client: request.ip }
-  request.log[isOperators ? 'error' : 'warn']({ ...details, err: cause }, 'login failed')
+  if (isFault) request.log.error({ ...details, err: cause }, 'login failed')
+  // Told by the token endpoint, which alone is believed when it says so: the operator must act.
+  else request.log[error === 'invalid_client' ? 'error' : 'warn']({ ...details, cause }, 'login failed')
+  if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
   parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
     // Best effort: without it a callback that comes again is told that nothing became of the first.
     await parts.transactions
       .settle(ticket, { is: 'failed', error, flow, returnTo })
-      .catch((lost: unknown) => request.log.warn({ err: lost }, 'the outcome of a login could not be noted'))
+      .catch((lost: unknown) =>
+        logFailure(request.log, 'the outcome of a login could not be noted', {}, lost),
+      )
   }
   return reply.redirect(failureUrl(parts.config.frontendUrl, error, known), 303)
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { logFailure } from '../failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import { saveNewSession } from '../session/session-writer.ts'
 import { sessionKey } from '../store/keys.ts'
@@ -29,7 +30,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { parts, request, reply, ticket, grant } = login
   const { metrics, attributionCookie } = parts
   const { flow, returnTo, attributed } = ticket.transaction
-  if (grant.lifetimeGuessed) request.log.warn({}, 'the provider named no usable expires_in')
+  if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   const finished = await makeSession(login).catch((error: unknown) => {
     // Nobody will ever use these tokens.
     parts.tokens.revoke(grant)
@@ -84,6 +85,6 @@ async function makeSession({ parts, request, ticket, grant, replaced }: GrantedL
   // From here on the login has succeeded: without the mark, only a callback that comes again would not know it.
   await transactions
     .settle(ticket, finished)
-    .catch((lost: unknown) => request.log.warn({ err: lost }, 'the outcome of a login could not be noted'))
+    .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login could not be noted', {}, lost))
   return finished
 }

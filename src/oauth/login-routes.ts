@@ -82,9 +82,9 @@ async function start(
   const { config, transactions, provider, cookie } = parts
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
-  const tryLater = (reason: 'limit' | 'store', err?: unknown) => {
+  const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
     parts.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
-    const details = { audit: 'login_not_started', flow, reason, client: request.ip, err }
+    const details = { audit: 'login_not_started', flow, reason, client: request.ip, cause }
     request.log.warn(details, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }

@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
+import { flushFailures } from '../failure-log.ts'
 import { EXIT } from './exit-codes.ts'
 import { leave } from './leave.ts'
 
@@ -32,6 +33,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
   let isClosing = false
   const exit = (code: number): void => {
     parts.abandon?.()
+    flushFailures(log)
     leave(log, code)
   }
 
@@ -40,7 +42,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
     isClosing = true
     log.info(reason, 'draining')
     setTimeout(() => {
-      log.error({ drainMs }, 'not everything ended in time')
+      log.warn({ drainMs }, 'not everything ended in time')
       exit(exitCode)
     }, drainMs)
     parts.close(exitCode === EXIT.crash).then(
@@ -56,7 +58,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
     process.on(signal, () => {
       if (parts.ignoresSignals === true) return
       if (!isClosing) return shutdown({ signal })
-      log.error({ signal }, 'ending now')
+      log.warn({ signal }, 'ending now')
       exit(128 + constants.signals[signal])
     })
   }

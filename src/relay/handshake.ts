@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
+import { logFailure } from '../failure-log.ts'
 import type { Endings } from '../session/endings.ts'
 import type { Session } from '../session/sessions.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -148,7 +149,8 @@ export class Handshake implements Registered {
       if (this.#isOver) return outcome.line.socket.terminate()
       this.#upstream = outcome.line
     } else if (!this.#isOver) {
-      this.#request.log.warn({ why: outcome.why, kind: this.#kind }, 'upstream refused a socket')
+      const { why, cause } = outcome
+      logFailure(this.#request.log, 'upstream refused a socket', { why, kind: this.#kind }, cause)
       this.#refuse(outcome.ending)
     }
   }
@@ -161,8 +163,10 @@ export class Handshake implements Registered {
   #granted<Granted>(access: Access<Granted>): Granted | undefined {
     if (this.#isOver) return undefined
     if (access.is === 'granted') return access.value
-    const { ending, why } = access
-    if (why !== undefined) this.#request.log.warn({ why, code: ending.code }, 'no one-time URL for a relay')
+    const { ending, why, cause } = access
+    if (why !== undefined) {
+      logFailure(this.#request.log, 'no one-time URL for a relay', { why, code: ending.code }, cause)
+    }
     return this.#refuse(ending)
   }
 

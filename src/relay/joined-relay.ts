@@ -1,3 +1,4 @@
+import { logFailure } from '../failure-log.ts'
 import { codeLabel, type Ending } from './close-codes.ts'
 import type { Registered } from './registry.ts'
 import type { RelayParts } from './relay-parts.ts'
@@ -59,7 +60,8 @@ export class JoinedRelay implements Registered {
     metrics.relays.dec({ kind })
     metrics.relayEndings.inc({ code: codeLabel(ending) })
     if (violation !== undefined) {
-      log.warn({ ...identity, kind, why: violation }, 'upstream broke the WebSocket protocol')
+      const told = log.child({ reqId: identity.reqId })
+      logFailure(told, 'upstream broke the WebSocket protocol', { kind, why: violation })
     }
     const seconds = Math.round((performance.now() - this.#openedAt) / 1000)
     log.info({ audit: 'relay_ended', ...identity, kind, code: ending?.code, seconds }, 'relay ended')

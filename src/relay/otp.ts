@@ -10,7 +10,8 @@ export type OtpOutcome =
   | { readonly is: 'url'; readonly url: URL }
   /** The bearer was refused. */
   | { readonly is: 'unauthorized' }
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string }
+  /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold a URL. */
+  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string; readonly cause?: Error }
 
 const MAX_DEPTH = 8
 
@@ -60,7 +61,12 @@ export class OtpClient {
       case 'answered':
         return this.#judge(outcome.answer)
       case 'unreachable':
-        return { is: 'refused', ending: ENDINGS.upstreamUnreachable, why: whyOf(outcome) }
+        return {
+          is: 'refused',
+          ending: ENDINGS.upstreamUnreachable,
+          why: whyOf(outcome),
+          cause: outcome.cause,
+        }
       case 'timeout':
         return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: whyOf(outcome) }
       case 'lost':

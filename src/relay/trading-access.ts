@@ -6,7 +6,7 @@ import type { RelayParts } from './relay-parts.ts'
 /** What a trading socket needs, or how its handshake ends. */
 export type Access<Granted> =
   | { readonly is: 'granted'; readonly value: Granted }
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why?: string }
+  | { readonly is: 'refused'; readonly ending: Ending; readonly why?: string; readonly cause?: Error }
 
 /** From a browser's cookie to a one-time URL of upstream. */
 export class TradingAccess {

@@ -7,7 +7,8 @@ import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 /** What opening an upstream socket came to. */
 export type OpenOutcome =
   | { readonly is: 'open'; readonly line: Line }
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string }
+  /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold the URL. */
+  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string; readonly cause?: Error }
 
 /** Where market data is, below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
@@ -43,8 +44,8 @@ export function openUpstreamSocket(
       socket.on('error', ignore)
       resolve(outcome)
     }
-    const refuse = (ending: Ending, why: string): void => {
-      settle({ is: 'refused', ending, why })
+    const refuse = (ending: Ending, why: string, cause?: Error): void => {
+      settle({ is: 'refused', ending, why, ...(cause && { cause }) })
       socket.terminate()
     }
     signal.addEventListener('abort', abort)
@@ -56,7 +57,7 @@ export function openUpstreamSocket(
     })
     // Only the error's code: its message may carry the URL.
     socket.once('error', (error: Error & { code?: string }) =>
-      refuse(ENDINGS.upstreamUnreachable, error.code ?? error.name),
+      refuse(ENDINGS.upstreamUnreachable, error.code ?? error.name, error),
     )
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()

@@ -36,7 +36,7 @@ const MAX_HEADER_BYTES = 32_768
 /** What was sent and whose browser has left is let finish for this long when the server stops. */
 const CLOSE_GRACE_MS = 5000
 
-/** Connections to the upstream REST API, kept alive. Redirects are not followed, bodies not decoded, nothing retried. */
+/** Connections to the upstream REST API, kept alive for a while. Redirects are not followed, bodies not decoded, nothing retried. */
 export class RestClient {
   readonly #pool: Pool
   readonly #basePath: string
@@ -63,6 +63,9 @@ export class RestClient {
       // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
       allowH2: false,
       connect: this.#connector(),
+      // Looked at whenever a request comes: a connection that is older finishes what it has, and gets nothing more. Else
+      // one that is in use would never leave an address that DNS no longer gives.
+      clientTtl: config.maxConnectionMs,
       keepAliveTimeout: idleMs ?? IDLE_MS,
       ...(idleMs !== undefined && { keepAliveMaxTimeout: idleMs }),
       bodyTimeout: config.bodyMs,

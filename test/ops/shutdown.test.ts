@@ -97,7 +97,7 @@ await test('what takes longer than DRAIN_SECONDS is cut off', async (t) => {
   server.child.kill('SIGTERM')
   await t.rejects(answer)
   t.equal(await server.exited, 0)
-  t.match(logged(server, 'not everything ended in time'), { level: 50 })
+  t.match(logged(server, 'not everything ended in time'), { level: 40 })
 })
 
 await test('a signal before it is ready ends it with 0', async (t) => {

@@ -212,7 +212,7 @@ await test('when the browser leaves', async (t) => {
 
   const lost = await leave(api, `${head}Content-Length: 2\r\n\r\n{}`)
   lost.resetAndDestroy()
-  t.match(await logged(2), { status: 0, sent: 'whole', err: { code: 'ECONNRESET' } })
+  t.match(await logged(2), { status: 0, sent: 'whole', cause: { code: 'ECONNRESET' } })
 
   const half = await connection()
   const begun = new Promise<Socket>((resolve) => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { gone, ok } from '../support/raw-upstream.ts'
+import { toldOf } from '../support/told-of.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -151,7 +152,8 @@ await test('an answer that breaks off cuts the connection, so that nobody takes 
       t.equal(upstream.requests.length, 1)
     }
   }
-  t.equal(world.server.log.filter(({ msg }) => msg === 'upstream broke off its answer').length, 8)
+  await world.server.close()
+  t.equal(toldOf(world.server.log, 'upstream broke off its answer'), 8)
 })
 
 await test('bytes that nobody asked for are given to nobody', async (t) => {

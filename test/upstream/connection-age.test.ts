@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { readConfig } from '../../src/config.ts'
+import { RestClient } from '../../src/upstream/rest-client.ts'
+import { ok, rawUpstream } from '../support/raw-upstream.ts'
+import { ALONE } from '../support/settings.ts'
+
+const MAX_AGE_MS = 1000
+const LOAD_MS = 4500
+/** On a machine that is busy with other things the last request may reach upstream late. */
+const LATE_MS = 1000
+
+for (const [what, connections, loops] of [
+  ['connections are free', 8, 3],
+  ['all connections are taken, and requests wait for one', 2, 6],
+] as const) {
+  await test(`no connection is used for longer than it may be, while ${what}`, async (t) => {
+    const upstream = await rawUpstream(t)
+    const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: String(MAX_AGE_MS / 1000) }
+    const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream, { connections })
+    t.teardown(() => rest.close())
+    const spans = new Map<number, { first: number; last: number }>()
+    upstream.answer = ({ connection, target }, socket) => {
+      const now = performance.now()
+      spans.set(connection, { first: spans.get(connection)?.first ?? now, last: now })
+      // One is under way for longer than its connection may be used.
+      setTimeout(() => socket.write(ok()), target === '/slow' ? 2.5 * MAX_AGE_MS : 2)
+    }
+    const outcomes = new Map<string, number>()
+    const post = async (path: string): Promise<void> => {
+      const { is } = await rest.exchange({ method: 'POST', path, headers: [], body: null })
+      outcomes.set(is, (outcomes.get(is) ?? 0) + 1)
+    }
+    const until = performance.now() + LOAD_MS
+    let sent = 0
+    const loop = async (): Promise<void> => {
+      while (performance.now() < until) await post(`/${++sent}`)
+    }
+    await Promise.all([post('/slow'), ...Array.from({ length: loops }, loop)])
+
+    t.same([...outcomes], [['answered', sent + 1]], 'no request was hurt')
+    t.equal(upstream.requests.length, sent + 1)
+    t.equal(new Set(upstream.requests.map(({ target }) => target)).size, sent + 1, 'and each was sent once')
+    t.ok(spans.size >= 2 * Math.min(connections, loops), `there were new ones: ${spans.size}`)
+    t.ok(spans.size < 50, 'but not one for every request')
+    for (const { first, last } of spans.values()) {
+      t.ok(last - first <= MAX_AGE_MS + LATE_MS, `used for ${Math.round(last - first)} ms`)
+    }
+  })
+}
+
+await test('one that is idle is kept within its age, and not used beyond, whatever upstream says', async (t) => {
+  const upstream = await rawUpstream(t)
+  const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: '2' }
+  const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream)
+  t.teardown(() => rest.close())
+  upstream.answer = (_request, socket) => void socket.write(ok('{}', 'Keep-Alive: timeout=60\r\n'))
+  const connectionOfNext = async (): Promise<number | undefined> => {
+    await rest.exchange({ method: 'POST', path: '/', headers: [], body: null })
+    // It is free as soon as undici has seen the end of the response.
+    await delay(20)
+    return upstream.requests.at(-1)?.connection
+  }
+  t.equal(await connectionOfNext(), 1)
+  t.equal(await connectionOfNext(), 1)
+  await delay(2100)
+  t.equal(await connectionOfNext(), 2)
+})

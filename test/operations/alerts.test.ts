@@ -146,6 +146,10 @@ await test('every alert has an entry in operating.md, and there is none besides'
 
 const used = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
 
+/** 1 when an alert has fired in the last three hours, else 0. */
+const fired = (alert: string): string =>
+  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
+
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
   limitScenario,
@@ -176,10 +180,6 @@ await test('every alert fires on what a server says when it should, and on nothi
   writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }))
   t.doesNotThrow(() => promtool(['test', 'rules', file]))
 })
-
-/** 1 when an alert has fired in the last three hours, else 0. */
-const fired = (alert: string): string =>
-  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
 
 /** A test of promtool's: which alerts have fired in three hours of what happened in a scenario. */
 function ruleTest({ name, raises, scrapes }: Scenario): object {

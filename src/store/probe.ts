@@ -4,13 +4,18 @@ import type { Finding } from '../finding.ts'
 import { askSentinel } from './ask-sentinel.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from './redis-address.ts'
-import { connection, delay, nodeOptions } from './redis-link.ts'
+import { connection, delay, nodeOptions, replyCode, type Connection } from './redis-link.ts'
+import { parseInfo, readMemory } from './server-facts.ts'
+import type { WriteRefusal } from './store.ts'
+import { REFUSAL_ADVICE, writeRefusalOf } from './write-refusals.ts'
 
 /** PEXPIRETIME and the like are of Redis 7. */
 const OLDEST_REDIS = 7
 const setting = 'REDIS_URL'
+/** Of maxmemory, from where on it is time to act. */
+const NEARLY_FULL = 0.9
 
-/** Looks whether the session store is there and fit, within `patienceMs`. One finding for each server that is named. */
+/** Looks whether the session store is there and fit, within `patienceMs`. At least one finding for each server that is named. */
 export async function probeRedis(redisUrl: string, patienceMs: number): Promise<Finding[]> {
   const address = parseRedisUrl(redisUrl)
   switch (address?.is) {
@@ -19,32 +24,28 @@ export async function probeRedis(redisUrl: string, patienceMs: number): Promise<
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const where = `${hostname}:${port || 6379}`
-      return [await probeServer({ url: address.url }, where, { isMaster: true, patienceMs })]
+      return probeServer({ url: address.url }, where, { isMaster: true, patienceMs })
     }
     case 'cluster': {
       const look = (node: RedisNode) =>
         probeServer(nodeOptions(node, address.access), named(node), { isMaster: false, patienceMs })
-      return Promise.all(address.nodes.map(look))
+      return (await Promise.all(address.nodes.map(look))).flat()
     }
     case 'sentinel':
-      return [await probeSentinels(address, patienceMs)]
+      return probeSentinels(address, patienceMs)
   }
 }
 
 async function probeSentinels(
   { nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
   patienceMs: number,
-): Promise<Finding> {
+): Promise<Finding[]> {
   const answers = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
   const master = answers.find((answer) => answer !== undefined)
   if (master === undefined) {
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
-    return {
-      is: 'failed',
-      setting,
-      says: `no Sentinel of ${nodes.map(named).join(', ')} names a master "${name}"`,
-      advice,
-    }
+    const says = `no Sentinel of ${nodes.map(named).join(', ')} names a master "${name}"`
+    return [{ is: 'failed', setting, says, advice }]
   }
   return probeServer(nodeOptions(master, access), named(master), { isMaster: true, patienceMs })
 }
@@ -56,20 +57,17 @@ async function probeServer(
   options: RedisClientOptions,
   where: string,
   look: { readonly isMaster: boolean; readonly patienceMs: number },
-): Promise<Finding> {
+): Promise<Finding[]> {
   const socket = { ...options.socket, connectTimeout: look.patienceMs, reconnectStrategy: false }
   const client = connection({ ...options, socket } as RedisClientOptions)
   client.on('error', () => undefined)
-  const examine = async (): Promise<Finding> => {
+  const examine = async (): Promise<Finding[]> => {
     await client.connect()
     await client.ping()
     const info = parseInfo(await client.info())
-    if (look.isMaster && info['role'] === 'master') {
-      const key = probeKey(randomUUID())
-      await client.set(key, '', { expiration: { type: 'PX', value: look.patienceMs } })
-      await client.del(key)
-    }
-    return judge(info, where, look.isMaster)
+    const isWritable = look.isMaster && info['role'] === 'master'
+    const refusal = isWritable ? await tryToWrite(client, look.patienceMs) : undefined
+    return judge(info, where, look.isMaster, refusal)
   }
   const tooLate = delay(look.patienceMs).then(() => {
     throw Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })
@@ -77,33 +75,72 @@ async function probeServer(
   try {
     return await Promise.race([examine(), tooLate])
   } catch (error) {
-    return unreachable(error, where)
+    return [unreachable(error, where)]
   } finally {
     tooLate.catch(() => undefined)
     if (client.isOpen) client.destroy()
   }
 }
 
-function judge(info: Readonly<Record<string, string>>, where: string, mustBeMaster: boolean): Finding {
-  const { redis_version: version = '', role, maxmemory, maxmemory_policy: policy } = info
+/** Undefined when it took the write. @throws Error when it neither took nor refused it */
+async function tryToWrite(client: Connection, lifetimeMs: number): Promise<WriteRefusal | undefined> {
+  const key = probeKey(randomUUID())
+  try {
+    await client.set(key, '', { expiration: { type: 'PX', value: lifetimeMs } })
+    await client.del(key)
+    return undefined
+  } catch (error) {
+    const refusal = writeRefusalOf(replyCode(error) ?? '')
+    if (refusal === undefined) throw error
+    return refusal
+  }
+}
+
+type Info = ReturnType<typeof parseInfo>
+
+function judge(
+  info: Info,
+  where: string,
+  mustBeMaster: boolean,
+  refusal: WriteRefusal | undefined,
+): Finding[] {
+  const { redis_version: version = '', role } = info
   const says = `${where} is Redis ${version}`
   if (Number.parseInt(version, 10) < OLDEST_REDIS) {
-    return { is: 'failed', setting, says, advice: `Redis ${OLDEST_REDIS} or newer is needed.` }
+    return [{ is: 'failed', setting, says, advice: `Redis ${OLDEST_REDIS} or newer is needed.` }]
   }
   if (mustBeMaster && role !== 'master') {
     const advice = 'Name the master, or let Sentinels name it: redis+sentinel://host:port/master-name.'
-    return { is: 'failed', setting, says: `${says}, but a replica, which takes no writes`, advice }
+    return [{ is: 'failed', setting, says: `${says}, but a replica, which takes no writes`, advice }]
   }
-  if (maxmemory !== '0' && policy !== 'noeviction') {
-    const advice = 'Set maxmemory-policy to noeviction: otherwise users are logged out when memory is short.'
-    return { is: 'warning', setting, says: `${says}, which may drop sessions (${policy})`, advice }
-  }
-  return { is: 'ok', setting, says: mustBeMaster ? `${says}, a master that takes writes` : says }
+  const doubts = [...refusedWrite(says, refusal), ...memoryDoubts(info, says)]
+  if (doubts.length > 0) return doubts
+  return [{ is: 'ok', setting, says: mustBeMaster ? `${says}, a master that takes writes` : says }]
 }
 
-/** The answer of INFO: lines of `name:value`. */
-function parseInfo(text: string): Record<string, string> {
-  return Object.fromEntries(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2)))
+function refusedWrite(says: string, refusal: WriteRefusal | undefined): Finding[] {
+  if (refusal === undefined) return []
+  // While it is full those who are logged in can go on, and log out; without any write nobody can.
+  const is = refusal === 'oom' ? 'warning' : 'failed'
+  const code = refusal.toUpperCase()
+  return [{ is, setting, says: `${says}, which refuses writes (${code})`, advice: REFUSAL_ADVICE[refusal] }]
+}
+
+function memoryDoubts(info: Info, says: string): Finding[] {
+  const doubts: Finding[] = []
+  const { maxmemory_policy: policy = 'noeviction' } = info
+  if (policy !== 'noeviction') {
+    const advice = 'Set maxmemory-policy to noeviction: otherwise users are logged out when memory is short.'
+    doubts.push({ is: 'warning', setting, says: `${says}, which may drop sessions (${policy})`, advice })
+  }
+  const { usedBytes, maxBytes } = readMemory(info)
+  if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
+    const used = `uses ${Math.round((usedBytes / maxBytes) * 100)} % of its maxmemory`
+    const advice =
+      'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it: full, it refuses logins.'
+    doubts.push({ is: 'warning', setting, says: `${says}, which ${used}`, advice })
+  }
+  return doubts
 }
 
 function unreachable(error: unknown, where: string): Finding {

@@ -11,6 +11,7 @@ import { addSecretsInfo } from '../../src/secrets-info.ts'
 import {
   busyScenario,
   firstRefusalScenario,
+  fullStoreScenarios,
   limitScenario,
   loginAndCallScenarios,
   ordinaryScenario,
@@ -152,6 +153,7 @@ const fired = (alert: string): string =>
 
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
+  fullStoreScenarios,
   limitScenario,
   storeScenario,
   replicaScenario,
@@ -196,7 +198,7 @@ function ruleTest({ name, raises, scrapes }: Scenario): object {
   }
 }
 
-/** What grew between two scrapes grows by as much in every minute; any other value stays as it was at the end. */
+/** What grew between two scrapes grows by as much in every minute; any other value changes after an hour. */
 function seriesOf(instance: string, { before, after }: Scenario['scrapes'][string]): object[] {
   const types = new Map([...after.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
   const was = before === undefined ? undefined : samples(before)
@@ -205,7 +207,11 @@ function seriesOf(instance: string, { before, after }: Scenario['scrapes'][strin
     if (!used.has(name)) return []
     const type = types.get(name) ?? types.get(baseOf(name))
     const label = `${labels === '' ? '' : `${labels},`}instance="${instance}"`
-    const growth = type === 'gauge' || was === undefined ? 0 : value - (was.get(series) ?? 0)
+    const old = was?.get(series)
+    if (type === 'gauge' && old !== undefined) {
+      return [{ series: `${name}{${label}}`, values: `${old}x60 ${value}x119` }]
+    }
+    const growth = type === 'gauge' || was === undefined ? 0 : value - (old ?? 0)
     const start = type === 'gauge' ? value : 0
     // An instance that was not there before is there from the second hour on.
     const values = was === undefined && name !== 'up' ? `_x60 ${value}x120` : `${start}+${growth}x180`

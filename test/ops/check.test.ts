@@ -3,14 +3,17 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { fillRedis } from '../support/full-redis.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { testRedis } from '../support/world.ts'
 import { ALONE, COMPILED } from '../support/settings.ts'
+import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TEST_DIR = fileURLToPath(new URL('.', import.meta.url))
@@ -142,6 +145,56 @@ await test('a Redis that is there but not fit is told apart', async (t) => {
   const refused = await run({ ...settings, REDIS_URL: replica.url })
   t.equal(refused.exitCode, 69)
   t.match(on(refused, 'REDIS_URL'), [/^failed: .*a replica, which takes no writes$/])
+})
+
+await test('a Redis that is full, or soon will be, is named with what helps', async (t) => {
+  const settings = await reachable(t)
+  const redis = await testRedis(t)
+  const full = await fillRedis(t, redis.url)
+  let verdict = await run({ ...settings, REDIS_URL: redis.url })
+  // What Redis keeps for its connections comes and goes, so that there may be room for a moment.
+  await until(async () => {
+    await full.fillUp()
+    verdict = await run({ ...settings, REDIS_URL: redis.url })
+    return on(verdict, 'REDIS_URL').some((line) => line.includes('(OOM)'))
+  }, '--check is refused its write')
+  t.equal(verdict.exitCode, 0, 'who is logged in goes on')
+  const [refused, nearly, ...more] = on(verdict, 'REDIS_URL')
+  t.match(refused, /^warning: .* refuses writes \(OOM\)$/)
+  t.match(nearly, /^warning: .* \d{2,3} % of its maxmemory$/)
+  t.same(more, [])
+  t.match(verdict.stdout, /^ +Redis is full, so nobody can log in.*Raise maxmemory/m)
+  t.notMatch(verdict.stdout, /TLS \(rediss/)
+
+  const client = await createClient({ url: redis.url }).connect()
+  t.teardown(() => client.close())
+  const used = Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1])
+  for (const [share, says] of [
+    [0.94, /^warning: .* uses 9\d % of its maxmemory$/],
+    [0.5, /^ok: .* a master that takes writes$/],
+  ] as const) {
+    await client.configSet('maxmemory', String(Math.round(used / share)))
+    t.match(on(await run({ ...settings, REDIS_URL: redis.url }), 'REDIS_URL'), [says])
+  }
+})
+
+await test('a Redis that takes no write at all is told with what helps', async (t) => {
+  const settings = await reachable(t)
+  const redis = await testRedis(t, ['--min-replicas-to-write', '1'])
+  const verdict = await run({ ...settings, REDIS_URL: redis.url })
+  t.equal(verdict.exitCode, 69)
+  t.match(on(verdict, 'REDIS_URL'), [/^failed: .* refuses writes \(NOREPLICAS\)$/])
+  t.match(verdict.stdout, /^ +Too few replicas/m)
+})
+
+await test('a policy that evicts is warned of, be there a limit yet or not', async (t) => {
+  const settings = await reachable(t)
+  for (const maxmemory of ['0', '100mb']) {
+    const redis = await testRedis(t, ['--maxmemory', maxmemory, '--maxmemory-policy', 'volatile-ttl'])
+    const verdict = await run({ ...settings, REDIS_URL: redis.url })
+    t.equal(verdict.exitCode, 0)
+    t.match(on(verdict, 'REDIS_URL'), [/^warning: .*may drop sessions \(volatile-ttl\)$/])
+  }
 })
 
 await test('no secret is printed, whether it fits or not', async (t) => {

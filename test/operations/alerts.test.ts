@@ -9,19 +9,22 @@ import { startUpstream } from '../../sandbox/upstream.ts'
 import { createMetrics } from '../../src/measure.ts'
 import { addSecretsInfo } from '../../src/secrets-info.ts'
 import {
-  busyScenario,
-  firstRefusalScenario,
   fullStoreScenarios,
   limitScenario,
   loginAndCallScenarios,
   ordinaryScenario,
   replicaScenario,
-  restartScenario,
-  secretsScenario,
   socketScenario,
   storeScenario,
-  type Scenario,
 } from '../support/alert-scenarios.ts'
+import {
+  lagScenarios,
+  firstRefusalScenario,
+  restartScenario,
+  scarcityScenario,
+  secretsScenario,
+} from '../support/alert-scenarios-processes.ts'
+import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserLine } from '../support/browser-line.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
@@ -147,9 +150,9 @@ await test('every alert has an entry in operating.md, and there is none besides'
 
 const used = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
 
-/** 1 when an alert has fired in the last three hours, else 0. */
+/** 1 when an alert has fired in the last ninety minutes, else 0. */
 const fired = (alert: string): string =>
-  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[3h])) > bool 0) or vector(0)`
+  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[90m])) > bool 0) or vector(0)`
 
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
@@ -160,8 +163,8 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   socketScenario,
   secretsScenario,
   firstRefusalScenario,
-  busyScenario,
   restartScenario,
+  scarcityScenario,
   ordinaryScenario,
 ]
 /** What Prometheus says itself. */
@@ -173,7 +176,8 @@ const GONE: Scenario = {
 
 await test('every alert fires on what a server says when it should, and on nothing else', async (t) => {
   const scenarios = [GONE]
-  for (const start of STARTERS) scenarios.push(...[await start(t)].flat())
+  const started = await Promise.all(STARTERS.map(async (start) => [await start(t)].flat()))
+  scenarios.push(...started.flat(), ...(await lagScenarios(t)))
   const raised = new Set(scenarios.flatMap(({ raises }) => raises))
   t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'each has a scenario')
   const file = join(t.testdir({}), 'tests.json')
@@ -183,7 +187,7 @@ await test('every alert fires on what a server says when it should, and on nothi
   t.doesNotThrow(() => promtool(['test', 'rules', file]))
 })
 
-/** A test of promtool's: which alerts have fired in three hours of what happened in a scenario. */
+/** A test of promtool's: which alerts have fired in ninety minutes of what happened in a scenario. */
 function ruleTest({ name, raises, scrapes }: Scenario): object {
   const series = Object.entries(scrapes).flatMap(([instance, scraped]) => seriesOf(instance, scraped))
   return {
@@ -192,13 +196,13 @@ function ruleTest({ name, raises, scrapes }: Scenario): object {
     input_series: series,
     promql_expr_test: alerts.map(({ alert }) => ({
       expr: fired(alert),
-      eval_time: '3h',
+      eval_time: '90m',
       exp_samples: [{ labels: '{}', value: raises.includes(alert) ? 1 : 0 }],
     })),
   }
 }
 
-/** What grew between two scrapes grows by as much in every minute; any other value changes after an hour. */
+/** What grew between two scrapes grows by as much in every minute; any other value changes after half an hour. */
 function seriesOf(instance: string, { before, after }: Scenario['scrapes'][string]): object[] {
   const types = new Map([...after.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
   const was = before === undefined ? undefined : samples(before)
@@ -209,12 +213,12 @@ function seriesOf(instance: string, { before, after }: Scenario['scrapes'][strin
     const label = `${labels === '' ? '' : `${labels},`}instance="${instance}"`
     const old = was?.get(series)
     if (type === 'gauge' && old !== undefined) {
-      return [{ series: `${name}{${label}}`, values: `${old}x60 ${value}x119` }]
+      return [{ series: `${name}{${label}}`, values: `${old}x30 ${value}x59` }]
     }
     const growth = type === 'gauge' || was === undefined ? 0 : value - (old ?? 0)
     const start = type === 'gauge' ? value : 0
-    // An instance that was not there before is there from the second hour on.
-    const values = was === undefined && name !== 'up' ? `_x60 ${value}x120` : `${start}+${growth}x180`
+    // An instance that was not there before is there from the thirty-first minute on.
+    const values = was === undefined && name !== 'up' ? `_x30 ${value}x60` : `${start}+${growth}x90`
     return [{ series: `${name}{${label}}`, values }]
   })
 }

@@ -1,43 +1,19 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { JarBrowser } from './jar-browser.ts'
 import { PUBLIC, relayWorld } from './relay-world.ts'
 import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from './token-endpoint.ts'
-import { SECRETS, testRedis, testServer, type TestServer } from './world.ts'
-import { twoWorkers, workerPids } from './two-workers.ts'
+import { testRedis } from './world.ts'
 import { until } from './until.ts'
-
-/** What /metrics of one server said before something happened and after it, and which alerts that must raise. */
-export interface Scenario {
-  readonly name: string
-  readonly raises: readonly string[]
-  /** By instance. `before` is undefined where that instance was not there yet. */
-  readonly scrapes: Readonly<Record<string, { readonly before?: string; readonly after: string }>>
-}
+import { around, scrape, type Scenario } from './scrapes.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** As many as make a rate, and not only one event. */
 const TIMES = 6
 /** A lifetime that is over as soon as it has begun. */
 const OVER = 0.001
-
-async function scrape({ opsUrl }: Pick<TestServer, 'opsUrl'>): Promise<string> {
-  return (await fetch(`${opsUrl}/metrics`)).text()
-}
-
-/** What one server said around `happen`. */
-async function around(
-  server: Pick<TestServer, 'opsUrl'>,
-  name: string,
-  raises: readonly string[],
-  happen: () => Promise<unknown>,
-): Promise<Scenario> {
-  const before = await scrape(server)
-  await happen()
-  return { name, raises, scrapes: { a: { before, after: await scrape(server) } } }
-}
 
 async function times(what: () => Promise<unknown>): Promise<void> {
   for (let count = 0; count < TIMES; count++) await what()
@@ -143,7 +119,7 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
   const full = await around(
     server,
     'Redis is full',
-    ['BffStoreRefusesWrites', 'BffStoreNearlyFull'],
+    ['BffStoreRefusesWrites', 'BffStoreNearlyFull', 'BffLoginsFailing'],
     async () => {
       await redis.configSet({ maxmemory: '1', 'maxmemory-policy': 'noeviction' })
       await new JarBrowser().navigate(`${server.url}/auth/login`)
@@ -194,66 +170,6 @@ export async function socketScenario(t: Test): Promise<Scenario> {
     slow.socket.resume()
     await slow.closed
     for (let count = 0; count < 3; count++) await world.line(PUBLIC).opened()
-  })
-}
-
-/** Two instances whose secrets differ. */
-export async function secretsScenario(t: Test): Promise<Scenario> {
-  const { settings } = await loginWorld(t)
-  const other = 'other-secrets-of-thirty-two-bytes-or-more'
-  const servers = [
-    await testServer(t, { ...settings, SESSION_SECRETS: SECRETS }),
-    await testServer(t, { ...settings, SESSION_SECRETS: other }),
-  ]
-  const [a = '', b = ''] = await Promise.all(servers.map(scrape))
-  return {
-    name: 'instances have different secrets',
-    raises: ['BffOtherSecrets'],
-    scrapes: { a: { before: a, after: a }, b: { before: b, after: b } },
-  }
-}
-
-/** An instance that is new, and whose first refusal came before its first scrape. */
-export async function firstRefusalScenario(t: Test): Promise<Scenario> {
-  const world = await loginWorld(t)
-  const before = await scrape(world.server)
-  world.endpoint.behaviour = json({}, 401)
-  await logInThere(world)
-  const raises = ['BffClientRefused']
-  return {
-    name: 'the first refusal is the first sample',
-    raises,
-    scrapes: { a: { after: await scrape(world.server) }, b: { before, after: before } },
-  }
-}
-
-/** A process that has no time for anything. */
-export async function busyScenario(t: Test): Promise<Scenario> {
-  const { server } = await loginWorld(t)
-  return around(server, 'the event loop is late', ['BffEventLoopLag'], async () => {
-    for (let count = 0; count < 4; count++) {
-      const until = performance.now() + 300
-      while (performance.now() < until);
-      await new Promise((resolve) => void setImmediate(resolve))
-    }
-  })
-}
-
-/** Workers that die again and again. */
-export async function restartScenario(t: Test): Promise<Scenario> {
-  const server = await twoWorkers(t)
-  const opsUrl = `http://127.0.0.1:${server.opsPort}`
-  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
-    for (let count = 0; count < 3; count++) {
-      const pids = workerPids(server)
-      process.kill(pids.at(-1) ?? 0, 'SIGKILL')
-      await until(() => workerPids(server).length > pids.length)
-    }
-    const isServing = /^bff_session_store_up 1$[^]*^bff_worker_restarts_total 3$/m
-    await until(
-      async () => isServing.test(await scrape({ opsUrl })),
-      'three restarts, and Redis reached again',
-    )
   })
 }
 

@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Test } from 'tap'
+import { json, logInThere, loginWorld } from './token-endpoint.ts'
+import { ready, serverProcess } from './server-process.ts'
+import { ALONE } from './settings.ts'
+import { SECRETS, testServer } from './world.ts'
+import { said, twoWorkers, workerPids } from './two-workers.ts'
+import { until } from './until.ts'
+import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
+
+/** Two instances whose secrets differ. */
+export async function secretsScenario(t: Test): Promise<Scenario> {
+  const { settings } = await loginWorld(t)
+  const other = 'other-secrets-of-thirty-two-bytes-or-more'
+  const servers = [
+    await testServer(t, { ...settings, SESSION_SECRETS: SECRETS }),
+    await testServer(t, { ...settings, SESSION_SECRETS: other }),
+  ]
+  const [a = '', b = ''] = await Promise.all(servers.map(scrape))
+  return {
+    name: 'instances have different secrets',
+    raises: ['BffOtherSecrets'],
+    scrapes: { a: { before: a, after: a }, b: { before: b, after: b } },
+  }
+}
+
+/** An instance that is new, and whose first refusal came before its first scrape. */
+export async function firstRefusalScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t)
+  const before = await scrape(world.server)
+  world.endpoint.behaviour = json({}, 401)
+  await logInThere(world)
+  const raises = ['BffClientRefused']
+  return {
+    name: 'the first refusal is the first sample',
+    raises,
+    scrapes: { a: { after: await scrape(world.server) }, b: { before, after: before } },
+  }
+}
+
+/** A process that has no time for anything, and one that has. To be started when nothing else runs. */
+export async function lagScenarios(t: Test): Promise<Scenario[]> {
+  const { opsUrl } = (await loginWorld(t)).server
+  await scrapeAll({ opsUrl })
+  for (let count = 0; count < 4; count++) {
+    const blockedUntil = performance.now() + 300
+    while (performance.now() < blockedUntil);
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  const busy = await scrapeAll({ opsUrl })
+  let calm = busy
+  await until(async () => {
+    await new Promise((resolve) => void setTimeout(resolve, 200))
+    calm = await scrapeAll({ opsUrl })
+    return Number(LAG.exec(calm)?.[1]) < 0.2
+  }, 'the event loop is in time')
+  return [
+    {
+      name: 'the event loop is late',
+      raises: ['BffEventLoopLag'],
+      scrapes: { a: { before: busy, after: busy } },
+    },
+    { name: 'the event loop is in time', raises: [], scrapes: { a: { before: calm, after: calm } } },
+  ]
+}
+
+/** A process that has hardly any descriptors left, and whose log nobody takes. */
+export async function scarcityScenario(t: Test): Promise<Scenario> {
+  const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: '10' }, { descriptors: 64, log: '/dev/full' })
+  t.ok(await ready(server))
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around(
+    { opsUrl },
+    'descriptors and log lines are lost',
+    ['BffDescriptors', 'BffLogLinesLost'],
+    async () => {
+      const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
+      t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+      const lost = async () =>
+        Number(/^bff_log_lines_dropped_total (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
+      const before = await lost()
+      await fetch(`http://127.0.0.1:${server.port}/auth/session`)
+      await until(async () => (await lost()) > before, 'a line of the log is lost')
+    },
+  )
+}
+
+/** Workers that die again and again. */
+export async function restartScenario(t: Test): Promise<Scenario> {
+  const server = await twoWorkers(t)
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
+    for (let count = 0; count < 3; count++) {
+      const pids = workerPids(server)
+      process.kill(pids.at(-1) ?? 0, 'SIGKILL')
+      await until(() => said(server, 'ready').length === 3 + count)
+    }
+  })
+}

@@ -8,7 +8,7 @@ cd "$folder"
 
 [ -e session-secrets ] || openssl rand -hex 32 >session-secrets
 [ -e redis-password ] || openssl rand -hex 32 >redis-password
-[ -e redis-url ] || printf 'redis://:%s@redis:6379\n' "$(cat redis-password)" >redis-url
+[ -e redis-url ] || printf 'redis://:%s@redis:6379\n' "$(head -n 1 redis-password)" >redis-url
 [ -e certificate.pem ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 \
   -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout certificate.pem -out certificate.crt
 [ ! -e certificate.crt ] || { cat certificate.crt >>certificate.pem && rm certificate.crt; }

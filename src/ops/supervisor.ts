@@ -11,6 +11,8 @@ const FIRST_RESTART_MS = 200
 const LONGEST_RESTART_MS = 30_000
 /** One that lived for this long did not die of its start. */
 const STEADY_MS = 60_000
+/** Warnings come with the readiness, which must not wait for a worker that hangs. */
+const WARNINGS_MS = 100
 /** Another start would end in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
@@ -65,7 +67,9 @@ export class Supervisor implements Operations {
 
   /** What any worker warns of; one that does not answer warns of nothing. */
   async warnings(): Promise<string[]> {
-    const answers = await Promise.all([...this.#workers].map((worker) => ask(worker, 'warnings')))
+    const answers = await Promise.all(
+      [...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)),
+    )
     return [...new Set(answers.flatMap((each) => each ?? []))]
   }
 

@@ -27,6 +27,7 @@ const open = new WeakMap<Worker, Open>()
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
+  patienceMs = PATIENCE_MS,
 ): Promise<Answers[Asked] | undefined> {
   const id = ++asked
   const questions = openQuestions(worker)
@@ -36,7 +37,7 @@ export async function ask<Asked extends Question>(
       questions.delete(id)
       resolve(answer as Answers[Asked] | undefined)
     }
-    const timer = setTimeout(settle, PATIENCE_MS)
+    const timer = setTimeout(settle, patienceMs)
     questions.set(id, settle)
     tell(worker, { ask: question, id }, () => settle())
   })

@@ -79,7 +79,7 @@ await test('a drain is told by the supervisor alone, and takes all workers along
   for (const pid of workerPids(server)) process.kill(pid, 'SIGTERM')
   await until(() => said(server, 'draining').length === 3)
   const unready = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
-  t.same(await unready.json(), { ready: false, reasons: ['draining'] })
+  t.same(await unready.json(), { ready: false, reasons: ['draining'], warnings: [] })
   t.equal(await status(server.port, '/auth/session'), 200, 'while the balancer has not noticed')
   for (const socket of upstream.open) socket.write(ok())
   t.equal(await answer, 200)

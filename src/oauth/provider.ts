@@ -25,7 +25,7 @@ export interface AuthorizationRequest {
   readonly signup?: Attribution
 }
 
-/** The OAuth 2.0 provider (interface 4.3, 5.5). All of openid-client is in here. */
+/** The OAuth 2.0 provider (docs/upstream.md, The provider). All of openid-client is in here. */
 export class Provider {
   readonly #config: Config['oauth']
   readonly #client: client.Configuration
@@ -46,7 +46,7 @@ export class Provider {
     this.#revoker = this.#configuration(REVOCATION_TIMEOUT_MS, (answer) => answer)
   }
 
-  /** The address the browser is sent to: exactly the parameters of interface 2.1, from settings alone. */
+  /** The address the browser is sent to, made from settings alone (docs/upstream.md, Authorization request). */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { clientId, redirectUri, scope, legacyAppId } = this.#config
     return client.buildAuthorizationUrl(this.#client, {
@@ -62,7 +62,7 @@ export class Provider {
     })
   }
 
-  /** Exchanges the code of a callback for tokens (interface 2.4). Made once, never repeated: a code is single use. */
+  /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Made once, never repeated: a code is single use. */
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     this.#fitIssuer(callback.searchParams)

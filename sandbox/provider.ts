@@ -7,7 +7,7 @@ import { ProviderMemory } from './provider/memory.ts'
 import { oidcSettings } from './provider/settings.ts'
 import { Users } from './provider/users.ts'
 
-/** A running OAuth 2.0 provider (interface 4.3), real but for its users: `demo@example.test` is one from the start. */
+/** A running OAuth 2.0 provider (docs/upstream.md, The provider), real but for its users: `demo@example.test` is one from the start. */
 export interface SandboxProvider {
   /** The issuer, without a trailing slash. */
   url: string

@@ -9,7 +9,7 @@ import { Sockets } from './upstream/sockets.ts'
 import { Users } from './upstream/users.ts'
 import type { World } from './upstream/world.ts'
 
-/** A running trading service (interface 4), small and invented: accounts, contracts and prices live in memory. */
+/** A running trading service (docs/upstream.md, The trading service), small and invented: accounts, contracts and prices live in memory. */
 export interface SandboxUpstream {
   /** `http://host:port`, without a trailing slash. */
   url: string

@@ -30,7 +30,7 @@ const flag = (fallback: boolean, description: string) => textOr(String(fallback)
 const DAY = 86_400
 const MIB = 1_048_576
 
-/** Every setting, in the order the documentation lists them. `.env.example` is tested against it. */
+/** Every setting, in the order of `.env.example`, which is tested against it, and so is docs/settings.md. */
 export const settingRules = {
   PUBLIC_URL: required('Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback', 'origin'),
   AUTH_URL: required('Base address of the OAuth 2.0 provider', 'httpUrl'),

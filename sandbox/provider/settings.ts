@@ -4,7 +4,7 @@ import type { ProviderMemory } from './memory.ts'
 import { errorPage } from './pages.ts'
 import type { Users } from './users.ts'
 
-/** Query parameters kept with the authorization request besides those of OAuth (interface 2.1). */
+/** Query parameters kept with the authorization request besides those of OAuth (docs/upstream.md, Authorization request). */
 export const ATTRIBUTION_PARAMETERS = ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] as const
 
 export interface ProviderSettings {
@@ -19,7 +19,7 @@ export interface ProviderSettings {
 }
 
 /**
- * Turns oidc-provider, an OpenID Connect server, into the plain OAuth 2.0 server of interface 4.3:
+ * Turns oidc-provider, an OpenID Connect server, into a plain OAuth 2.0 server (docs/upstream.md, The provider):
  * opaque tokens, a public client, PKCE with S256, nothing else switched on.
  */
 export function oidcSettings(settings: ProviderSettings): Record<string, unknown> {

@@ -8,7 +8,7 @@ import { tickOperations } from './operations/ticks.ts'
 import { tradingOperations } from './operations/trading.ts'
 import { Refusal } from './refusal.ts'
 
-/** Named in interface 4.4, with fields that are not: what they do cannot be guessed, so the sandbox does not. */
+/** Known by name, but not with their fields: what they do cannot be guessed, so the sandbox does not do it. */
 const NOT_IMPLEMENTED = [
   'cancel',
   'contract_update',

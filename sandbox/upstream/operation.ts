@@ -4,7 +4,7 @@ import type { Account } from './accounts.ts'
 import type { Connection, Message } from './connection.ts'
 import { Refusal } from './refusal.ts'
 
-/** One operation of the WebSocket surface (interface 4.4). */
+/** One operation of the WebSocket surface (docs/upstream.md, Messages). */
 export interface Operation {
   name: string
   /** The `msg_type` of its answers. */

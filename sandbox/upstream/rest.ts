@@ -25,7 +25,7 @@ const BODY_LIMIT_BYTES = 10 * 1024 * 1024
 /** A long demo, or a benchmark, must not fill the memory: older requests are forgotten. */
 const MOST_REQUESTS = 20_000
 
-/** The REST surface (interface 4.1 and 4.2), and the list it writes every arriving request to. */
+/** The REST surface (docs/upstream.md, The trading service), and the list it writes every arriving request to. */
 export async function buildRest(world: World, seen: SeenRequest[]): Promise<FastifyInstance> {
   const app = fastify({ bodyLimit: BODY_LIMIT_BYTES, exposeHeadRoutes: false })
   // Bodies stay text here: they are recorded as they came, and each route parses its own.

@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 const PATH = /^\/trading\/v1\/options\/ws\/(public|demo|real)$/
 const MAX_MESSAGE_BYTES = 1024 * 1024
 
-/** The WebSocket surface (interface 4.4). */
+/** The WebSocket surface (docs/upstream.md, Sockets). */
 export class Sockets {
   readonly #world: World
   readonly #open = new Set<Connection>()

@@ -4,9 +4,9 @@ import { reportingPeriod } from './query-rules.ts'
 const MAX_REPORTING_DAYS = 730
 
 /**
- * THE list of what a browser may reach upstream (interface 4.1). What is not here does not exist for it: the OTP
+ * THE list of what a browser may reach upstream (docs/upstream.md, Endpoints). What is not here does not exist for it: the OTP
  * endpoint above all, whose answer is a credential.
- * @param partnerOverviewPath where the partner overview (interface 4.2) lives; not offered when unknown
+ * @param partnerOverviewPath where the partner overview lives; not offered when unknown
  */
 export function catalog(partnerOverviewPath: string | undefined): readonly Endpoint[] {
   const overview: Endpoint[] =

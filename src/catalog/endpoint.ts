@@ -1,6 +1,6 @@
 import type { FieldError } from '../problem.ts'
 
-/** What a credential policy asks of the browser, and what of ours it sends upstream (CONTRACT: REST). */
+/** What a credential policy asks of the browser, and what of ours it sends upstream (docs/upstream.md, Credentials). */
 export const CREDENTIALS = {
   bearer: { session: true, bearer: true, appId: true },
   /** Personal tokens stand in the body, which is passed on unread. */
@@ -48,7 +48,7 @@ export function takesBody({ method, body }: Endpoint): boolean {
   return method !== 'GET' && body !== 'none'
 }
 
-/** What an id in a path may be (CONTRACT: REST). */
+/** What an id in a path may be (docs/reference.md, REST). */
 export const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Builds the upstream path of an endpoint from checked parameters; undefined when one is not as it must be. */

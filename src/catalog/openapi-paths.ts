@@ -75,7 +75,7 @@ function relay(summary: string, operationId: string, more: Json): Json {
   }
 }
 
-/** The routes beside the catalog, as the document describes them (CONTRACT: routes). A test compares them with the server's. */
+/** The routes beside the catalog, as the document describes them (docs/reference.md, Routes). A test compares them with the server's. */
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/login': {
     get: {
@@ -155,7 +155,8 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       responses: {
         '204': { description: 'There is no session any more, whether or not there was one' },
         ...problemResponses(
-          ...(['csrf_rejected', 'method_not_allowed', 'session_store_unavailable', 'shutting_down'] as const),
+          ...(['csrf_rejected', 'method_not_allowed', 'rate_limited'] as const),
+          ...(['session_store_unavailable', 'shutting_down'] as const),
         ),
       },
     },

@@ -3,7 +3,7 @@ import type { QueryRule } from './endpoint.ts'
 
 const DAY_MS = 86_400_000
 
-/** A reporting period (interface 2.6): both dates inclusive, the end on or after the start, at most `maxDays` after it. */
+/** A reporting period (docs/upstream.md, Endpoints): both dates inclusive, the end on or after the start, at most `maxDays` after it. */
 export function reportingPeriod(startName: string, endName: string, maxDays: number): QueryRule {
   const check = (query: string): readonly FieldError[] => {
     const parameters = new URLSearchParams(query)

@@ -4,7 +4,7 @@ import type { Guard } from './guard.ts'
 import { isPathOf } from './known-paths.ts'
 
 const HSTS = 'max-age=31536000'
-/** Where pages of listed origins may read answers (CONTRACT: REST), the refusals among them. */
+/** Where pages of listed origins may read answers (docs/reference.md, Who may call), the refusals among them. */
 const CORS_PATHS = ['/api', '/auth/session', '/auth/logout'] as const
 
 /** Puts the headers on a reply that every answer has, whatever else becomes of the request. */

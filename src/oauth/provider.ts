@@ -39,7 +39,7 @@ export interface ProviderObserver {
   asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
 }
 
-/** The OAuth 2.0 provider (interface 4.3, 5.5). All of openid-client is in here. */
+/** The OAuth 2.0 provider (docs/upstream.md, The provider). All of openid-client is in here. */
 export class Provider {
   readonly #config: Config['oauth']
   readonly #observer: ProviderObserver | undefined
@@ -64,7 +64,7 @@ export class Provider {
     this.#revoker = this.#configuration('revoke', REVOCATION_TIMEOUT_MS)
   }
 
-  /** The address the browser is sent to: exactly the parameters of interface 2.1, from settings alone. */
+  /** The address the browser is sent to, made from settings alone (docs/upstream.md, Authorization request). */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { clientId, redirectUri, scope, legacyAppId } = this.#config
     return client.buildAuthorizationUrl(this.#exchanger, {
@@ -80,7 +80,7 @@ export class Provider {
     })
   }
 
-  /** Exchanges the code of a callback for tokens (interface 2.4). Made once, never repeated: a code is single use. */
+  /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Made once, never repeated: a code is single use. */
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
     this.#fitIssuer(callback.searchParams)

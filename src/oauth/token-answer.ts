@@ -19,7 +19,7 @@ export class UnusableAnswer extends Error {
 type Answer = Pick<Response, 'status' | 'body' | 'headers'>
 
 /**
- * Reads what a token endpoint answered (RFC 6749 §5, interface 2.5), to its end and no further than it may be long,
+ * Reads what a token endpoint answered (docs/upstream.md, Token endpoint), to its end and no further than it may be long,
  * and gives back what is worth knowing of it in a form that leaves nothing to guess.
  * @throws UnusableAnswer on a 5xx, a 429, a redirect, and what is not JSON
  */

@@ -11,7 +11,7 @@ const ending = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_t
   reason,
 })
 
-/** Every ending of our own making (CONTRACT: relays). Upstream's own codes pass through {@link fromUpstream}. */
+/** Every ending of our own making (docs/frontends.md, How a socket ends). Upstream's own codes pass through {@link fromUpstream}. */
 export const ENDINGS = {
   loginRequired: ending(4401, 'login_required'),
   sessionExpired: ending(4401, 'session_expired'),

@@ -15,7 +15,7 @@ export type OtpOutcome =
 
 const MAX_DEPTH = 8
 
-/** Asks upstream for one-time WebSocket URLs (interface 4.1, OTP endpoint). */
+/** Asks upstream for one-time WebSocket URLs (docs/upstream.md, One-time URLs). */
 export class OtpClient {
   readonly #rest: RestClient
   readonly #config: Config['relay']

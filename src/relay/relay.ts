@@ -13,7 +13,7 @@ import { operationOf } from './operations.ts'
 import { onPeerClose } from './receiver.ts'
 import { Side, type Line } from './side.ts'
 
-/** Sizes and times of a relay (CONTRACT: relays). */
+/** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
   readonly maxBufferedBytes: number
   readonly slowConsumerMs: number
@@ -34,7 +34,7 @@ export interface RelayOptions {
 }
 
 /**
- * Pings are the protocol's own. One of upstream's operation `ping` (interface 4.4) would have an answer that cannot be
+ * Pings are the protocol's own. One of upstream's operation `ping` would have an answer that cannot be
  * told from the answer to the page's own, and would reach the page.
  */
 const HEARTBEAT_MS = 25_000

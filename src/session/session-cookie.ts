@@ -17,7 +17,7 @@ export interface NamedSession {
   readonly isAuthentic: boolean
 }
 
-/** The cookie that carries a session id, signed, and nothing else (CONTRACT: cookies). */
+/** The cookie that carries a session id, signed, and nothing else (docs/reference.md, Cookies). */
 export class SessionCookie {
   readonly name: string
   readonly signer: Signer

@@ -1,7 +1,7 @@
 /** How much of a request was written to a connection. */
 export type Sent = 'nothing' | 'part' | 'whole'
 
-/** Why no answer came (CONTRACT: REST). */
+/** Why no answer came (docs/reference.md, REST). */
 export type NoAnswer =
   /** No byte of the request was sent. */
   | { readonly is: 'unreachable'; readonly cause: Error }

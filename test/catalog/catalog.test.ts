@@ -167,7 +167,7 @@ function isRouted(method: string, path: string): boolean {
   )
 }
 
-await test('the catalog is the interface, without the OTP, and with the overview only where its path is known', (t) => {
+await test('the catalog is what upstream offers, without the OTP, and with the overview only where its path is known', (t) => {
   for (const endpoint of catalog(OVERVIEW)) {
     t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
     for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)

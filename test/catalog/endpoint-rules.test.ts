@@ -22,7 +22,7 @@ import { sendTo, type Answer, type CallInit } from '../support/api-world.ts'
 import { ok, rawUpstream, type RawUpstream } from '../support/raw-upstream.ts'
 import { CLIENT_ID, SECRETS } from '../support/world.ts'
 
-/** What an endpoint may say of itself that none of the interface's needs to. */
+/** What an endpoint may say of itself that none of upstream's needs to. */
 const PLAIN = { credential: 'none', summary: 'For this test' } as const
 const ENDPOINTS: readonly Endpoint[] = [
   { ...PLAIN, method: 'POST', path: '/usual' },

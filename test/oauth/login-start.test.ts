@@ -34,7 +34,7 @@ async function raw(
   })
 }
 
-await test('the provider is sent exactly the parameters of interface 2.1', async (t) => {
+await test('the provider is sent exactly the parameters that docs/upstream.md lists', async (t) => {
   const world = await loginWorld(t)
   const { authorize, arrival } = await startLogin(world)
   const { state, code_challenge: challenge, ...rest } = Object.fromEntries(authorize.searchParams)

@@ -8,7 +8,7 @@ async function unlimited(t: Test): Promise<LoginWorld> {
   return loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
 }
 
-await test('the exchange is the form of interface 2.4, and nothing else', async (t) => {
+await test('the exchange is the form that docs/upstream.md describes, and nothing else', async (t) => {
   const world = await unlimited(t)
   const { endpoint, server } = world
   const { authorize, finish } = await startLogin(world)

@@ -23,7 +23,7 @@ async function started(): Promise<{ transactions: LoginTransactions; header: str
   return { transactions, header: `${name}=${value}`, state }
 }
 
-await test('the cookies of a login are what the contract says', async (t) => {
+await test('the cookies of a login are those of docs/reference.md', async (t) => {
   const world = await loginWorld(t, { settings: { LOGIN_TTL_SECONDS: '600', SESSION_MAX_SECONDS: '7200' } })
   const { browser } = world
   const { arrival, finish } = await startLogin(world)

@@ -1,9 +1,27 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
+import { OTHER_PATHS } from '../../src/catalog/openapi-paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/settings.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
+/** Every document, relative to docs/. */
+const DOCUMENTS = ['../README.md', ...globSync('**/*.md', { cwd: DOCS })]
+
+/** The headings of a document, as they are written. */
+function headings(text: string): string[] {
+  const prose = text.replaceAll(/^```.*\n[^]*?^```$/gm, '')
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
+}
+
+/** What a link to a heading ends with. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-')
+}
 
 await test('every protection of threats.md names a test that is there', (t) => {
   const chapters = 'catalog|http|journeys|oauth|operations|ops|relay|session|store|upstream'
@@ -18,7 +36,7 @@ await test('every protection of threats.md names a test that is there', (t) => {
   t.end()
 })
 
-await test('what operating.md calls a setting is one', (t) => {
+await test('what the documents call a setting is one', (t) => {
   const settings = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
   const others = new Set([
     'REDIS_MAXMEMORY',
@@ -29,7 +47,8 @@ await test('what operating.md calls a setting is one', (t) => {
     'SIGINT',
   ])
   // Other programs have names of their own.
-  const prose = read('operating.md').replaceAll(/```(?:apache|nginx|vcl)\n[^]*?```/g, '')
+  const documents = ['operating.md', 'reference.md', 'settings.md', 'upstream.md'].map(read).join('\n')
+  const prose = documents.replaceAll(/```(?:apache|nginx|vcl)\n[^]*?```/g, '')
   const named = [...prose.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
   t.ok(named.length > 40)
   for (const name of new Set(named)) {
@@ -39,11 +58,51 @@ await test('what operating.md calls a setting is one', (t) => {
 })
 
 await test('links between documents lead somewhere', (t) => {
-  for (const name of ['operating.md', 'threats.md', '../README.md']) {
+  let links = 0
+  for (const name of DOCUMENTS) {
     const here = new URL(name, DOCS)
-    for (const [, target = ''] of readFileSync(here, 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)) {
-      t.ok(existsSync(new URL(target, here)), `${name}: ${target}`)
+    for (const [, path = '', heading] of read(name).matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
+      links++
+      const target = path === '' ? here : new URL(path, here)
+      t.ok(existsSync(target), `${name}: ${path}`)
+      if (heading === undefined) continue
+      const anchors = headings(readFileSync(target, 'utf8')).map(anchor)
+      t.ok(anchors.includes(heading), `${name}: ${path}#${heading}`)
     }
   }
+  t.ok(links > 50)
+  t.end()
+})
+
+await test('what the code cites is there', (t) => {
+  const root = fileURLToPath(new URL('../', DOCS))
+  const files = globSync(['{src,sandbox,test,bench}/**/*.ts', 'deploy/*', '*.yml'], { cwd: root })
+  let cited = 0
+  for (const file of files) {
+    const text = readFileSync(`${root}/${file}`, 'utf8')
+    // A document of the repository, and the heading of a part of it.
+    for (const [, path = '', heading] of text.matchAll(/\(docs\/([\w/-]+\.md)(?:, ([^()]+))?\)/g)) {
+      cited++
+      t.ok(existsSync(new URL(path, DOCS)), `${file}: ${path}`)
+      if (heading !== undefined) t.ok(headings(read(path)).includes(heading), `${file}: ${path}, ${heading}`)
+    }
+    // A part of a paper that only its author had.
+    t.notMatch(text, /\bCONTRACT:|\binterface \d/, file)
+  }
+  t.ok(cited > 20)
+  t.end()
+})
+
+await test('reference.md lists the routes that there are', (t) => {
+  const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(
+    ([, routes = '']) => routes,
+  )
+  const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))
+  const described = Object.entries(OTHER_PATHS).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const onTheOpsPort = ['GET /livez', 'GET /readyz', 'GET /metrics']
+  const api = ['GET /api/…', 'POST /api/…', 'PATCH /api/…']
+  t.same(new Set(listed), new Set([...described, ...api, ...onTheOpsPort]))
   t.end()
 })

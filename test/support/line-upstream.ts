@@ -14,7 +14,7 @@ export interface SeenHead {
 
 /**
  * The part of upstream that relays talk to, and that does as a test says: it can be slow, wrong, or broken. Unless told
- * otherwise it hands out one-time URLs as interface 4.1 has them, and opens every socket.
+ * otherwise it hands out one-time URLs (docs/upstream.md, One-time URLs), and opens every socket.
  */
 export class LineUpstream {
   /** Answers the OTP endpoint. */

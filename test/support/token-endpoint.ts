@@ -38,7 +38,7 @@ export function html(status = 200): Behaviour {
     response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Something else</h1>')
 }
 
-/** A token answer as interface 2.5 has it, with what `other` says. */
+/** A token answer (RFC 6749 §5.1), with what `other` says. */
 export function tokens(other: Record<string, unknown> = {}): Behaviour {
   return json({ access_token: 'the-access-token', expires_in: 3600, token_type: 'Bearer', ...other })
 }

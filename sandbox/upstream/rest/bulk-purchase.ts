@@ -10,7 +10,7 @@ import { optionsEnvelope } from './envelopes.ts'
 import { Failure } from './failure.ts'
 import { bodyOf, wrapFailures } from './handlers.ts'
 
-/** The sandbox's own invention: interface 4.1 only says that the body carries a PAT for each account. */
+/** The sandbox's own invention, but for a PAT for each account (docs/upstream.md, Credentials). */
 const purchase = Type.Object({
   contract: Type.Object(contractProperties),
   accounts: Type.Array(Type.Object({ token: Type.String() }), { minItems: 1, maxItems: 100 }),

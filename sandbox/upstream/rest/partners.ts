@@ -7,7 +7,7 @@ import { forUsersOf, queryParameter, wrapFailures } from './handlers.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 const LONGEST_DAYS = 730
 
-/** The partner overview (interface 2.6). Its numbers are invented: three sign-ups a day. */
+/** The partner overview (docs/upstream.md, Endpoints). Its numbers are invented: three sign-ups a day. */
 export async function partnerRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, bareEnvelope)
   const forUser = forUsersOf(world, bareEnvelope)

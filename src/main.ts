@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
-import { ConfigError, readConfig, type Config } from './config.ts'
-import { createLog } from './log.ts'
+import { ConfigError, readConfig, type Config } from './config/config.ts'
+import { createLog } from './telemetry/log.ts'
 import { EXIT } from './ops/exit-codes.ts'
 import { summary } from './ops/summary.ts'
 
@@ -23,7 +23,7 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   exit(`Node ${OLDEST_NODE} or newer is needed, this is ${process.versions.node}.`)
 }
 if (isWarmUp) {
-  const { warmUp } = await import('./warm-up.ts')
+  const { warmUp } = await import('./ops/warm-up.ts')
   const refusal = await warmUp()
   if (refusal !== undefined) exit(refusal)
   process.exit(0)

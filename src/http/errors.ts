@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isOutOfDescriptors } from '../descriptors.ts'
-import { logFailure } from '../failure-log.ts'
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { sendProblem } from './send-problem.ts'

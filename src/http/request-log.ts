@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { symbols } from 'pino'
-import { logTime } from '../log.ts'
-import type { Metrics } from '../measure.ts'
-import { traceIdOf } from './trace-id.ts'
+import { logTime } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { traceIdOf } from '../telemetry/trace-id.ts'
 
 /** The methods that metrics tell apart: Node takes some thirty. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])

@@ -8,8 +8,8 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
-import type { Config } from '../config.ts'
-import type { Metrics } from '../measure.ts'
+import type { Config } from '../config/config.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
 import { withoutPorts } from './client-address.ts'

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { wantsPage } from './html.ts'
 import { isPathOf } from './known-paths.ts'
 

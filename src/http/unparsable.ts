@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
 import { bareHeaders } from './base-headers.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'

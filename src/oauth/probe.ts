@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import type { Finding } from '../finding.ts'
+import type { Config } from '../config/config.ts'
+import type { Finding } from '../config/finding.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { Provider } from './provider.ts'
 import { UnusableAnswer } from './token-answer.ts'

@@ -1,7 +1,6 @@
 import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
-import type { Config } from '../config.ts'
-import type { Attribution } from './attribution.ts'
+import type { Config } from '../config/config.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
 import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
@@ -22,7 +21,7 @@ export interface AuthorizationRequest {
   readonly state: string
   readonly verifier: string
   /** Present for a sign-up, empty when it has no partner. */
-  readonly signup?: Attribution
+  readonly signup?: Readonly<Record<string, string>>
 }
 
 /** What is asked of the provider. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
-import { flushFailures } from '../failure-log.ts'
+import { flushFailures } from '../telemetry/failure-log.ts'
 import { EXIT } from './exit-codes.ts'
 import { leave } from './leave.ts'
 

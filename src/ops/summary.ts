@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import { parseRedisUrl } from '../store/redis-address.ts'
+import type { Config } from '../config/config.ts'
+import { parseRedisUrl } from '../config/redis-address.ts'
 
 /** What this server is set to do, for the first line of the log: where things are and what was chosen, no secret. */
 export function summary(config: Config): object {

@@ -1,5 +1,5 @@
-import { workerEnvironment, type Config } from '../config.ts'
-import type { ServerLog } from '../log.ts'
+import { workerEnvironment, type Config } from '../config/config.ts'
+import type { ServerLog } from '../telemetry/log.ts'
 import { leave } from './leave.ts'
 import { listenOrExit } from './listen-or-exit.ts'
 import { createOpsListener } from './ops-listener.ts'

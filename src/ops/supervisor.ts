@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
-import { createSupervisorMetrics } from '../measure.ts'
+import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { EXIT } from './exit-codes.ts'
 import type { Operations } from './ops-listener.ts'
 import { ask, tellToDrain } from './worker-talk.ts'

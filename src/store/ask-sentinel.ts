@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from 'redis'
-import type { RedisAccess, RedisNode } from './redis-address.ts'
+import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { connection, delay, nodeOptions } from './redis-link.ts'
 
 /** How long one Sentinel may take to answer. */

@@ -1,5 +1,5 @@
 import { RedisCluster } from 'redis'
-import type { RedisAccess, RedisAddress } from './redis-address.ts'
+import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
   backoffMs,
   CONNECTION,

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
-import type { Store, StoredValue, StoreFacts, Tombstone } from './store.ts'
+import type { Store, StoredValue, Tombstone } from './store.ts'
+import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** More sessions than one development process ever holds; the oldest go first. */
 const MAX_KEYS = 100_000

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from 'redis'
-import type { Finding } from '../finding.ts'
+import type { Finding } from '../config/finding.ts'
 import { askSentinel } from './ask-sentinel.ts'
 import { probeKey } from './keys.ts'
-import { parseRedisUrl, type RedisAddress, type RedisNode } from './redis-address.ts'
+import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { connection, delay, nodeOptions, replyCode, type Connection } from './redis-link.ts'
 import { parseInfo, readMemory } from './server-facts.ts'
-import type { WriteRefusal } from './store.ts'
+import type { WriteRefusal } from '../telemetry/store-observer.ts'
 import { REFUSAL_ADVICE, writeRefusalOf } from './write-refusals.ts'
 
 /** PEXPIRETIME and the like are of Redis 7. */

@@ -1,5 +1,5 @@
 import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
-import type { RedisAccess, RedisNode } from './redis-address.ts'
+import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 
 /** The protocol of every connection: the one in which a server tells what changes. */
 const RESP = { RESP: 3 } as const

@@ -1,20 +1,13 @@
 import { ClusterLink } from './cluster-link.ts'
 import { Deadline, LATE_MS, NoAnswerInTime } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
-import { parseRedisUrl } from './redis-address.ts'
+import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
 import { Sentinels } from './sentinels.ts'
-import {
-  StoreUnavailable,
-  type Store,
-  type StoredValue,
-  type StoreFacts,
-  type StoreFailure,
-  type StoreObserver,
-  type Tombstone,
-} from './store.ts'
+import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
+import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
 
 /** No answer may keep a request waiting for longer than this. */

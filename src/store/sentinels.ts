@@ -1,6 +1,6 @@
 import { askSentinel } from './ask-sentinel.ts'
 import type { MasterFinder, MasterPlace } from './master-link.ts'
-import type { RedisAccess, RedisAddress, RedisNode } from './redis-address.ts'
+import type { RedisAccess, RedisAddress, RedisNode } from '../config/redis-address.ts'
 import { nodeOptions } from './redis-link.ts'
 
 /** Asks the Sentinels where the master is (redis.io/docs/reference/sentinel-clients). */

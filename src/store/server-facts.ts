@@ -1,6 +1,6 @@
 import { SESSION_KEYS } from './keys.ts'
 import { delay, within, type MasterCommands, type RedisLink } from './redis-link.ts'
-import type { StoreFacts } from './store.ts'
+import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** Servers are asked no more often, however many ask for the metrics. */
 const ASK_EVERY_MS = 5000

@@ -1,4 +1,4 @@
-import { WRITE_REFUSALS, type WriteRefusal } from './store.ts'
+import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
 /** Where nothing is written any more, nobody learns that there is room again: so long a refusal counts. */
 const REFUSAL_MS = 60_000

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { Collecting, type FetchOutcome } from './collecting.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { Queued } from './queued.ts'

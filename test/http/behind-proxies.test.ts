@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
-import { catalog } from '../../src/catalog/catalog.ts'
+import { catalog } from '../../src/proxy/catalog.ts'
 import { apiWorld } from '../support/api-world.ts'
 import { startProxy } from '../support/proxies.ts'
 import { gone } from '../support/raw-upstream.ts'

@@ -6,8 +6,8 @@ import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
-import { createMetrics } from '../../src/measure.ts'
-import { addSecretsInfo } from '../../src/secrets-info.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
 import {
   fullStoreScenarios,
   limitScenario,

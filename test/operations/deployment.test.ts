@@ -3,14 +3,14 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
-import { readConfig } from '../../src/config.ts'
-import { SECRET_SETTINGS, settingRules } from '../../src/settings.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 
 type Node = Record<string, unknown>
 type Environment = Record<string, string>
 
-const ROOT = new URL('../../', import.meta.url)
+const ROOT = new URL('../..', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
 const names = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
 

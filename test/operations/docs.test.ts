@@ -1,10 +1,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { OTHER_PATHS } from '../../src/catalog/openapi-paths.ts'
-import { SECRET_SETTINGS, settingRules } from '../../src/settings.ts'
+import { OTHER_PATHS } from '../../src/proxy/openapi-paths.ts'
+import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 
-const DOCS = new URL('../../docs/', import.meta.url)
+const DOCS = new URL('../../docs', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
 /** Every document, relative to docs/. */
 const DOCUMENTS = ['../README.md', ...globSync('**/*.md', { cwd: DOCS })]

@@ -13,7 +13,7 @@ import { isLoggedIn, logInThere, tokenEndpoint } from '../support/token-endpoint
 import { until } from '../support/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/world.ts'
 
-const ROOT = new URL('../../', import.meta.url)
+const ROOT = new URL('../..', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
 const GUIDE = read('docs/operating.md')
 const [, ROTATION = ''] = /\n## Rotating secrets\n([^]*?)\n## /.exec(GUIDE) ?? []

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { createMetrics } from '../../src/measure.ts'
-import type { Ending } from '../../src/relay/close-codes.ts'
-import { Relay, type RelayLimits } from '../../src/relay/relay.ts'
-import type { Line } from '../../src/relay/side.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import type { Ending } from '../../src/sockets/close-codes.ts'
+import { Relay, type RelayLimits } from '../../src/sockets/relay/relay.ts'
+import type { Line } from '../../src/sockets/side.ts'
 
 /** Bytes of a message of {@link flood}. */
 export const MESSAGE = 16_384

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { ALONE } from '../support/settings.ts'

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { relayWorld, TRADING } from '../support/relay-world.ts'

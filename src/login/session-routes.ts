@@ -1,0 +1,95 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requesterOf, type Requester } from '../http/requester.ts'
+import { Problem } from '../problem.ts'
+import type { NamedSession } from '../sessions/session-cookie.ts'
+import { sessionKey } from '../store/keys.ts'
+import type { AuthParts } from './auth-parts.ts'
+import { START_WINDOW_SECONDS } from './start-limit.ts'
+
+const SECOND = 1000
+
+/** `GET /auth/session` and `POST /auth/logout`: what a page asks about its session, and how it ends it. */
+export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
+  const { guard, reader } = parts
+  guard.addPreflight(fastify, '/auth/session', ['GET'])
+  guard.addPreflight(fastify, '/auth/logout', ['POST'])
+  // Logging out takes no body, and whatever a page sends as one must not keep its user logged in.
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume()
+    done(null)
+  })
+
+  fastify.get('/auth/session', async (request) => {
+    const found = await reader.read(request.headers.cookie)
+    const now = Math.floor(Date.now() / SECOND)
+    switch (found.is) {
+      case 'storeDown':
+        throw found.cause
+      case 'none':
+        return { authenticated: false, now }
+      case 'live': {
+        const { record, idleEndsAt, tag } = found.session
+        request.sessionTag = tag
+        return {
+          authenticated: true,
+          now,
+          expires_at: Math.floor(record.endsAt / SECOND),
+          idle_expires_at: Math.floor(Math.min(idleEndsAt, record.endsAt) / SECOND),
+          scope: record.scope,
+        }
+      }
+    }
+  })
+
+  fastify.post('/auth/logout', async (request, reply) => {
+    guard.requireScript(request)
+    await logOut(parts, request, reply)
+    return reply.code(204).send()
+  })
+}
+
+/**
+ * Ends every session of this browser, also those whose cookie a later login has overwritten, and forgets its logins
+ * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
+ */
+async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { cookie, transactions, sessions } = parts
+  const { cookie: cookies } = request.headers
+  const named = cookie.named(cookies)
+  const by = requesterOf(request)
+  // Also where it cannot be ended. What is not signed here may name anything.
+  const own = named.find(({ isAuthentic }) => isAuthentic)
+  if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
+  const isDoubtful = named.some(({ isAuthentic }) => !isAuthentic) || transactions.isDoubtful(cookies)
+  if (isDoubtful && !(await parts.startLimit.allows(request.ip))) {
+    throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
+  }
+  // The login's cookie and the session's mostly name the same one.
+  const ended = new Map(named.map((each) => [each.id, each]))
+  const logins = await transactions.settled(cookies)
+  for (const { session, cookieValue = '' } of logins) {
+    if (session === undefined) continue
+    const id = cookie.verify(cookieValue)
+    if (id !== undefined) ended.set(id, { id, isAuthentic: true })
+    // Signed with a secret that is not known here any more: ended all the same.
+    else await sessions.end(session, 'logout', by)
+  }
+  for (const each of ended.values()) await endSession(parts, each, by)
+  await transactions.forget(logins.flatMap(({ key }) => key ?? []))
+  for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
+  if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
+}
+
+/** Ends a session, and revokes the very tokens it held in the end: a refresh may be changing them right now. */
+async function endSession(
+  { sessions, tokens, transactions }: AuthParts,
+  { id, isAuthentic }: NamedSession,
+  by: Requester,
+): Promise<void> {
+  const record = await sessions.endById(id, 'logout', isAuthentic, by)
+  // Gone already, or not to be read here; ended in any case.
+  if (record === undefined) return
+  tokens.revoke(record)
+  await transactions.forget([record.loginKey])
+}

@@ -1,0 +1,123 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Guard } from '../http/guard.ts'
+import { MinuteCounts } from '../http/minute-counts.ts'
+import { Permits } from '../http/permits.ts'
+import { Problem } from '../problem.ts'
+import type { SessionLookup, SessionReader } from '../sessions/session-reader.ts'
+import type { Session } from '../sessions/sessions.ts'
+import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
+import { proxy, usableSession, type ProxyParts } from './proxy.ts'
+import { SharedResponse, type SharedResponseParts } from './shared-responses.ts'
+
+/** What the routes below /api work with. */
+export interface CatalogParts extends Omit<ProxyParts, 'calls' | 'uploads'> {
+  readonly guard: Guard
+  readonly reader: SessionReader
+  /** What responses that are the same for everybody need. */
+  readonly shared: Pick<SharedResponseParts, 'store' | 'envelope' | 'everyMs'>
+}
+
+const MAX_QUERY_BYTES = 4096
+
+/** One route below /api for every endpoint of the catalog. */
+export async function catalogRoutes(
+  fastify: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  parts: CatalogParts,
+): Promise<void> {
+  const { guard, http } = parts
+  // Bodies are not parsed, whatever they are.
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
+
+  const requests = new MinuteCounts()
+  const proxyParts: ProxyParts = { ...parts, calls: new Permits(), uploads: new Permits() }
+  for (const endpoint of endpoints) {
+    const buildPath = pathBuilder(endpoint)
+    const needsSession = CREDENTIALS[endpoint.credential].session
+    const idleMs = connectionIdleMs(endpoint, parts)
+    const { everyMs, store, envelope } = parts.shared
+    const { rest, metrics, upstream } = parts
+    const timeoutMs = endpoint.timeoutMs ?? upstream.headersMs
+    const shared = endpoint.isShared
+      ? new SharedResponse(endpoint, { rest, metrics, store, envelope, everyMs, timeoutMs })
+      : undefined
+    const answer = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
+      if (session !== undefined && !requests.allows(session.key, http.apiRequestsPerMinute)) {
+        throw new Problem('rate_limited', { retryAfterSeconds: requests.secondsLeft })
+      }
+      // Node goes back to the usual limit with the next request.
+      if (idleMs !== undefined) request.raw.socket.setTimeout(idleMs)
+      const path = buildPath(request.params as Record<string, string>)
+      if (path === undefined) throw new Problem('not_found')
+      const query = checkedQuery(endpoint, request)
+      if (takesBody(endpoint)) requireUnencoded(request)
+      if (shared !== undefined) return shared.send(request, reply)
+      const authorize = () => (needsSession ? requireSession(parts, request) : undefined)
+      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session, authorize })
+    }
+    const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      guard.requireScript(request)
+      const session = needsSession ? requireSession(parts, request) : undefined
+      // Nothing to wait for in most requests, so they do not wait.
+      return session instanceof Promise
+        ? session.then((read) => answer(request, reply, read))
+        : answer(request, reply, session)
+    }
+    fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
+  }
+}
+
+/** Nothing moves on a browser's connection while upstream is waited for, at most twice: how long that may be, if not as usual. */
+function connectionIdleMs({ timeoutMs = 0 }: Endpoint, { http, upstream }: CatalogParts): number | undefined {
+  const longer = timeoutMs - upstream.headersMs
+  return longer > 0 ? http.connectionIdleMs + 2 * longer : undefined
+}
+
+/** The live session of a request, with a token good for use. @throws Problem */
+function requireSession(parts: CatalogParts, request: FastifyRequest): Session | Promise<Session> {
+  const found = parts.reader.use(request.headers.cookie)
+  return found instanceof Promise
+    ? found.then((session) => goodSession(parts, request, session))
+    : goodSession(parts, request, found)
+}
+
+function goodSession(
+  parts: CatalogParts,
+  request: FastifyRequest,
+  found: SessionLookup,
+): Session | Promise<Session> {
+  if (found.is === 'storeDown') throw found.cause
+  if (found.is === 'none') {
+    throw new Problem('login_required', { loginUrl: `${parts.http.publicUrl}/auth/login` })
+  }
+  const { session } = found
+  request.sessionTag = session.tag
+  if (parts.tokens.isGood(session)) return session
+  return parts.tokens.renewed(session).then((renewed) => usableSession(parts.http, renewed))
+}
+
+/** Upstream is not told of a coding, so it could not read the body. @throws Problem unsupported_media_type */
+function requireUnencoded({ headers }: FastifyRequest): void {
+  const { 'content-encoding': coding = 'identity' } = headers
+  if (coding.toLowerCase() === 'identity') return
+  throw new Problem('unsupported_media_type', {
+    detail: 'Send the body without a Content-Encoding.',
+    headers: { 'accept-encoding': 'identity' },
+  })
+}
+
+/** The query as it came, `?` included. @throws Problem bad_request, validation_failed */
+function checkedQuery(endpoint: Endpoint, request: FastifyRequest): string {
+  const url = request.raw.url ?? ''
+  const at = url.indexOf('?')
+  const query = at === -1 ? '' : url.slice(at + 1)
+  // That it is printable ASCII without `#` has been checked with the whole target.
+  if (query.length > MAX_QUERY_BYTES) {
+    throw new Problem('bad_request', { detail: `The query must have at most ${MAX_QUERY_BYTES} bytes.` })
+  }
+  const errors = endpoint.query?.check(query) ?? []
+  if (errors.length > 0) throw new Problem('validation_failed', { errors })
+  return at === -1 ? '' : `?${query}`
+}

@@ -1,0 +1,199 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
+import type { Permits } from '../http/permits.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
+import { requesterOf } from '../http/requester.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { AccessTokens, TokenLookup } from '../sessions/access-tokens.ts'
+import { Problem } from '../problem.ts'
+import type { Session } from '../sessions/sessions.ts'
+import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
+import type { ForwardOutcome } from '../upstream/forwarding.ts'
+import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
+import type { RestClient } from '../upstream/rest-client.ts'
+import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
+import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
+
+/** What a call needs on its way upstream. */
+export interface ProxyParts {
+  readonly http: Config['http']
+  readonly upstream: Config['upstream']
+  readonly metrics: Metrics
+  readonly tokens: AccessTokens
+  readonly rest: RestClient
+  /** For what is never repeated, everything but GET. */
+  readonly orders: RestClient
+  /** Under way, by session. */
+  readonly calls: Permits
+  /** Those whose body is streamed, by session: each holds a connection to upstream for as long as its browser takes. */
+  readonly uploads: Permits
+}
+
+/** Far more than a page has open at once, far less than all connections to upstream, which everybody shares. */
+const MAX_CALLS = 100
+const MAX_UPLOADS = 4
+
+/** One call of a browser, checked: its path is built from the catalog. */
+export interface Call {
+  readonly endpoint: Endpoint
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly path: string
+  readonly session: Session | undefined
+  /** The live session of the request as it is now, where it needs one. @throws Problem when there is none */
+  readonly authorize: () => Session | Promise<Session> | undefined
+}
+
+/**
+ * Sends a call upstream and its answer back. A GET is repeated, once for each reason; nothing else ever is.
+ * @throws Problem
+ */
+export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
+  const key = call.session?.key
+  if (key !== undefined && !parts.calls.acquire(key, MAX_CALLS)) throw tooMany()
+  try {
+    if (takesBody(call.endpoint)) await sendWithBody(parts, call)
+    else await sendUntilAnswered(parts, call, NO_BODY)
+  } finally {
+    if (key !== undefined) parts.calls.release(key)
+  }
+}
+
+async function sendWithBody(parts: ProxyParts, call: Call): Promise<void> {
+  const { endpoint, request, authorize } = call
+  const body = await receiveBody(request.raw, endpoint.maxBodyBytes ?? parts.http.maxBodyBytes)
+  if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call, false)
+  try {
+    // Again: until its body had come, which may have taken a while, nothing was sent, and the user may have logged out.
+    const session = await authorize()
+    if (body.is === 'whole') return await sendUntilAnswered(parts, { ...call, session }, body)
+    const key = session?.key ?? 'anonymous'
+    if (!parts.uploads.acquire(key, MAX_UPLOADS)) throw tooMany()
+    try {
+      await sendUntilAnswered(parts, { ...call, session }, body)
+    } finally {
+      parts.uploads.release(key)
+    }
+  } finally {
+    discard(body.content)
+  }
+}
+
+function tooMany(): Problem {
+  return new Problem('rate_limited', { retryAfterSeconds: 1 })
+}
+
+async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBody): Promise<void> {
+  const { endpoint } = call
+  const isSafe = endpoint.method === 'GET'
+  let { session } = call
+  let mayReconnect = isSafe
+  let mayRenew = true
+  for (;;) {
+    const outcome = await send(parts, call, session, body)
+    parts.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
+    if (mayReconnect && failedBeforeAnswer(outcome)) {
+      mayReconnect = false
+      continue
+    }
+    if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
+      const by = requesterOf(call.request)
+      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew, by))
+      // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
+      if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
+      mayRenew = false
+      continue
+    }
+    if (outcome.is === 'answered') return
+    return conclude(outcome, call, isSafe)
+  }
+}
+
+function failedBeforeAnswer(outcome: ForwardOutcome): boolean {
+  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
+}
+
+/** The session of a lookup whose token can be used. @throws Problem when there is none */
+export function usableSession(http: Config['http'], found: TokenLookup): Session {
+  switch (found.is) {
+    case 'good':
+      return found.session
+    case 'ended':
+      throw new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
+    case 'providerDown':
+      throw new Problem('provider_unavailable', {
+        cause: found.cause,
+        retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
+      })
+  }
+}
+
+function send(
+  parts: ProxyParts,
+  { endpoint, request, reply, path }: Call,
+  session: Session | undefined,
+  body: OutgoingBody,
+): Promise<ForwardOutcome> {
+  const { method, path: route, timeoutMs } = endpoint
+  const headers = requestHeaders(request.headers, request.id)
+  addCredential(headers, parts.upstream, endpoint, session)
+  headers.push(...body.headers)
+  const isBearer = CREDENTIALS[endpoint.credential].bearer
+  const sentAt = performance.now()
+  const isSafe = method === 'GET'
+  const client = isSafe ? parts.rest : parts.orders
+  return client.forward(
+    { method, path, headers, body: body.content, timeoutMs },
+    {
+      isSafe,
+      response: reply.raw,
+      begin: (status, answerHeaders) => {
+        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), answerHeaders))
+        reply.hijack()
+      },
+      holds: (status) =>
+        status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
+      waited: () => parts.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+    },
+  )
+}
+
+function addCredential(
+  headers: string[],
+  upstream: Config['upstream'],
+  { credential }: Endpoint,
+  session: Session | undefined,
+): void {
+  const { appId, bearer } = CREDENTIALS[credential]
+  if (appId) headers.push(upstream.appIdHeader, upstream.appId)
+  if (bearer && session !== undefined) headers.push('authorization', `Bearer ${session.record.accessToken}`)
+}
+
+/** What is left to do for a call that got no answer it may pass on. @throws Problem */
+function conclude(
+  outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
+  { endpoint, request, reply, session }: Call,
+  isSafe: boolean,
+): void {
+  const { method, path: route } = endpoint
+  switch (outcome.is) {
+    case 'bodyRefused':
+      throw outcome.problem
+    case 'cut':
+      logFailure(request.log, 'upstream broke off its answer', { method, route }, outcome.cause)
+      return
+    case 'browserGone':
+      if (!isSafe) {
+        const { status, sent, cause } = outcome
+        const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
+        request.log.warn({ ...details, ...(cause && { cause }) }, 'the browser left before the answer')
+      }
+      reply.hijack()
+      return
+    case 'held':
+    case 'unreachable':
+    case 'lost':
+    case 'timeout':
+      throw upstreamProblem(outcome, isSafe)
+  }
+}

@@ -1,0 +1,27 @@
+import type { SessionRecord } from './sessions.ts'
+import type { TokenGrant } from '../oauth/grant-outcome.ts'
+
+const MAX_MARGIN_MS = 60_000
+
+/** When a token is to be renewed: a little before it expires (epoch ms). */
+export function renewAt(record: SessionRecord): number {
+  return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
+}
+
+/** The record of a session from a grant: what it lives on, and until when. */
+export function recordOf(
+  grant: TokenGrant,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope'>,
+): SessionRecord {
+  const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
+  return {
+    accessToken,
+    tokenExpiresAt: expiresAt,
+    tokenLifetimeMs: expiresAt - Date.now(),
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    scope,
+    // Without a refresh token nothing can outlive the access token.
+    endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
+    loginKey: session.loginKey,
+  }
+}

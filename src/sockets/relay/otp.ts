@@ -1,0 +1,152 @@
+import type { Config } from '../../config/config.ts'
+import { USER_AGENT } from '../../upstream/headers.ts'
+import type { RestAnswer } from '../../upstream/collecting.ts'
+import { codeOf, type NoAnswer } from '../../upstream/no-answer.ts'
+import type { RestClient } from '../../upstream/rest-client.ts'
+import { ENDINGS, fromStatus, type Ending } from '../close-codes.ts'
+
+/** What asking for a one-time WebSocket URL came to. The URL is a credential: used once, never logged. */
+export type OtpOutcome =
+  | { readonly is: 'url'; readonly url: URL }
+  /** The bearer was refused. */
+  | { readonly is: 'unauthorized' }
+  /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold a URL. */
+  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string; readonly cause?: Error }
+
+const MAX_DEPTH = 8
+
+/** Asks upstream for one-time WebSocket URLs (docs/upstream.md, One-time URLs). */
+export class OtpClient {
+  readonly #rest: RestClient
+  readonly #config: Config['relay']
+  readonly #upstream: Config['upstream']
+  readonly #schemes: readonly string[]
+  /** `host:port`, in lower case, the port always named. */
+  readonly #hosts: ReadonlySet<string>
+
+  constructor(rest: RestClient, config: Config['relay'], upstream: Config['upstream']) {
+    this.#rest = rest
+    this.#config = config
+    this.#upstream = upstream
+    const wsUrl = new URL(config.wsUrl)
+    this.#schemes = wsUrl.protocol === 'ws:' ? ['ws:', 'wss:'] : ['wss:']
+    // A listed host without a port stands for the usual port of each scheme that is allowed.
+    const listed = config.otpHosts.flatMap((host) =>
+      this.#schemes.map((scheme) => new URL(`${scheme}//${host}`)),
+    )
+    this.#hosts = new Set([wsUrl, ...listed].map(hostAndPort))
+  }
+
+  /**
+   * @param accountId already checked against the id pattern
+   * @param request who asks; its signal breaks it off
+   */
+  async request(
+    accountId: string,
+    accessToken: string,
+    request: { readonly id: string; readonly signal: AbortSignal },
+  ): Promise<OtpOutcome> {
+    const { appIdHeader, appId, headersMs } = this.#upstream
+    const headers = [
+      ...['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json'],
+      ...['authorization', `Bearer ${accessToken}`, appIdHeader, appId],
+    ]
+    const path = `/trading/v1/options/accounts/${accountId}/otp`
+    const timeoutMs = headersMs
+    const outcome = await this.#rest.exchange(
+      { method: 'POST', path, headers, body: null, timeoutMs },
+      request.signal,
+    )
+    switch (outcome.is) {
+      case 'answered':
+        return this.#judge(outcome.answer)
+      case 'unreachable':
+        return {
+          is: 'refused',
+          ending: ENDINGS.upstreamUnreachable,
+          why: whyOf(outcome),
+          cause: outcome.cause,
+        }
+      case 'timeout':
+        return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: whyOf(outcome) }
+      case 'lost':
+        // What did come may be too large, or no HTTP.
+        return {
+          is: 'refused',
+          ending: outcome.answerBegan ? ENDINGS.upstreamError : ENDINGS.upstreamLost,
+          why: whyOf(outcome),
+        }
+    }
+  }
+
+  #judge({ status, body }: RestAnswer): OtpOutcome {
+    if (status === 401) return { is: 'unauthorized' }
+    if (status < 200 || status >= 300) {
+      return { is: 'refused', ending: fromStatus(status), why: `status ${status}` }
+    }
+    const url = this.#find(body)
+    return url instanceof URL
+      ? { is: 'url', url }
+      : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
+  }
+
+  /** The URL in an answer, or why it cannot be used; never a part of the answer itself. */
+  #find(body: Buffer): URL | string {
+    let answer: unknown
+    try {
+      answer = JSON.parse(body.toString('utf8'))
+    } catch {
+      return 'the answer is not JSON'
+    }
+    const found = at(answer, this.#config.otpUrlPointer)
+    const candidates = typeof found === 'string' ? [found] : [...new Set(socketUrls(answer, MAX_DEPTH))]
+    const [text, ...more] = candidates
+    if (text === undefined) return 'the answer carries no WebSocket URL'
+    if (more.length > 0) return 'the answer carries several WebSocket URLs'
+    const url = URL.parse(text)
+    if (url === null || !this.#schemes.includes(url.protocol)) return 'the URL has the wrong scheme'
+    if (!this.#hosts.has(hostAndPort(url))) return 'the URL names a host that is not allowed'
+    if (url.username !== '' || url.password !== '') return 'the URL carries userinfo'
+    if (url.hash !== '') return 'the URL carries a fragment'
+    return url
+  }
+}
+
+/** For the log: how it failed, and at what. */
+function whyOf({ is, cause }: NoAnswer): string {
+  return `${is} (${codeOf(cause)})`
+}
+
+/** The value a JSON pointer names (RFC 6901). */
+function at(document: unknown, pointer: string): unknown {
+  let value = document
+  for (const token of pointer.split('/').slice(1)) {
+    const key = token.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (!(value instanceof Object) || !Object.hasOwn(value, key)) return undefined
+    value = (value as Record<string, unknown>)[key]
+  }
+  return value
+}
+
+/** Every ws(s) URL anywhere in a document; an answer may even be JSON inside a JSON string. */
+function* socketUrls(value: unknown, depth: number): Generator<string> {
+  if (depth === 0) return
+  if (typeof value === 'string') {
+    if (/^wss?:\/\//i.test(value)) yield value
+    else if (/^\s*[[{]/.test(value)) yield* socketUrls(parsed(value), depth - 1)
+  } else if (value instanceof Object) {
+    for (const inner of Object.values(value)) yield* socketUrls(inner, depth - 1)
+  }
+}
+
+function hostAndPort({ protocol, hostname, port }: URL): string {
+  return `${hostname}:${port || (protocol === 'wss:' ? '443' : '80')}`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { parseRedisUrl } from '../../src/config/redis-address.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { testCa } from '../support/redis-tls.ts'
+import { testRedis } from '../support/world.ts'
+
+await test('an address names one server, a Cluster, or a master behind Sentinels', async (t) => {
+  const url = 'rediss://user:pass@host:6380/2'
+  t.same(parseRedisUrl(url), { is: 'single', url })
+  t.same(parseRedisUrl('redis://us%40er:p%3Aw@a:7000, redis://[::1]'), {
+    is: 'cluster',
+    nodes: [
+      { host: 'a', port: 7000 },
+      { host: '::1', port: 6379 },
+    ],
+    access: { username: 'us@er', password: 'p:w', tls: false },
+  })
+  t.same(parseRedisUrl('rediss+sentinel://:pa%2Fss@a,b:7001/my-master'), {
+    is: 'sentinel',
+    nodes: [
+      { host: 'a', port: 26_379 },
+      { host: 'b', port: 7001 },
+    ],
+    access: { password: 'pa/ss', tls: true },
+    master: 'my-master',
+  })
+  for (const wrong of [
+    '',
+    'host:6379',
+    'http://host',
+    'redis://',
+    'redis://a,',
+    'redis://a,rediss://b',
+    'redis://a/1,redis://b/1',
+    'redis://a,host',
+    'redis+sentinel://a',
+    'redis+sentinel:///name',
+    'redis+sentinel://a,/name',
+    'redis+sentinel://%@a/name',
+  ]) {
+    t.equal(parseRedisUrl(wrong), undefined, wrong)
+  }
+})
+
+await test('a Redis is reached over TLS and with a password, and by no impostor', async (t) => {
+  const ca = await testCa(t)
+  const port = await freePort()
+  await testRedis(t, [...ca.serverOptions(port), '--requirepass', 'a:secret'])
+
+  // The trusted CAs are given to a process when it starts (NODE_EXTRA_CA_CERTS).
+  const store = fileURLToPath(new URL('../../src/store/redis-store.ts', import.meta.url))
+  const script = `import { RedisStore } from ${JSON.stringify(store)}
+    const store = RedisStore.connect(process.env.URL, { warn() {}, info() {} })
+    await store.connected(5000)
+    console.log(await store.create('k', 'v', Date.now() + 60000), (await store.read('k')).value)
+    await store.close()`
+  const env = {
+    ...process.env,
+    NODE_EXTRA_CA_CERTS: ca.caFile,
+    URL: `rediss://:a%3Asecret@localhost:${port}`,
+  }
+  const args = ['--input-type=module', '-e', script]
+  t.equal(execFileSync(process.execPath, args, { env, encoding: 'utf8' }).trim(), 'true v')
+
+  const stranger = RedisStore.connect(env.URL, { warn: () => undefined, info: () => undefined })
+  t.teardown(() => stranger.close())
+  await t.rejects(stranger.read('k'), StoreUnavailable, 'a certificate of a CA that is not trusted')
+})

@@ -1,0 +1,170 @@
+import { array, assert, constantFrom, oneof, property, string } from 'fast-check'
+import { test } from 'tap'
+import { readAttribution } from '../../src/login/attribution.ts'
+import { sendTo } from '../support/api-world.ts'
+import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { ALONE } from '../support/settings.ts'
+import { testServer } from '../support/world.ts'
+
+const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
+const LINK = `sidc=${SIDC}&utm_campaign=spring&utm_medium=affiliate&utm_source=CU12345`
+const NAVIGATION = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+
+await test('HEAD /auth/signup: what is suspicious in a link is noted, and the values are told as they were decoded', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  const head = async (query: string) => {
+    const { status, headers } = await sendTo(port, 'HEAD', `/auth/signup?${query}`)
+    t.equal(status, 200)
+    return {
+      is: headers['x-attribution'],
+      problems: headers['x-attribution-problems'],
+      notes: headers['x-attribution-notes'],
+      values: JSON.parse(String(headers['x-attribution-values'])) as Record<string, string>,
+    }
+  }
+  const complete = { is: 'complete', problems: undefined }
+  t.match(await head(LINK), { ...complete, notes: undefined, values: { utm_source: 'CU12345', sidc: SIDC } })
+  const campaigns: [raw: string, value: string, notes: string | undefined][] = [
+    ['%zz', '%zz', 'utm_campaign=escape'],
+    ['50%', '50%', 'utm_campaign=escape'],
+    ['a+b', 'a b', 'utm_campaign=plus'],
+    ['a%2Bb', 'a+b', undefined],
+    ['a%20b', 'a b', undefined],
+    ['a%2520b', 'a%20b', 'utm_campaign=encoded_twice'],
+    ['+a', ' a', 'utm_campaign=plus,utm_campaign=space'],
+    ['%22%3D%2C%5C', '"=,\\', undefined],
+  ]
+  for (const [raw, value, notes] of campaigns) {
+    const told = await head(LINK.replace('spring', raw))
+    t.match(told, { ...complete, values: { utm_campaign: value } }, raw)
+    t.equal(told.notes, notes, raw)
+  }
+  for (const [address, notes] of [
+    ['//evil.example', 'return_to=replaced'],
+    ['https%3A%2F%2Fevil.example', 'return_to=replaced'],
+    ['welcome', 'return_to=replaced'],
+    ['/a&return_to=/b', 'return_to=replaced'],
+    ['', 'return_to=replaced'],
+    ['/', undefined],
+    ['%2Fwelcome%3Fa%3D1', undefined],
+  ] as const) {
+    const told = await head(`${LINK}&return_to=${address}`)
+    t.match(told, complete)
+    t.equal(told.notes, notes, address)
+  }
+  for (const name of ['UTM_SOURCE', 'utm-source', 'amp;utm_source', 'utm_source%20', '%20utm_source']) {
+    const told = await head(LINK.replace('utm_source', name))
+    t.match(told, { is: 'partial', problems: 'utm_source=missing', notes: 'utm_source=name' }, name)
+    t.notOk('utm_source' in told.values, 'it is not repaired')
+  }
+  t.match(await head(LINK.replace(SIDC, 'x')), {
+    is: 'partial',
+    problems: 'sidc=format',
+    values: { utm_source: 'CU12345' },
+  })
+})
+
+await test('/auth/signup/ leads to /auth/signup, whatever its query', async (t) => {
+  const { port } = await testServer(t, ALONE)
+  for (const method of ['GET', 'HEAD']) {
+    for (const query of ['', `?${LINK}`, '?a=//evil.example&b=%0d%0ax', '?//evil.example']) {
+      const { status, headers } = await sendTo(port, method, `/auth/signup/${query}`)
+      t.equal(status, 308)
+      t.equal(headers.location, `/auth/signup${query}`)
+      t.notOk('set-cookie' in headers)
+    }
+  }
+  t.equal((await sendTo(port, 'POST', '/auth/signup/')).status, 405)
+})
+
+await test("GET /auth/signup/check tells in a partner's words whether a link is right", async (t) => {
+  const { port, log } = await testServer(t, ALONE)
+  const check = (query: string, headers: Record<string, string> = {}) =>
+    sendTo(port, 'GET', `/auth/signup/check?${query}`, { headers })
+  const words = async (query: string): Promise<string> => {
+    const page = await check(query, NAVIGATION)
+    t.equal(page.status, 200)
+    t.match(page.headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
+    t.equal(page.headers['cache-control'], 'no-store')
+    t.notOk('set-cookie' in page.headers)
+    t.notMatch(page.text, /<script|<img/)
+    return page.text.replaceAll(/<style>.*<\/style>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')
+  }
+  const right = await words(LINK)
+  t.match(right, /This link is complete/)
+  t.notMatch(right, /wrong/)
+  const wrong = await words(`sidc=x&utm_medium=email&utm_campaign=a+b&return_to=//evil.example`)
+  for (const text of [
+    'This link is incomplete',
+    'x wrong It must be the GUID from your partners dashboard',
+    'email wrong It must be the word affiliate',
+    'utm_source wrong It is missing.',
+    'a b right A + stands for a space.',
+    'What the link has is no path of this site',
+  ]) {
+    t.match(wrong, text)
+  }
+  t.match(await words(''), /names no partner/)
+  t.match(await words(`utm_source=${encodeURIComponent('<img src=x>"&')}`), '&lt;img src=x&gt;&quot;&amp;')
+  t.ok((await words(`utm_source=${'x'.repeat(10_000)}`)).length < 3000, 'a long value is cut')
+
+  const { json, headers } = await check(`${LINK}&sidc=y&return_to=/x`)
+  t.match(headers, { 'content-type': /^application\/json/, 'x-attribution-problems': 'sidc=repeated' })
+  t.match(json, {
+    attribution: 'partial',
+    parameters: [
+      { name: 'sidc', value: SIDC, problem: 'repeated', notes: [] },
+      { name: 'utm_campaign', value: 'spring', notes: [], explanation: [] },
+      {},
+      {},
+    ],
+    return_to: { value: '/x', replaced: false },
+  })
+  t.equal((await sendTo(port, 'HEAD', '/auth/signup/check')).status, 405)
+  t.notOk(log.some(({ level }) => Number(level) >= 40))
+})
+
+await test('any query: the values are those that a browser would read, and nothing throws', async () => {
+  const piece = oneof(
+    constantFrom(
+      'utm_source=',
+      'sidc=',
+      '&',
+      '&&',
+      '=',
+      '+',
+      '%',
+      '%zz',
+      '%2',
+      'amp;',
+      SIDC,
+      '?',
+      '#',
+      'utm_medium=affiliate',
+    ),
+    string({ maxLength: 5 }),
+  )
+  assert(
+    property(array(piece, { maxLength: 20 }), (pieces) => {
+      const query = pieces.join('')
+      const { values, parameters } = readAttribution(query)
+      const read = new URLSearchParams(query)
+      for (const { name, value, problem } of parameters) {
+        const all = read.getAll(name)
+        if (all[0] !== value) throw new Error(`${name} is ${JSON.stringify(value)}`)
+        if ((problem === 'missing') !== (all.length === 0)) throw new Error(name)
+        if ((problem === undefined) !== name in values) throw new Error(name)
+      }
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+for (const name of BROWSERS) {
+  await test(`${name}: a partner reads what is wrong with a link`, async (t) => {
+    const { url } = await testServer(t, ALONE)
+    const page = await (await testBrowser(t, name)).newPage()
+    await page.goto(`${url}/auth/signup/check?${LINK.replace('affiliate', 'email')}`)
+    t.match(await page.evaluate('document.body.innerText'), /incomplete[^]*email[^]*wrong/)
+  })
+}

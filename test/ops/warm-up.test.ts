@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { ready, serverProcess } from '../support/server-process.ts'
+import { ALONE } from '../support/settings.ts'
+import { testRedis } from '../support/world.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** Files that Node keeps of what it compiled. */
+const filesIn = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name)
+    .sort()
+
+await test('--warm-up compiles all that a start needs, and opens no socket', async (t) => {
+  const dir = t.testdir({})
+  // A socket of any kind ends the process.
+  const noSockets = `data:text/javascript,${encodeURIComponent(`
+    import net from 'node:net'
+    import dns from 'node:dns'
+    import { syncBuiltinESMExports } from 'node:module'
+    const refuse = () => { process.stderr.write(new Error('a socket').stack); process.exit(99) }
+    net.Server.prototype.listen = net.Socket.prototype.connect = dns.lookup = refuse
+    syncBuiltinESMExports()`)}`
+  const env = { NODE_COMPILE_CACHE: dir }
+  const options = { env, encoding: 'utf8', cwd: t.testdirName } as const
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--import', noSockets, MAIN, '--warm-up'],
+    options,
+  )
+  t.same([status, stdout, stderr], [0, '', ''])
+  const compiled = filesIn(dir)
+  t.ok(compiled.length > 300, `${compiled.length} files`)
+
+  const redis = await testRedis(t)
+  for (const workers of ['1', '2']) {
+    const server = await serverProcess(t, { ...ALONE, ...env, REDIS_URL: redis.url, WORKERS: workers })
+    t.ok(await ready(server))
+    t.equal((await fetch(`http://127.0.0.1:${server.port}/auth/session`)).status, 200)
+    server.child.kill('SIGTERM')
+    t.equal(await server.exited, 0)
+    t.same(
+      filesIn(dir).filter((name) => !compiled.includes(name)),
+      [],
+      `a start with ${workers} compiles nothing`,
+    )
+  }
+})
+
+await test('--warm-up says when what it compiles would be lost', (t) => {
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, '--warm-up'], { env: {}, encoding: 'utf8' })
+  t.equal(status, 78)
+  t.match(stderr, 'NODE_COMPILE_CACHE')
+  t.end()
+})

@@ -1,0 +1,212 @@
+import { test } from 'tap'
+import { catalog } from '../../src/proxy/catalog.ts'
+import type { Endpoint } from '../../src/proxy/endpoint.ts'
+import { apiWorld } from '../support/api-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { CLIENT_ID } from '../support/world.ts'
+
+const OVERVIEW = '/partners/analytics/v1/overview'
+
+/** Interface 4.1 and 4.2, written down once more: method, an example of the path, credential. */
+const EXPECTED: readonly (readonly [method: string, path: string, credential: Endpoint['credential']])[] = [
+  ['GET', '/account/v1/nickname', 'bearer'],
+  ['POST', '/trading/v1/options/contracts/bulk-purchase/real', 'pat'],
+  ['POST', '/trading/v1/options/contracts/bulk-purchase/demo', 'pat'],
+  ['POST', '/trading/v1/options/accounts', 'bearer'],
+  ['GET', '/trading/v1/options/accounts', 'bearer'],
+  ['GET', '/v1/health', 'none'],
+  ['GET', '/applications/v1/markup-statistics', 'bearer'],
+  ['GET', '/payment-agents/v1/clients/me', 'bearer'],
+  ['PATCH', '/payment-agents/v1/clients/me', 'bearer'],
+  ['GET', '/payment-agents/v1/agents/Agent-7_b', 'bearer'],
+  ['GET', '/payment-agents/v1/agents', 'bearer'],
+  ['GET', '/payment-agents/v1/agent-statistics', 'bearer'],
+  ['POST', '/payment-agents/v1/transfer', 'bearer'],
+  ['GET', `/payment-agents/v1/transfer/${'x'.repeat(64)}`, 'bearer'],
+  ['POST', '/payment-agents/v1/withdraw', 'bearer'],
+  ['GET', '/payment-agents/v1/withdraw/1', 'bearer'],
+  ['POST', '/payment-agents/v1/withdraw/verification_code', 'bearer'],
+  ['POST', '/trading/v1/options/accounts/VRTC-1/reset-demo-balance', 'bearer'],
+  ['GET', '/wallet/v1/wallets', 'bearer'],
+  ['GET', '/wallet/v1/transactions/main', 'bearer'],
+  ['GET', OVERVIEW, 'bearer'],
+]
+
+/** What a browser may send, and every header of it that goes upstream. */
+const PASSED_ON = {
+  accept: 'application/json;q=0.9, */*',
+  'accept-encoding': 'gzip, br',
+  'accept-language': 'de-DE, en;q=0.5',
+  'content-type': 'application/vnd.example+json; charset=utf-8',
+  'if-none-match': '"abc", W/"d"',
+  'if-modified-since': 'Sat, 21 Nov 2026 00:00:00 GMT',
+  'idempotency-key': 'key-1',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'vendor=1',
+}
+const KEPT_BACK = {
+  origin: 'https://app.example',
+  referer: 'https://app.example/secret',
+  'sec-fetch-site': 'same-site',
+  'user-agent': 'Mozilla/5.0',
+  authorization: 'Bearer stolen',
+  'proxy-authorization': 'Basic eDp5',
+  'service-app-id': 'mine',
+  'x-request-id': 'mine',
+  'x-forwarded-for': '1.2.3.4',
+  'x-forwarded-host': 'evil.example',
+  forwarded: 'for=1.2.3.4',
+  via: '1.1 proxy',
+  connection: 'authorization, service-app-id, close',
+  te: 'trailers',
+  range: 'bytes=0-1',
+  'cache-control': 'no-cache',
+  'x-http-method-override': 'DELETE',
+  'x-original-url': '/admin',
+}
+
+await test('every endpoint, as it arrives upstream', async (t) => {
+  const { call, send, upstream, cookie, world } = await apiWorld(t, {
+    settings: { FRONTEND_ORIGINS: 'https://app.example' },
+  })
+  const tokens = world.provider.issued
+  upstream.answer = (_request, socket) => void socket.write(ok('{"data":1}', 'ETag: "x"\r\nX-Brand: y\r\n'))
+
+  for (const [method, path, credential] of EXPECTED) {
+    const name = `${method} ${path}`
+    const query = path === OVERVIEW ? '?start_date=2024-02-29&end_date=2026-02-28' : '?b=2&a=%20/%2F&b=1&c'
+    const body = `{"quantity": 1.50,\n "text":"\u00e9\u0000"} trailing ${path}`
+    const headers = { ...PASSED_ON, ...KEPT_BACK }
+    upstream.reset()
+    const answer = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
+    t.equal(answer.status, 200, name)
+    t.match(answer.headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    t.equal(answer.headers['x-brand'], undefined)
+    const [seen, ...more] = upstream.requests
+    t.same(more, [], `${name}: once`)
+    if (credential === 'none') {
+      t.equal(seen?.target, path, 'a shared answer has no query')
+      t.same(seen?.headers.map(([header]) => header).sort(), [
+        'connection',
+        'host',
+        'user-agent',
+        'x-request-id',
+      ])
+      continue
+    }
+    t.equal(seen?.method, method)
+    t.equal(seen?.target, path + query)
+    t.equal(seen?.body, method === 'GET' ? '' : Buffer.from(body).toString('latin1'))
+    const { authorization, ...others } = Object.fromEntries(seen?.headers ?? [])
+    const { 'x-request-id': requestId, ...expected } = {
+      ...PASSED_ON,
+      host: new URL(upstream.url).host,
+      connection: 'keep-alive',
+      'user-agent': 'trading-bff',
+      'service-app-id': CLIENT_ID,
+      'x-request-id': answer.headers['x-request-id'],
+      ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(body)) }),
+    }
+    t.same(others, { ...expected, 'x-request-id': requestId }, `${name}: these headers and no others`)
+    t.equal(seen?.headers.length, Object.keys(others).length + (authorization === undefined ? 0 : 1))
+    if (credential === 'pat') t.equal(authorization, undefined, `${name}: never a bearer`)
+    else t.ok(tokens.has(authorization?.replace('Bearer ', '') ?? ''), `${name}: the session's bearer`)
+  }
+
+  await t.test('anonymous is refused', async (t) => {
+    upstream.reset()
+    for (const [method, path, credential] of EXPECTED) {
+      const answer = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
+      t.equal(answer.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
+      if (credential === 'none') continue
+      t.equal(answer.json['code'], 'login_required')
+      t.equal(answer.json['login_url'], `${world.server.url}/auth/login`)
+      t.equal(answer.headers['www-authenticate'], undefined)
+    }
+    const [name = '', value = ''] = cookie.split('=')
+    for (const bad of [`${cookie}; ${cookie}`, `${cookie}x`, `${name}=`, `x${name}=${value}`]) {
+      const headers = { 'x-csrf': '1', cookie: bad }
+      t.equal((await send('GET', '/api/account/v1/nickname', { headers })).status, 401, bad.slice(0, 20))
+    }
+    t.same(
+      upstream.requests.filter(({ target }) => target !== '/v1/health'),
+      [],
+    )
+  })
+
+  await t.test('every other method is 405', async (t) => {
+    upstream.reset()
+    for (const path of new Set(EXPECTED.map(([, path]) => path))) {
+      // By their templates, for a concrete path may be an id of another endpoint.
+      const allowed = ['GET', 'POST', 'PATCH'].filter((method) => isRouted(method, path))
+      for (const method of [
+        'GET',
+        'HEAD',
+        'POST',
+        'PUT',
+        'PATCH',
+        'DELETE',
+        'TRACE',
+        'PROPFIND',
+        'OPTIONS',
+      ]) {
+        if (allowed.includes(method)) continue
+        const answer = await call(method, `/api${path}`)
+        t.equal(answer.status, 405, `${method} ${path}`)
+        t.equal(answer.headers.allow, allowed.join(', '))
+      }
+    }
+    t.same(upstream.requests, [])
+  })
+})
+
+function isRouted(method: string, path: string): boolean {
+  return catalog(OVERVIEW).some(
+    (endpoint) =>
+      endpoint.method === method && new RegExp(`^${endpoint.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path),
+  )
+}
+
+await test('the catalog is what upstream offers, without the OTP, and with the overview only where its path is known', (t) => {
+  for (const endpoint of catalog(OVERVIEW)) {
+    t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
+    for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)
+    t.ok(endpoint.isShared === undefined || endpoint.credential === 'none', 'shared is for everybody')
+  }
+  t.equal(catalog(OVERVIEW).length, 20)
+  t.equal(catalog(undefined).length, 19)
+  t.notOk(catalog(OVERVIEW).some(({ path }) => path.includes('otp')))
+  t.end()
+})
+
+function expectedOf(endpoint: Endpoint): typeof EXPECTED {
+  return EXPECTED.filter(([method, path]) => method === endpoint.method && isRoutedBy(endpoint, path))
+}
+
+function isRoutedBy({ path: template, parameters }: Endpoint, path: string): boolean {
+  const source = template.replaceAll(/:(\w+)/g, (_all, name: string) =>
+    parameters?.[name] === undefined ? '[^/]+' : parameters[name].source.slice(1, -1),
+  )
+  return new RegExp(`^${source}$`).test(path)
+}
+
+await test('ids and kinds are checked', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const [method, path] of [
+    ['POST', '/trading/v1/options/contracts/bulk-purchase/REAL'],
+    ['POST', '/trading/v1/options/contracts/bulk-purchase/real2'],
+    ['POST', '/trading/v1/options/contracts/bulk-purchase/test'],
+    ['GET', '/payment-agents/v1/agents/a.b'],
+    ['GET', '/payment-agents/v1/agents/a~b'],
+    ['GET', '/payment-agents/v1/agents/a:b'],
+    ['GET', `/wallet/v1/transactions/${'a'.repeat(65)}`],
+    ['POST', '/trading/v1/options/accounts/a$/reset-demo-balance'],
+    ['POST', '/trading/v1/options/accounts/abc/otp'],
+    ['GET', '/partners/analytics/v1/overview/x'],
+  ] as const) {
+    const answer = await call(method, `/api${path}`)
+    t.equal(answer.status, 404, path)
+    t.equal(answer.json['code'], 'not_found')
+  }
+  t.same(upstream.requests, [])
+})

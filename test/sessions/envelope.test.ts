@@ -1,0 +1,61 @@
+import * as fc from 'fast-check'
+import { test } from 'tap'
+import { Envelope } from '../../src/sessions/envelope.ts'
+
+const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-of-thirty-two-bytes-at-least']
+
+await test('what is sealed opens again, for its key and holder only', async (t) => {
+  const envelope = new Envelope([NEW])
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string({ minLength: 1 }),
+      fc.string({ unit: 'binary' }),
+      (key, holder, text) => {
+        // A lone surrogate has no UTF-8 form; nothing we seal holds one.
+        const plain = text.toWellFormed()
+        const sealed = envelope.seal(key, holder, plain)
+        return (
+          envelope.open(key, holder, sealed) === plain &&
+          envelope.open(`${key}x`, holder, sealed) === undefined &&
+          envelope.open(key, `${holder}x`, sealed) === undefined
+        )
+      },
+    ),
+    { numRuns: 50 },
+  )
+  t.pass('for 50 random texts')
+})
+
+await test('the same text is never sealed to the same bytes, and does not show through', async (t) => {
+  const envelope = new Envelope([NEW])
+  const [one, two] = [envelope.seal('k', 'h', 'secret token'), envelope.seal('k', 'h', 'secret token')]
+  t.not(one, two)
+  t.notMatch(Buffer.from(one.split('.')[2] ?? '', 'base64url').toString('latin1'), /secret/)
+})
+
+await test('a new secret seals, the old one still opens, and a dropped one does not', async (t) => {
+  const sealedOld = new Envelope([OLD]).seal('k', 'h', 'text')
+  const appended = new Envelope([OLD, NEW])
+  const moved = new Envelope([NEW, OLD])
+  t.equal(moved.open('k', 'h', sealedOld), 'text')
+  t.equal(
+    appended.open('k', 'h', moved.seal('k', 'h', 'text')),
+    'text',
+    'between the two rolls both understand each other',
+  )
+  t.equal(new Envelope([NEW]).open('k', 'h', sealedOld), undefined)
+})
+
+await test('a damaged or foreign value opens to nothing and throws nothing', async (t) => {
+  const envelope = new Envelope([NEW])
+  const sealed = envelope.seal('k', 'h', 'text')
+  // Not the last character: some of its bits mean nothing.
+  for (const at of [0, 5, 15, 30, sealed.length - 2]) {
+    const flipped = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
+    t.equal(envelope.open('k', 'h', flipped), undefined, `byte ${at}`)
+  }
+  fc.assert(fc.property(fc.string(), (text) => envelope.open('k', 'h', text) === undefined))
+  t.equal(envelope.open('k', 'h', sealed.replace('v1', 'v2')), undefined, 'another version')
+  t.equal(envelope.open('k', 'h', sealed.slice(0, 20)), undefined, 'cut short')
+})

@@ -1,0 +1,146 @@
+import { test } from 'tap'
+import { NearCache } from '../../src/sessions/near-cache.ts'
+import { Sessions, type SessionRecord } from '../../src/sessions/sessions.ts'
+import { Envelope } from '../../src/sessions/envelope.ts'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import type { StoredValue } from '../../src/store/store.ts'
+import { until } from '../support/until.ts'
+
+/** A store whose reads answer late: what was read may be old by the time it arrives. */
+class SlowStore extends MemoryStore {
+  reads = 0
+  #gate: Promise<void> = Promise.resolve()
+  #open: () => void = () => undefined
+
+  hold(): void {
+    this.#gate = new Promise((resolve) => (this.#open = resolve))
+  }
+
+  release(): void {
+    this.#open()
+  }
+
+  override async read(key: string): Promise<StoredValue | undefined> {
+    this.reads++
+    const value = await super.read(key)
+    await this.#gate
+    return value
+  }
+}
+
+function record(): SessionRecord {
+  const endsAt = Date.now() + 60_000
+  return {
+    accessToken: 'token',
+    tokenExpiresAt: endsAt,
+    tokenLifetimeMs: 60_000,
+    scope: 'trade',
+    endsAt,
+    loginKey: 'login',
+  }
+}
+
+async function cacheWithSession({ idleMs = 30_000 } = {}) {
+  const store = new SlowStore()
+  const limits = { idleMs, maxMs: 60_000 }
+  const sessions = new Sessions(store, new Envelope(['a-secret-of-thirty-two-bytes-or-more']), limits, 'tags')
+  const near = new NearCache(sessions, store)
+  await sessions.create('id', record())
+  return { store, sessions, near, key: sessionKey('id') }
+}
+
+await test('a session that was read is held near; a missing one is not', async (t) => {
+  const { store, near, key } = await cacheWithSession()
+  t.equal(near.peek('id', key), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'token')
+  t.equal(near.peek('id', key)?.record.accessToken, 'token')
+  t.equal(await near.load('other'), undefined)
+  t.equal(await near.load('other'), undefined)
+  t.equal(store.reads, 3, 'a miss is asked for again')
+})
+
+await test('what the store forgot to tell of is found out all the same', async (t) => {
+  const { store, sessions, key } = await cacheWithSession()
+  const near = new NearCache(sessions, store, { maxUnreadMs: 50 })
+  const ends: string[] = []
+  sessions.onEnd((_key, reason) => ends.push(reason))
+  await near.load('id')
+  t.ok(near.peek('id', key))
+  // Gone, and nobody was told.
+  store.read = async () => undefined
+  await until(() => near.peek('id', key) === undefined)
+  t.equal(await near.load('id'), undefined)
+  t.same(ends, [], 'it was past none of its limits')
+})
+
+await test('a session too long unread to be served still tells that it ended idle', async (t) => {
+  const { store, sessions } = await cacheWithSession({ idleMs: 200 })
+  const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
+  const ends: string[] = []
+  sessions.onEnd((_key, reason) => ends.push(reason))
+  const idleEndsAt = (await near.load('id'))?.idleEndsAt ?? Infinity
+  await until(() => Date.now() > idleEndsAt)
+  t.equal(await near.load('id'), undefined)
+  await until(() => ends.length > 0)
+  t.same(ends, ['idle'])
+})
+
+await test('of more than it may hold, those used last are held', async (t) => {
+  const { store, sessions } = await cacheWithSession()
+  const near = new NearCache(sessions, store, { maxSessions: 3 })
+  const ids = ['one', 'two', 'three', 'four']
+  for (const id of ids) await sessions.create(id, record())
+  for (const id of ids.slice(0, 3)) await near.load(id)
+  near.peek('one', sessionKey('one'))
+  await near.load('four')
+  t.equal(near.size.sessions, 3)
+  const held = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
+  t.same(held, ['one', 'three', 'four'])
+})
+
+await test('readers of one moment share one read', async (t) => {
+  const { store, near } = await cacheWithSession()
+  store.hold()
+  const loads = [near.load('id'), near.load('id'), near.load('id')]
+  store.release()
+  t.ok((await Promise.all(loads)).every((session) => session !== undefined))
+  t.equal(store.reads, 1)
+})
+
+await test('what ended while it was being read is neither kept nor given to who asks after that', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  store.hold()
+  const early = near.load('id')
+  await sessions.end(key, 'logout')
+  const late = near.load('id')
+  store.release()
+  await early
+  t.equal(await late, undefined)
+  t.equal(near.peek('id', key), undefined)
+})
+
+await test('a change, or doubt about everything, empties what it must', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  const session = await near.load('id')
+  if (session === undefined) throw new Error('no session')
+  await sessions.replace(session, { ...record(), accessToken: 'renewed' })
+  t.equal(near.peek('id', key), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'renewed')
+  await store.remove(key)
+  t.equal(near.peek('id', key), undefined)
+})
+
+await test('a writer that lost the race changes nothing, and nothing brings an ended session back', async (t) => {
+  const { sessions, near, key } = await cacheWithSession()
+  const session = await near.load('id')
+  if (session === undefined) throw new Error('no session')
+  t.ok(await sessions.replace(session, { ...record(), accessToken: 'first' }))
+  t.equal(await sessions.replace(session, { ...record(), accessToken: 'second' }), undefined)
+  t.equal((await near.load('id'))?.record.accessToken, 'first')
+  t.equal(await sessions.end(key, 'logout'), true)
+  t.equal(await sessions.end(key, 'logout'), false)
+  t.equal(await sessions.replace(session, record()), undefined)
+  await sessions.touch(session.id, session.record.endsAt)
+  t.equal(await near.load('id'), undefined)
+})

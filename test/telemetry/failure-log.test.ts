@@ -1,0 +1,40 @@
+import { pino } from 'pino'
+import { test } from 'tap'
+import { flushFailures, logFailure } from '../../src/telemetry/failure-log.ts'
+import { loggerOptions } from '../../src/telemetry/log.ts'
+import { toldOf } from '../support/told-of.ts'
+import { until } from '../support/until.ts'
+
+type Line = Record<string, unknown>
+
+function logInto(lines: Line[]) {
+  return pino(loggerOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line) as Line) })
+}
+
+await test('what is left over when the failures have stopped is told when the second is over', async (t) => {
+  const lines: Line[] = []
+  const log = logInto(lines)
+  for (let times = 0; times < 10; times++) {
+    const cause = Object.assign(new Error(`local port ${times}`), { code: 'ECONNRESET' })
+    logFailure(log.child({ reqId: `r${times}` }), 'it failed', { code: 'lost' }, cause)
+  }
+  t.match(lines, [{ count: 1, reqId: 'r0', level: 40, code: 'lost', cause: { code: 'ECONNRESET' } }])
+  await until(() => lines.length === 2)
+  t.match(lines[1], { count: 9, reqId: 'r9' })
+  logFailure(log, 'it failed', { code: 'lost' }, new Error('another cause'))
+  t.equal(lines.length, 3, 'another cause is told at once')
+  flushFailures(log)
+  t.equal(lines.length, 3, 'and nothing twice')
+})
+
+await test('a peer that thinks of ever new failures fills neither log nor memory', async (t) => {
+  const lines: Line[] = []
+  const log = logInto(lines)
+  for (let times = 0; times < 5000; times++) {
+    logFailure(log, 'it failed', {}, new Error(`reason ${times} ${'x'.repeat(10_000)}`))
+  }
+  t.equal(lines.length, 101)
+  t.ok(lines.every((line) => JSON.stringify(line).length < 1000))
+  flushFailures(log)
+  t.equal(toldOf(lines, 'it failed') + toldOf(lines, 'failures of too many kinds to tell them apart'), 5000)
+})

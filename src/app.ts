@@ -15,7 +15,6 @@ import { registerStaticPages } from './http/static-pages.ts'
 import { logTag } from './telemetry/log-tag.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
-import { AccessTokens } from './sessions/access-tokens.ts'
 import { AttributionCookie } from './login/attribution-cookie.ts'
 import type { AuthParts } from './login/auth-parts.ts'
 import { callbackRoute } from './login/callback-route.ts'
@@ -27,12 +26,7 @@ import { sessionRoutes } from './login/session-routes.ts'
 import { StartLimit } from './login/start-limit.ts'
 import type { Operations } from './ops/ops-listener.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
-import { Endings } from './sessions/endings.ts'
-import { SessionCookie } from './sessions/session-cookie.ts'
-import { SessionReader } from './sessions/session-reader.ts'
-import { registerSessionWriter } from './sessions/session-writer.ts'
-import { Sessions } from './sessions/sessions.ts'
-import { Envelope } from './sessions/envelope.ts'
+import { Envelope, Sessions } from './sessions/index.ts'
 import type { Store } from './store/store.ts'
 import { RestClient } from './upstream/rest-client.ts'
 
@@ -73,29 +67,14 @@ export async function buildApp(
   const paths = new KnownPaths(server)
 
   const envelope = new Envelope(config.secrets)
-  const cookie = new SessionCookie(config.cookies, config.secrets)
-  const [tagSecret = ''] = config.secrets
-  const sessions = new Sessions(store, envelope, config.session, tagSecret)
-  const reader = new SessionReader(cookie, sessions, store)
   metrics.sessionStore.isUp = () => store.unavailableSince() === undefined
-  metrics.sessionStore.nearCache = () => reader.nearCache
   metrics.sessionStore.facts = () => store.facts()
   store.observe(metrics.sessionStore.observer)
   metrics.logLines.dropped = droppedLines
-  const endings = new Endings(sessions, reader, store, {
-    storeGraceMs: config.session.relayStoreGraceMs,
-    keepAlive: config.session.relaysKeepSession,
-  })
-  sessions.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-  sessions.onEnd((key, reason, wasThere, by) => {
-    if (!wasThere) return
-    metrics.sessionsEnded.inc({ reason })
-    log.info({ audit: 'session_ended', reason, session: sessions.tag(key), ...by }, 'session ended')
-  })
-
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isHeldBack = () => provider.isHeldBack
-  const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
+  const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
+
   const loginCookies = new LoginCookies(config.cookies, config.secrets)
   const auth: AuthParts = {
     config: config.oauth,
@@ -103,14 +82,14 @@ export async function buildApp(
     transactions: new LoginTransactions(store, envelope, loginCookies, config.oauth.loginTtlMs),
     attributionCookie: new AttributionCookie(config.cookies, config.secrets, config.oauth.attributionTtlMs),
     startLimit: new StartLimit(store, config.oauth.startsPerMinute),
-    ...{ guard, metrics, cookie, sessions, reader, provider, tokens },
+    ...{ guard, metrics, sessions, provider },
   }
   await server.register(async function authentication(scope) {
     await scope.register(fastifyCookie)
     await scope.register(loginRoutes, auth)
     await scope.register(sessionRoutes, auth)
     await scope.register(async function callback(inner) {
-      await registerSessionWriter(inner, cookie, sessions)
+      await sessions.registerWriter(inner)
       await callbackRoute(inner, auth)
     })
   })
@@ -125,18 +104,21 @@ export async function buildApp(
     const { http, upstream } = config
     const shared = { store, envelope, everyMs: upstream.healthMs }
     await catalogRoutes(scope, endpoints, {
-      ...{ http, upstream, guard, metrics, reader, tokens, rest, orders, shared },
+      ...{ http, upstream, guard, metrics, sessions, rest, orders, shared },
     })
     const { publicUrl, maxBodyBytes } = http
-    await openApiRoute(server, { endpoints, facts: { publicUrl, maxBodyBytes, sessionCookie: cookie.name } })
+    await openApiRoute(server, {
+      endpoints,
+      facts: { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name },
+    })
   })
   await server.register(async function relays(scope) {
     const { relay, upstream } = config
     await relayRoutes(scope, {
       config: relay,
       drainMs: config.drainMs - config.drainWaitMs,
-      accountTag: (accountId) => logTag(tagSecret, `account:${accountId}`),
-      ...{ upstream, guard, metrics, reader, endings, tokens, rest: otpRest, log },
+      accountTag: (accountId) => logTag(config.secrets[0] ?? '', `account:${accountId}`),
+      ...{ upstream, guard, metrics, sessions, rest: otpRest, log },
     })
   })
   const pages = await registerStaticPages(server, config.http)

@@ -1,7 +1,7 @@
 import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
-import { createSigner } from '../sessions/signer.ts'
+import { createSigner } from '../sessions/index.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 
 /**

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
-import { saveNewSession } from '../sessions/session-writer.ts'
+import { recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import { recordOf } from '../sessions/token-record.ts'
 import type { AuthParts } from './auth-parts.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
@@ -33,7 +32,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   const finished = await makeSession(login).catch((error: unknown) => {
     // Nobody will ever use these tokens.
-    parts.tokens.revoke(grant)
+    parts.sessions.revoke(grant)
     throw error
   })
   // The browser learns of the session last: whatever failed before this left its old one in place.
@@ -52,7 +51,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
 
 /** Sets the cookie of a new session, and lets that of its login live as long. */
 export function setLoginCookies(
-  { cookie, transactions }: AuthParts,
+  { sessions: { cookie }, transactions }: AuthParts,
   reply: FastifyReply,
   login: LoginCookie,
   { cookieValue, cookieEndsAt, endsAt }: Finished,

@@ -79,7 +79,7 @@ async function start(
   flow: Flow,
   signup?: { values: Attribution; isComplete: boolean },
 ): Promise<FastifyReply> {
-  const { config, transactions, provider, cookie } = parts
+  const { config, transactions, provider, sessions } = parts
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
@@ -94,7 +94,7 @@ async function start(
   const wish = {
     ...{ flow, returnTo },
     attributed: signup?.isComplete ?? false,
-    sessionKey: cookie.key(cookies),
+    sessionKey: sessions.cookie.key(cookies),
   }
   const started = await transactions.start(cookies, wish).catch((error: unknown) => {
     if (!(error instanceof StoreUnavailable)) throw error

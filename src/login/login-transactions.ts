@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { CookieSerializeOptions } from '@fastify/cookie'
-import type { Envelope } from '../sessions/envelope.ts'
+import type { Envelope } from '../sessions/index.ts'
 import { loginKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { AuthError, Flow } from './auth-error.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requesterOf, type Requester } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { NamedSession } from '../sessions/session-cookie.ts'
+import type { NamedSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import type { AuthParts } from './auth-parts.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
@@ -10,7 +10,7 @@ const SECOND = 1000
 
 /** `GET /auth/session` and `POST /auth/logout`: what a page asks about its session, and how it ends it. */
 export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
-  const { guard, reader } = parts
+  const { guard, sessions } = parts
   guard.addPreflight(fastify, '/auth/session', ['GET'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // Logging out takes no body, and whatever a page sends as one must not keep its user logged in.
@@ -21,7 +21,7 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
   })
 
   fastify.get('/auth/session', async (request) => {
-    const found = await reader.read(request.headers.cookie)
+    const found = await sessions.read(request.headers.cookie)
     const now = Math.floor(Date.now() / SECOND)
     switch (found.is) {
       case 'storeDown':
@@ -54,7 +54,8 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
  * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
 async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { cookie, transactions, sessions } = parts
+  const { transactions, sessions } = parts
+  const { cookie } = sessions
   const { cookie: cookies } = request.headers
   const named = cookie.named(cookies)
   const by = requesterOf(request)
@@ -81,15 +82,13 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
   if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
 }
 
-/** Ends a session, and revokes the very tokens it held in the end: a refresh may be changing them right now. */
+/** Ends a session, and forgets the login that made it. */
 async function endSession(
-  { sessions, tokens, transactions }: AuthParts,
+  { sessions, transactions }: AuthParts,
   { id, isAuthentic }: NamedSession,
   by: Requester,
 ): Promise<void> {
   const record = await sessions.endById(id, 'logout', isAuthentic, by)
   // Gone already, or not to be read here; ended in any case.
-  if (record === undefined) return
-  tokens.revoke(record)
-  await transactions.forget([record.loginKey])
+  if (record !== undefined) await transactions.forget([record.loginKey])
 }

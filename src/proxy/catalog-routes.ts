@@ -3,16 +3,15 @@ import type { Guard } from '../http/guard.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
-import type { SessionLookup, SessionReader } from '../sessions/session-reader.ts'
-import type { Session } from '../sessions/sessions.ts'
+import type { Session } from '../sessions/index.ts'
+import { requireSession } from './authorized-session.ts'
 import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
-import { proxy, usableSession, type ProxyParts } from './proxy.ts'
+import { proxy, type ProxyParts } from './proxy.ts'
 import { SharedResponse, type SharedResponseParts } from './shared-responses.ts'
 
 /** What the routes below /api work with. */
 export interface CatalogParts extends Omit<ProxyParts, 'calls' | 'uploads'> {
   readonly guard: Guard
-  readonly reader: SessionReader
   /** What responses that are the same for everybody need. */
   readonly shared: Pick<SharedResponseParts, 'store' | 'envelope' | 'everyMs'>
 }
@@ -73,29 +72,6 @@ export async function catalogRoutes(
 function connectionIdleMs({ timeoutMs = 0 }: Endpoint, { http, upstream }: CatalogParts): number | undefined {
   const longer = timeoutMs - upstream.headersMs
   return longer > 0 ? http.connectionIdleMs + 2 * longer : undefined
-}
-
-/** The live session of a request, with a token good for use. @throws Problem */
-function requireSession(parts: CatalogParts, request: FastifyRequest): Session | Promise<Session> {
-  const found = parts.reader.use(request.headers.cookie)
-  return found instanceof Promise
-    ? found.then((session) => goodSession(parts, request, session))
-    : goodSession(parts, request, found)
-}
-
-function goodSession(
-  parts: CatalogParts,
-  request: FastifyRequest,
-  found: SessionLookup,
-): Session | Promise<Session> {
-  if (found.is === 'storeDown') throw found.cause
-  if (found.is === 'none') {
-    throw new Problem('login_required', { loginUrl: `${parts.http.publicUrl}/auth/login` })
-  }
-  const { session } = found
-  request.sessionTag = session.tag
-  if (parts.tokens.isGood(session)) return session
-  return parts.tokens.renewed(session).then((renewed) => usableSession(parts.http, renewed))
 }
 
 /** Upstream is not told of a coding, so it could not read the body. @throws Problem unsupported_media_type */

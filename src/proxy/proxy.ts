@@ -4,13 +4,13 @@ import type { Permits } from '../http/permits.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { AccessTokens, TokenLookup } from '../sessions/access-tokens.ts'
 import { Problem } from '../problem.ts'
-import type { Session } from '../sessions/sessions.ts'
+import type { Session, Sessions } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
+import { sessionOf } from './authorized-session.ts'
 import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
@@ -19,7 +19,7 @@ export interface ProxyParts {
   readonly http: Config['http']
   readonly upstream: Config['upstream']
   readonly metrics: Metrics
-  readonly tokens: AccessTokens
+  readonly sessions: Sessions
   readonly rest: RestClient
   /** For what is never repeated, everything but GET. */
   readonly orders: RestClient
@@ -98,7 +98,8 @@ async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBo
     }
     if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
       const by = requesterOf(call.request)
-      session = usableSession(parts.http, await parts.tokens.afterRefusal(session, mayRenew, by))
+      const found = await parts.sessions.renewAfterRefusal(session, mayRenew, by)
+      session = sessionOf(found, call.request, parts.http)
       // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
@@ -111,21 +112,6 @@ async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBo
 
 function failedBeforeAnswer(outcome: ForwardOutcome): boolean {
   return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
-}
-
-/** The session of a lookup whose token can be used. @throws Problem when there is none */
-export function usableSession(http: Config['http'], found: TokenLookup): Session {
-  switch (found.is) {
-    case 'good':
-      return found.session
-    case 'ended':
-      throw new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
-    case 'providerDown':
-      throw new Problem('provider_unavailable', {
-        cause: found.cause,
-        retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
-      })
-  }
 }
 
 function send(

@@ -4,7 +4,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { SessionReader } from './session-reader.ts'
-import type { Session, SessionRecord, Sessions } from './sessions.ts'
+import type { Session, SessionRecord, SessionRepository } from './repository.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
@@ -41,7 +41,7 @@ interface Renewal {
 /** Keeps access tokens good: one refresh per expiry, whatever the number of requests, processes and instances. */
 export class AccessTokens {
   readonly #store: Store
-  readonly #sessions: Sessions
+  readonly #sessions: SessionRepository
   readonly #reader: SessionReader
   readonly #provider: Provider
   readonly #metrics: Metrics
@@ -52,7 +52,7 @@ export class AccessTokens {
 
   constructor(parts: {
     store: Store
-    sessions: Sessions
+    sessions: SessionRepository
     reader: SessionReader
     provider: Provider
     metrics: Metrics

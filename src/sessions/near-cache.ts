@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import { lapseOf, type Session, type Sessions } from './sessions.ts'
+import { lapseOf, type Session, type SessionRepository } from './repository.ts'
 
 const MAX_SESSIONS = 100_000
 const MAX_BYTES = 256 * 1_048_576
@@ -30,7 +30,7 @@ export interface SessionName {
  * kept for a moment only; misses are not kept, so an attacker cannot fill it.
  */
 export class NearCache {
-  readonly #sessions: Sessions
+  readonly #sessions: SessionRepository
   readonly #maxSessions: number
   readonly #staleMs: number
   readonly #live: LRUCache<string, Session>
@@ -39,7 +39,7 @@ export class NearCache {
   readonly counts = { hits: 0, misses: 0 }
 
   constructor(
-    sessions: Sessions,
+    sessions: SessionRepository,
     store: Store,
     { maxSessions = MAX_SESSIONS, maxBytes = MAX_BYTES, maxUnreadMs = MAX_UNREAD_MS } = {},
   ) {
@@ -83,7 +83,7 @@ export class NearCache {
     return this.#through(sessionKey(id), false, () => this.#sessions.load(id))
   }
 
-  /** Reads through, and counts as use: see {@link Sessions.touch}. @throws StoreUnavailable */
+  /** Reads through, and counts as use: see {@link SessionRepository.touch}. @throws StoreUnavailable */
   touch({ id, key }: SessionName, endsAt: number): Promise<Session | undefined> {
     return this.#through(key, true, () => this.#sessions.touch(id, endsAt))
   }

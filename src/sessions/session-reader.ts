@@ -3,7 +3,7 @@ import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
-import type { Session, Sessions } from './sessions.ts'
+import type { Session, SessionRepository } from './repository.ts'
 
 /** How long idle limits stay where they are after one could not be moved. */
 const PAUSE_MS = 1000
@@ -28,7 +28,7 @@ interface Known {
 /** The read-only door to sessions: it can extend one that lives, but neither make nor revive one. */
 export class SessionReader {
   readonly #cookie: SessionCookie
-  readonly #sessions: Sessions
+  readonly #sessions: SessionRepository
   readonly #near: NearCache
   /** Whether what is held near is good until something else is heard. */
   readonly #tracks: boolean
@@ -36,7 +36,7 @@ export class SessionReader {
   readonly #known = new LRUCache<string, Known>({ maxSize: 100_000, sizeCalculation: () => 1 })
   #pausedUntil = 0
 
-  constructor(cookie: SessionCookie, sessions: Sessions, store: Store) {
+  constructor(cookie: SessionCookie, sessions: SessionRepository, store: Store) {
     this.#cookie = cookie
     this.#sessions = sessions
     this.#near = new NearCache(sessions, store)

@@ -2,7 +2,7 @@ import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SessionCookie } from './session-cookie.ts'
-import type { SessionRecord, Sessions } from './sessions.ts'
+import type { SessionRecord, SessionRepository } from './repository.ts'
 
 declare module 'fastify' {
   interface Session {
@@ -17,7 +17,7 @@ declare module 'fastify' {
 export async function registerSessionWriter(
   fastify: FastifyInstance,
   cookie: SessionCookie,
-  sessions: Sessions,
+  sessions: SessionRepository,
 ): Promise<void> {
   fastify.addHook('onRequest', async (request) => {
     delete request.cookies[cookie.name]
@@ -50,14 +50,14 @@ export async function saveNewSession(
   return { id: session.sessionId, cookieValue: session.encryptedSessionId }
 }
 
-function creatingStore(sessions: Sessions): NonNullable<FastifySessionOptions['store']> {
+function creatingStore(sessions: SessionRepository): NonNullable<FastifySessionOptions['store']> {
   return {
     get: (_id, done) => done(null, null),
     set: (id, session, done) => {
       if (session.record === undefined) return done(new Error('a session needs a record'))
       sessions.create(id, session.record).then(() => done(), done)
     },
-    // Nothing here destroys: endings go through Sessions.end(), which also tells the relays.
+    // Nothing here destroys: endings go through SessionRepository.end(), which also tells the relays.
     destroy: (_id, done) => done(new Error('sessions are ended elsewhere')),
   }
 }

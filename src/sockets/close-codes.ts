@@ -1,4 +1,5 @@
 import type { ProblemCode } from '../problem.ts'
+import type { Authorization } from '../sessions/index.ts'
 
 /** How a relay ends as the browser sees it: a close code, and a problem code as the reason. */
 export interface Ending {
@@ -30,6 +31,20 @@ export const ENDINGS = {
   upstreamTimeout: ending(1013, 'upstream_timeout'),
   upstreamLost: ending(1013, 'upstream_lost'),
 } as const satisfies Record<string, Ending>
+
+/** How a socket ends whose browser is not authorized, or no longer. */
+export function endingOf(found: Exclude<Authorization, { is: 'authorized' }>): Ending {
+  switch (found.is) {
+    case 'anonymous':
+      return ENDINGS.loginRequired
+    case 'ended':
+      return ENDINGS.sessionExpired
+    case 'providerDown':
+      return ENDINGS.providerDown
+    case 'storeDown':
+      return ENDINGS.storeDown
+  }
+}
 
 /** Told to upstream when this server, or a browser without a word, ended it. */
 export const GOING_AWAY: Ending = { code: 1001, reason: '' }

@@ -10,12 +10,8 @@ import { readConfig } from '../../src/config/config.ts'
 import { Guard } from '../../src/http/guard.ts'
 import { createServer } from '../../src/http/server.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { AccessTokens } from '../../src/sessions/access-tokens.ts'
+import { Envelope, Sessions } from '../../src/sessions/index.ts'
 import { Provider } from '../../src/oauth/provider.ts'
-import { SessionCookie } from '../../src/sessions/session-cookie.ts'
-import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { Sessions } from '../../src/sessions/sessions.ts'
-import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
 import { sendTo, type Answer, type CallInit } from '../support/api-world.ts'
@@ -50,11 +46,10 @@ async function serverOf(
   })
   const log = pino({ level: 'silent' })
   const store = new MemoryStore()
-  const sessions = new Sessions(store, new Envelope(config.secrets), config.session, SECRETS)
-  const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
+  const envelope = new Envelope(config.secrets)
   const metrics = createMetrics()
   const provider = new Provider(config.oauth)
-  const tokens = new AccessTokens({ store, sessions, reader, provider, metrics, log })
+  const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
   const guard = new Guard(config.http, log)
   const rest = new RestClient(config.upstream)
   const server = createServer(config.http, log, metrics, guard)
@@ -64,11 +59,10 @@ async function serverOf(
     upstream: upstreamConfig,
     guard,
     metrics,
-    reader,
-    tokens,
+    sessions,
     rest,
     orders: rest,
-    shared: { store, envelope: new Envelope(config.secrets), everyMs: 1 },
+    shared: { store, envelope, everyMs: 1 },
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => Promise.all([server.close(), rest.close(), provider.close(), store.close()]))

@@ -7,7 +7,7 @@ import { AccessTokens } from '../../src/sessions/access-tokens.ts'
 import { Provider } from '../../src/oauth/provider.ts'
 import { SessionCookie } from '../../src/sessions/session-cookie.ts'
 import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { Sessions, type Session, type SessionRecord } from '../../src/sessions/sessions.ts'
+import { SessionRepository, type Session, type SessionRecord } from '../../src/sessions/repository.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -29,7 +29,7 @@ class LosableStore extends MemoryStore {
 interface TokenWorld {
   readonly endpoint: TokenEndpoint
   readonly store: LosableStore
-  readonly sessions: Sessions
+  readonly sessions: SessionRepository
   /** What two instances of the server have, sharing the store. */
   readonly here: AccessTokens
   readonly there: AccessTokens
@@ -48,7 +48,7 @@ async function tokenWorld(t: Test): Promise<TokenWorld> {
     CLIENT_ID: 'test-client',
   })
   const store = new LosableStore()
-  const sessions = new Sessions(store, new Envelope(config.secrets), config.session, 'tag')
+  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, 'tag')
   const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
   const log = pino({ level: 'silent' })
   const instance = (): AccessTokens => {

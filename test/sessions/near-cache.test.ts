@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
-import { Sessions, type SessionRecord } from '../../src/sessions/sessions.ts'
+import { SessionRepository, type SessionRecord } from '../../src/sessions/repository.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -44,7 +44,12 @@ function record(): SessionRecord {
 async function cacheWithSession({ idleMs = 30_000 } = {}) {
   const store = new SlowStore()
   const limits = { idleMs, maxMs: 60_000 }
-  const sessions = new Sessions(store, new Envelope(['a-secret-of-thirty-two-bytes-or-more']), limits, 'tags')
+  const sessions = new SessionRepository(
+    store,
+    new Envelope(['a-secret-of-thirty-two-bytes-or-more']),
+    limits,
+    'tags',
+  )
   const near = new NearCache(sessions, store)
   await sessions.create('id', record())
   return { store, sessions, near, key: sessionKey('id') }

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
-import type { Session, Sessions } from '../../src/sessions/sessions.ts'
+import type { Session, SessionRepository } from '../../src/sessions/repository.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
@@ -32,7 +32,7 @@ async function inFlight({ sessions, reader }: SessionInstance, session: Session)
 }
 
 /** Compare-and-set until it is this writer's turn. */
-async function addOne(sessions: Sessions, id: string): Promise<void> {
+async function addOne(sessions: SessionRepository, id: string): Promise<void> {
   for (;;) {
     const session = await sessions.load(id)
     if (session === undefined) throw new Error('dropped')

@@ -78,11 +78,9 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
       const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
       t.teardown(() => sockets.forEach((socket) => socket.destroy()))
       await Promise.all(sockets.map((socket) => once(socket, 'connect')))
-      const lost = async () =>
-        Number(/^bff_log_lines_dropped_total (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
-      const before = await lost()
+      const before = await linesLost(opsUrl)
       await fetch(`http://127.0.0.1:${server.port}/auth/session`)
-      await until(async () => (await lost()) > before, 'a line of the log is lost')
+      await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')
     },
   )
 }
@@ -98,4 +96,8 @@ export async function restartScenario(t: Test): Promise<Scenario> {
       await until(() => said(server, 'ready').length === 3 + count)
     }
   })
+}
+
+async function linesLost(opsUrl: string): Promise<number> {
+  return Number(/^bff_log_lines_dropped_total (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
 }

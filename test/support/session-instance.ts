@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
-import { Endings } from '../../src/sessions/endings.ts'
+import { SessionWatcher } from '../../src/sessions/watcher.ts'
 import { SessionCookie } from '../../src/sessions/session-cookie.ts'
 import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { Sessions, type SessionRecord } from '../../src/sessions/sessions.ts'
+import { SessionRepository, type SessionRecord } from '../../src/sessions/repository.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -12,9 +12,9 @@ import { SECRETS } from './world.ts'
 /** What one instance of the server has of sessions, without its routes. */
 export interface SessionInstance {
   readonly store: Store
-  readonly sessions: Sessions
+  readonly sessions: SessionRepository
   readonly reader: SessionReader
-  readonly endings: Endings
+  readonly endings: SessionWatcher
   /** The Cookie header of a session. */
   readonly cookie: (id: string) => string
 }
@@ -32,9 +32,14 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 /** An instance on a store. */
 export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
-  const sessions = new Sessions(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
+  const sessions = new SessionRepository(
+    store,
+    new Envelope([SECRETS]),
+    { idleMs, maxMs: 3_600_000 },
+    SECRETS,
+  )
   const reader = new SessionReader(cookie, sessions, store)
-  const endings = new Endings(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
+  const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {
     ...{ store, sessions, reader, endings },
     cookie: (id) => `${cookie.name}=${cookie.signer.sign(id)}`,

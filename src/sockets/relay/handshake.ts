@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import { logFailure } from '../../telemetry/failure-log.ts'
-import type { Endings } from '../../sessions/endings.ts'
-import type { Session } from '../../sessions/sessions.ts'
+import type { Session, Sessions } from '../../sessions/index.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import type { Caps, Leave } from '../caps.ts'
 import { codeLabel, ENDINGS, type Ending } from '../close-codes.ts'
@@ -123,13 +122,13 @@ export class Handshake implements Registered {
   }
 
   async #openTrading(accountId: string): Promise<void> {
-    const { caps, endings, access } = this.#parts
+    const { caps, sessions, access } = this.#parts
     if (this.#isOver || !this.#enter(caps.enterProcess())) return
     const session = this.#granted(await access.session(this.#request.headers.cookie))
     if (session === undefined || !this.#enter(caps.enterSession(session.key))) return
     this.#request.sessionTag = session.tag
     // From here on the end of the session ends the attempt, and later the relay.
-    this.#hold(endWith(session, this.#slot, endings))
+    this.#hold(endWith(session, this.#slot, sessions))
     const { id, ip: client } = this.#request
     const wanted = { id, client, signal: this.#over.signal }
     const url = this.#granted(await access.url(accountId, session, wanted))
@@ -218,8 +217,8 @@ export class Handshake implements Registered {
 }
 
 /** Has the end of a session end what it holds open. */
-function endWith(session: Session, slot: RelaySlot, endings: Endings): () => void {
-  return endings.watch(session, (reason) =>
+function endWith(session: Session, slot: RelaySlot, sessions: Sessions): () => void {
+  return sessions.watch(session, (reason) =>
     slot.end(reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired),
   )
 }

@@ -2,9 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import type { Guard } from '../../http/guard.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { AccessTokens } from '../../sessions/access-tokens.ts'
-import type { Endings } from '../../sessions/endings.ts'
-import type { SessionReader } from '../../sessions/session-reader.ts'
+import type { Sessions } from '../../sessions/index.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
 import type { RelayLimits } from './relay.ts'
 
@@ -15,9 +13,7 @@ export interface RelayParts {
   readonly drainMs: number
   readonly guard: Guard
   readonly metrics: Metrics
-  readonly reader: SessionReader
-  readonly endings: Endings
-  readonly tokens: AccessTokens
+  readonly sessions: Sessions
   readonly rest: RestClient
   readonly log: FastifyBaseLogger
   /** What the log calls an account: it leads back to the account only with the secret. */

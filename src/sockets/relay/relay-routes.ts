@@ -31,7 +31,7 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
   const registry = new RelayRegistry()
   metrics.relayLimit.set(config.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
-  const access = new TradingAccess(parts, new OtpClient(parts.rest, config, parts.upstream))
+  const access = new TradingAccess(parts.sessions, new OtpClient(parts.rest, config, parts.upstream))
   const handshakeParts: HandshakeParts = { ...parts, caps: new Caps(config), access, registry }
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {

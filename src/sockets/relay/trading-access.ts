@@ -1,7 +1,6 @@
-import type { Session } from '../../sessions/sessions.ts'
-import { ENDINGS, type Ending } from '../close-codes.ts'
+import type { Authorization, Session, Sessions } from '../../sessions/index.ts'
+import { endingOf, ENDINGS, type Ending } from '../close-codes.ts'
 import type { OtpClient } from './otp.ts'
-import type { RelayParts } from './relay-parts.ts'
 
 /** What a trading socket needs, or how its handshake ends. */
 export type Access<Granted> =
@@ -10,28 +9,22 @@ export type Access<Granted> =
 
 /** From a browser's cookie to a one-time URL of upstream. */
 export class TradingAccess {
-  readonly #parts: Pick<RelayParts, 'reader' | 'tokens'>
+  readonly #sessions: Sessions
   readonly #otp: OtpClient
 
-  constructor(parts: Pick<RelayParts, 'reader' | 'tokens'>, otp: OtpClient) {
-    this.#parts = parts
+  constructor(sessions: Sessions, otp: OtpClient) {
+    this.#sessions = sessions
     this.#otp = otp
   }
 
-  /** The session of a Cookie header, with a token that is good for use. @throws StoreUnavailable */
+  /** The session of a Cookie header, with a token that is good for use. */
   async session(cookie: string | undefined): Promise<Access<Session>> {
-    const { reader, tokens } = this.#parts
-    const found = await reader.use(cookie)
-    if (found.is === 'none') return { is: 'refused', ending: ENDINGS.loginRequired }
-    if (found.is === 'storeDown') return { is: 'refused', ending: ENDINGS.storeDown }
-    if (tokens.isGood(found.session)) return { is: 'granted', value: found.session }
-    return granted(await tokens.renewed(found.session))
+    return accessOf(await this.#sessions.authorize(cookie))
   }
 
   /**
    * A fresh one-time URL. A bearer that was refused is renewed once.
    * @param request who asks; its signal is aborted when nobody waits for it any more
-   * @throws StoreUnavailable
    */
   async url(
     accountId: string,
@@ -48,7 +41,7 @@ export class TradingAccess {
         return outcome
       case 'unauthorized': {
         const by = { reqId: request.id, client: request.client }
-        const renewed = granted(await this.#parts.tokens.afterRefusal(session, mayRenew, by))
+        const renewed = accessOf(await this.#sessions.renewAfterRefusal(session, mayRenew, by))
         return renewed.is === 'granted' ? this.url(accountId, renewed.value, request, false) : renewed
       }
     }
@@ -56,13 +49,14 @@ export class TradingAccess {
 
   /** Undefined while the session lives; else how the handshake ends. */
   async ended(session: Session): Promise<Ending | undefined> {
-    const { is } = await this.#parts.reader.reload(session.id)
+    const { is } = await this.#sessions.reread(session)
     if (is === 'live') return undefined
     return is === 'none' ? ENDINGS.sessionExpired : ENDINGS.storeDown
   }
 }
 
-function granted(lookup: Awaited<ReturnType<RelayParts['tokens']['renewed']>>): Access<Session> {
-  if (lookup.is === 'good') return { is: 'granted', value: lookup.session }
-  return { is: 'refused', ending: lookup.is === 'ended' ? ENDINGS.sessionExpired : ENDINGS.providerDown }
+function accessOf(found: Authorization): Access<Session> {
+  return found.is === 'authorized'
+    ? { is: 'granted', value: found.session }
+    : { is: 'refused', ending: endingOf(found) }
 }

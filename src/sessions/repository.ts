@@ -67,7 +67,7 @@ export interface SessionLimits {
 }
 
 /** Sessions as the store holds them: sealed, found by the hash of their id, and never brought back once ended. */
-export class Sessions {
+export class SessionRepository {
   readonly limits: SessionLimits
   /** Idle limits move in steps of this length. */
   readonly #stepMs: number

@@ -1,7 +1,7 @@
 import type { Store } from '../store/store.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import type { EndReason, Session, Sessions } from './sessions.ts'
+import type { EndReason, Session, SessionRepository } from './repository.ts'
 
 /** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -34,9 +34,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * Hears that a session ended, wherever it was ended, for whoever holds something on its behalf. A change told by the
  * store is only a hint: the session is read again, and that decides (and has the server track the key again).
  */
-export class Endings {
+export class SessionWatcher {
   readonly #held = new Map<string, Held>()
-  readonly #sessions: Sessions
+  readonly #sessions: SessionRepository
   readonly #reader: SessionReader
   readonly #storeGraceMs: number
   /** Held sessions count as used. */
@@ -45,7 +45,7 @@ export class Endings {
   readonly #rereadMs: number
 
   constructor(
-    sessions: Sessions,
+    sessions: SessionRepository,
     reader: SessionReader,
     store: Store,
     options: { storeGraceMs: number; keepAlive: boolean },

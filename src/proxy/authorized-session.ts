@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
+import { Problem } from '../problem.ts'
+import type { Authorization, Session, Sessions } from '../sessions/index.ts'
+
+/** What asking for a session needs. */
+export interface AuthorizationDependencies {
+  readonly http: Pick<Config['http'], 'publicUrl'>
+  readonly sessions: Sessions
+}
+
+/** The live session of a request, with a token that is good for use. @throws Problem, StoreUnavailable */
+export function requireSession(
+  { http, sessions }: AuthorizationDependencies,
+  request: FastifyRequest,
+): Session | Promise<Session> {
+  const found = sessions.authorize(request.headers.cookie)
+  return found instanceof Promise
+    ? found.then((later) => sessionOf(later, request, http))
+    : sessionOf(found, request, http)
+}
+
+/** The session of an authorization; else the problem that a caller of the API is told. @throws Problem, StoreUnavailable */
+export function sessionOf(
+  found: Authorization,
+  request: FastifyRequest,
+  { publicUrl }: AuthorizationDependencies['http'],
+): Session {
+  const loginUrl = `${publicUrl}/auth/login`
+  switch (found.is) {
+    case 'authorized':
+      request.sessionTag = found.session.tag
+      return found.session
+    case 'anonymous':
+      throw new Problem('login_required', { loginUrl })
+    case 'ended':
+      request.sessionTag = found.tag
+      throw new Problem('session_expired', { loginUrl })
+    case 'providerDown':
+      request.sessionTag = found.tag
+      throw new Problem('provider_unavailable', {
+        cause: found.cause,
+        retryAfterSeconds: Math.ceil(found.retryAfterMs / 1000),
+      })
+    case 'storeDown':
+      throw found.cause
+  }
+}

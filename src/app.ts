@@ -32,11 +32,10 @@ import { registerSessionWriter } from './session/session-writer.ts'
 import { Sessions } from './session/sessions.ts'
 import { Envelope } from './store/envelope.ts'
 import type { Store } from './store/store.ts'
+import { CONNECTIONS } from './upstream/connections.ts'
 import { RestClient } from './upstream/rest-client.ts'
 
 const IDLE_SWEEP_MS = 50
-/** Each is taken for one short exchange. */
-const OTP_CONNECTIONS = 64
 /** Less than the shortest time after which servers are set to close an idle connection. */
 const ORDER_IDLE_MS = 900
 
@@ -104,9 +103,9 @@ export async function buildApp(config: Config, { store, log }: AppParts): Promis
 
   const rest = new RestClient(config.upstream)
   // Connections of their own: a REST API that is slow must not keep anybody from the market.
-  const otpRest = new RestClient(config.upstream, { connections: OTP_CONNECTIONS })
+  const otpRest = new RestClient(config.upstream, { connections: CONNECTIONS.oneTimeUrls })
   // So do calls that may move money: never on a connection that upstream, or who stands before it, is about to close.
-  const orders = new RestClient(config.upstream, { idleMs: ORDER_IDLE_MS })
+  const orders = new RestClient(config.upstream, { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS })
   await server.register(async function api(scope) {
     const endpoints = catalog(config.upstream.partnerOverviewPath)
     const { http, upstream } = config

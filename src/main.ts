@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config.ts'
 import { createLog } from './log.ts'
+import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit-codes.ts'
 import { summary } from './ops/summary.ts'
 
@@ -39,6 +40,9 @@ if (isCheck) {
 const log = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
+  // Of each process: its workers have the same limit.
+  const warning = descriptorWarning(config.relay.maxRelays)
+  if (warning !== undefined) log.warn(warning)
   log.info(summary(config), 'starting')
 }
 

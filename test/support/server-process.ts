@@ -21,12 +21,26 @@ export interface ServerProcess {
   exited: Promise<number | null>
 }
 
+/** How a server's process is started, beside its settings. */
+interface ProcessOptions {
+  /** The most files that it may have open. */
+  readonly descriptors?: number
+}
+
 /** Starts `node src/main.ts` with these settings only; it ends with the test. */
-export async function serverProcess(t: Test, settings: Record<string, string>): Promise<ServerProcess> {
+export async function serverProcess(
+  t: Test,
+  settings: Record<string, string>,
+  { descriptors }: ProcessOptions = {},
+): Promise<ServerProcess> {
   const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
-  const child = spawn(process.execPath, [MAIN], {
+  const [program, ...programArguments] = [process.execPath, MAIN]
+  const limited = ['sh', '-c', `ulimit -n ${descriptors} && exec "$0" "$@"`, program, ...programArguments]
+  const [command = '', ...commandArguments] =
+    descriptors === undefined ? [program, ...programArguments] : limited
+  const child = spawn(command, commandArguments, {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Not where a .env may lie about.

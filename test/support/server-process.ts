@@ -22,21 +22,23 @@ export interface ServerProcess {
 }
 
 /** How a server's process is started, beside its settings. */
-interface ProcessOptions {
+export interface ProcessOptions {
   /** The most files that it may have open. */
   readonly descriptors?: number
+  /** Options of Node's. */
+  readonly nodeOptions?: readonly string[]
 }
 
 /** Starts `node src/main.ts` with these settings only; it ends with the test. */
 export async function serverProcess(
   t: Test,
   settings: Record<string, string>,
-  { descriptors }: ProcessOptions = {},
+  { descriptors, nodeOptions = [] }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
-  const [program, ...programArguments] = [process.execPath, MAIN]
+  const [program, ...programArguments] = [process.execPath, ...nodeOptions, MAIN]
   const limited = ['sh', '-c', `ulimit -n ${descriptors} && exec "$0" "$@"`, program, ...programArguments]
   const [command = '', ...commandArguments] =
     descriptors === undefined ? [program, ...programArguments] : limited

@@ -28,11 +28,10 @@ import type { Operations } from './ops/ops-listener.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
 import type { Store } from './store/store.ts'
+import { CONNECTIONS } from './upstream/connections.ts'
 import { RestClient } from './upstream/rest-client.ts'
 
 const IDLE_SWEEP_MS = 50
-/** Each is taken for one short exchange. */
-const OTP_CONNECTIONS = 64
 /** Less than the shortest time after which servers are set to close an idle connection. */
 const ORDER_IDLE_MS = 900
 
@@ -96,9 +95,9 @@ export async function buildApp(
 
   const rest = new RestClient(config.upstream)
   // Connections of their own: a REST API that is slow must not keep anybody from the market.
-  const otpRest = new RestClient(config.upstream, { connections: OTP_CONNECTIONS })
+  const otpRest = new RestClient(config.upstream, { connections: CONNECTIONS.oneTimeUrls })
   // So do calls that may move money: never on a connection that upstream, or who stands before it, is about to close.
-  const orders = new RestClient(config.upstream, { idleMs: ORDER_IDLE_MS })
+  const orders = new RestClient(config.upstream, { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS })
   await server.register(async function api(scope) {
     const endpoints = catalog(config.upstream.partnerOverviewPath)
     const { http, upstream } = config

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
 import { createLog } from './telemetry/log.ts'
+import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit-codes.ts'
 import { summary } from './ops/summary.ts'
 
@@ -40,6 +41,9 @@ const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isSha
 const { log } = serverLog
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
+  // Of each process: its workers have the same limit.
+  const warning = descriptorWarning(config.relay.maxRelays)
+  if (warning !== undefined) log.warn(warning)
   log.info(summary(config), 'starting')
 }
 

@@ -116,7 +116,11 @@ async function anonymous({ redis }: World, port: number): Promise<string> {
 
 /** @returns the Cookie headers of so many sessions, new in Redis */
 async function makeSessions({ redis }: World, count: number): Promise<string[]> {
-  const store = RedisStore.connect(redis.url, { warn: () => undefined, info: () => undefined })
+  const store = RedisStore.connect(redis.url, {
+    error: () => undefined,
+    warn: () => undefined,
+    info: () => undefined,
+  })
   atEnd(async () => store.close())
   await store.connected(5000)
   const instance = instanceOn(store, 1_800_000)

@@ -8,6 +8,7 @@ import type { Finding } from '../config/finding.ts'
 import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
+import { descriptorWarning } from './descriptor-limit.ts'
 import { EXIT } from './exit-codes.ts'
 
 const PATIENCE_MS = 5000
@@ -44,6 +45,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const all: Finding[] = [
     { is: 'ok', setting: 'settings', says: `valid, for ${kind} at ${config.publicUrl}` },
     ...warnings,
+    ...descriptors(relay.maxRelays),
     ...findings.flat(),
   ]
   for (const { is, setting, says, advice } of all) {
@@ -51,6 +53,12 @@ export async function check(config: Config, print: (line: string) => void): Prom
     if (advice !== undefined) print(`${' '.repeat(25)}${advice}`)
   }
   return all.some(({ is }) => is === 'failed') ? EXIT.unavailable : 0
+}
+
+/** Of this process, which may have another limit than the server that it checks for. */
+function descriptors(maxRelays: number): Finding[] {
+  const says = descriptorWarning(maxRelays)
+  return says === undefined ? [] : [{ is: 'warning', setting: 'MAX_RELAYS', says }]
 }
 
 async function checkProvider(config: Config['oauth']): Promise<Finding> {

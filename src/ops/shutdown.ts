@@ -24,7 +24,7 @@ export interface ShutdownParts {
 export type Shutdown = (reason: object, exitCode?: number) => void
 
 /**
- * The ways a process ends. SIGTERM or SIGINT: it closes and exits with 0, at the deadline at the latest; a second
+ * The ways a process ends. SIGTERM, SIGINT or SIGHUP: it closes and exits with 0, at the deadline at the latest; a second
  * one ends it now, with 128 + its number as a shell would report. An exception or rejection that nobody caught: the
  * same with 1, and another one meanwhile ends it now; it never goes on as if nothing had happened.
  */
@@ -54,7 +54,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
     )
   }
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (parts.ignoresSignals === true) return
       if (!isClosing) return shutdown({ signal })

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { logFailure } from '../telemetry/failure-log.ts'
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import type { Envelope } from '../sessions/index.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
+import { codeOf } from '../upstream/no-answer.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import type { Endpoint } from './endpoint.ts'
 import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
@@ -18,6 +19,8 @@ const POLL_MS = 100
 const MAX_STORED_BYTES = 8192
 /** The secret that a sealed response is bound to beside those of the server: there is no holder. */
 const NO_HOLDER = 'shared response'
+/** Of a request that failed for want of a file descriptor, whichever of its steps did. */
+const OUR_CODE = 'EMFILE'
 
 /** A response, or that there was none: a failure is shared too, or a crowd would hammer a service in trouble. */
 type Outcome =
@@ -29,10 +32,7 @@ type Outcome =
       readonly body: string
     }
   | { readonly is: 'held'; readonly status: number }
-  | { readonly is: 'unreachable' | 'lost' | 'timeout' }
-
-/** The request that happened to find the last response too old. */
-type Asker = Pick<FastifyRequest, 'id' | 'log'>
+  | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
 
 /** What upstream said, and until when nobody asks again (epoch ms). */
 interface Shared {
@@ -74,18 +74,18 @@ export class SharedResponse {
 
   /** Answers with what is shared; who finds it too old asks anew, and waits. @throws Problem */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { outcome } = await this.#current(request)
+    const { outcome } = await this.#current(request.id)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
     reply.hijack()
     const headers = responseHeaders(reply.getHeaders(), outcome.headers)
     reply.raw.writeHead(outcome.status, headers).end(Buffer.from(outcome.body, 'base64'))
   }
 
-  async #current(request: Asker): Promise<Shared> {
+  async #current(requestId: string): Promise<Shared> {
     const last = this.#last
     if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#lookAgainAt)) return last
     if (this.#refreshing === undefined) {
-      this.#refreshing = this.#refresh(request).finally(() => (this.#refreshing = undefined))
+      this.#refreshing = this.#refresh(requestId).finally(() => (this.#refreshing = undefined))
       return this.#refreshing
     }
     if (last !== undefined && this.#isRecent(last)) return last
@@ -100,7 +100,7 @@ export class SharedResponse {
   }
 
   /** Whoever makes the record asks; the others read what it comes to. */
-  async #refresh(request: Asker): Promise<Shared> {
+  async #refresh(requestId: string): Promise<Shared> {
     const { store, timeoutMs } = this.#parts
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
@@ -108,7 +108,7 @@ export class SharedResponse {
       do {
         // It outlives the longest wait, so that no second request starts meanwhile.
         if (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS)) {
-          return await this.#ask(request, claim)
+          return await this.#ask(requestId, claim)
         }
         const text = (await store.glance(this.#key))?.value
         const shared = text === undefined ? undefined : this.#open(text)
@@ -123,14 +123,14 @@ export class SharedResponse {
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       // Each process asks for itself.
-      return this.#ask(request, undefined)
+      return this.#ask(requestId, undefined)
     }
   }
 
-  async #ask(request: Asker, claim: string | undefined): Promise<Shared> {
+  async #ask(requestId: string, claim: string | undefined): Promise<Shared> {
     const { everyMs } = this.#parts
     const askedAt = Date.now()
-    const outcome = await this.#exchange(request)
+    const outcome = await this.#exchange(requestId)
     const shared: Shared = { outcome, freshUntil: Math.max(askedAt + everyMs, Date.now()) }
     this.#last = shared
     if (claim !== undefined) await this.#publish(shared, claim).catch(() => undefined)
@@ -139,11 +139,14 @@ export class SharedResponse {
 
   async #publish(shared: Shared, claim: string): Promise<void> {
     const { store, envelope } = this.#parts
-    const text = JSON.stringify(shared)
+    const { outcome, freshUntil } = shared
+    // That this process has no descriptor left is no news of upstream, and says nothing of those who read it.
+    const isOurs = 'code' in outcome && outcome.code === OUR_CODE
+    const text = JSON.stringify(isOurs ? { outcome: { is: outcome.is }, freshUntil } : shared)
     if (text.length > MAX_STORED_BYTES) return
     // Sealed, so that who can write to the store cannot say anything in upstream's name.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
-    await store.replace(this.#key, claim, sealed, shared.freshUntil)
+    await store.replace(this.#key, claim, sealed, freshUntil)
   }
 
   #open(text: string): Shared | undefined {
@@ -151,18 +154,16 @@ export class SharedResponse {
     return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
   }
 
-  async #exchange({ id, log }: Asker): Promise<Outcome> {
+  async #exchange(requestId: string): Promise<Outcome> {
     const { rest, metrics, timeoutMs } = this.#parts
     const { method, path } = this.#endpoint
-    const headers = ['user-agent', USER_AGENT, 'x-request-id', id]
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const sentAt = performance.now()
     const outcome = await rest.exchange({ method, path, headers, body: null, timeoutMs })
     metrics.upstreamRequests.count(path, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is !== 'answered') {
-      // Whoever shares the failure hears no more of it than what it was.
-      logFailure(log, 'a request that all share failed', { code: `upstream_${outcome.is}` }, outcome.cause)
-      return { is: outcome.is }
+      return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
     const { status, headers: responded, body } = outcome.answer
     const isHeld = status >= 500 || (status >= 300 && status < 400)
@@ -172,7 +173,8 @@ export class SharedResponse {
 }
 
 function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<typeof upstreamProblem>[0] {
-  const cause = new Error('the request that all share failed')
+  const { code } = outcome as { readonly code?: string }
+  const cause = Object.assign(new Error('the request that all share failed'), { code })
   switch (outcome.is) {
     case 'held':
       return outcome

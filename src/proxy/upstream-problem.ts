@@ -1,3 +1,4 @@
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem, type ProblemDetails } from '../problem.ts'
 import type { FetchOutcome } from '../upstream/collecting.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
@@ -8,10 +9,14 @@ type Held = { readonly is: 'held'; readonly status: number; readonly retryAfter?
 
 const MAX_STATUS = 599
 
-/** How a call ended, for the metrics: as the client of upstream says, but for a 5xx, which is a failure whoever gets it. */
+/**
+ * How a call ended, for the metrics: as the client of upstream says, but for a 5xx, which is a failure whoever gets it, and
+ * for a want of file descriptors, which is not upstream's.
+ */
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
   const status = 'answer' in outcome ? outcome.answer.status : 'status' in outcome ? outcome.status : 0
-  return status >= 500 ? 'server_error' : outcome.is
+  if (status >= 500) return 'server_error'
+  return outcome.is === 'unreachable' && isOutOfDescriptors(outcome.cause) ? 'no_descriptor' : outcome.is
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isForWantOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { Deadline, LATE_MS, NoAnswerInTime } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
@@ -25,6 +26,7 @@ type ExtendAnswer = [value: string | null, expiresAt: number, refusal: string | 
 
 /** What the store reports of its link. */
 export interface StoreLog {
+  error(details: object, message: string): void
   warn(details: object, message: string): void
   info(details: object, message: string): void
 }
@@ -271,7 +273,10 @@ export class RedisStore implements Store {
     const isNew = this.#downSince === undefined
     this.#downSince ??= Date.now()
     // What keeps it from coming back may be another thing than what took it away.
-    if (isNew || reason !== this.#reason) this.#log.warn({ reason }, 'the session store does not answer')
+    if (isNew || reason !== this.#reason) {
+      if (isForWantOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
+      else this.#log.warn({ reason }, 'the session store does not answer')
+    }
     this.#reason = reason
     if (isNew) this.#tell(undefined)
   }

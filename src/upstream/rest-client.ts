@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import { Collecting, type FetchOutcome } from './collecting.ts'
+import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { Queued } from './queued.ts'
 import { discard } from './request-body.ts'
@@ -28,7 +29,6 @@ export interface ConnectionOptions {
   readonly idleMs?: number
 }
 
-const MAX_CONNECTIONS = 512
 const IDLE_MS = 4000
 /** Requests that may wait for a connection; more would only wait longer than anybody does. */
 const MAX_WAITING = 1024
@@ -40,6 +40,7 @@ const CLOSE_GRACE_MS = 5000
 export class RestClient {
   readonly #pool: Pool
   readonly #basePath: string
+  readonly #connections: number
   readonly #config: Config['upstream']
   #running = 0
   /** Every connection is taken: who comes now waits for one. */
@@ -49,9 +50,13 @@ export class RestClient {
   readonly #isCut = (): boolean => this.#isFailing
   readonly #forwardingOptions: ForwardingOptions
 
-  constructor(config: Config['upstream'], { connections = MAX_CONNECTIONS, idleMs }: ConnectionOptions = {}) {
+  constructor(
+    config: Config['upstream'],
+    { connections = CONNECTIONS.reads, idleMs }: ConnectionOptions = {},
+  ) {
     const { origin, pathname } = new URL(config.apiUrl)
     this.#config = config
+    this.#connections = connections
     this.#basePath = pathname === '/' ? '' : pathname
     this.#forwardingOptions = {
       stallMs: config.bodyMs,
@@ -124,7 +129,7 @@ export class RestClient {
 
   #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, handler: Forwarding | Collecting): void {
     try {
-      if (this.#running > MAX_CONNECTIONS + MAX_WAITING)
+      if (this.#running > this.#connections + MAX_WAITING)
         throw new Error('too many requests wait for upstream')
       const hasFree = this.#pool.dispatch(
         {

@@ -54,7 +54,7 @@ await test('a Redis is reached over TLS and with a password, and by no impostor'
   // The trusted CAs are given to a process when it starts (NODE_EXTRA_CA_CERTS).
   const store = fileURLToPath(new URL('../../src/store/redis-store.ts', import.meta.url))
   const script = `import { RedisStore } from ${JSON.stringify(store)}
-    const store = RedisStore.connect(process.env.URL, { warn() {}, info() {} })
+    const store = RedisStore.connect(process.env.URL, { error() {}, warn() {}, info() {} })
     await store.connected(5000)
     console.log(await store.create('k', 'v', Date.now() + 60000), (await store.read('k')).value)
     await store.close()`
@@ -66,7 +66,11 @@ await test('a Redis is reached over TLS and with a password, and by no impostor'
   const args = ['--input-type=module', '-e', script]
   t.equal(execFileSync(process.execPath, args, { env, encoding: 'utf8' }).trim(), 'true v')
 
-  const stranger = RedisStore.connect(env.URL, { warn: () => undefined, info: () => undefined })
+  const stranger = RedisStore.connect(env.URL, {
+    error: () => undefined,
+    warn: () => undefined,
+    info: () => undefined,
+  })
   t.teardown(() => stranger.close())
   await t.rejects(stranger.read('k'), StoreUnavailable, 'a certificate of a CA that is not trusted')
 })

@@ -45,6 +45,7 @@ const logged = (server: ServerProcess, msg: string): Record<string, unknown> | u
 for (const [signal, exitCode] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
+  ['SIGHUP', 129],
 ] as const) {
   await test(`after ${signal} it is not ready but serves on, and a second one ends it now`, async (t) => {
     const server = await serverProcess(t, { ...ALONE, DRAIN_SECONDS: '120', DRAIN_WAIT_SECONDS: '60' })

@@ -60,6 +60,18 @@ await test('two workers are one server: one port, the same sessions and secrets,
   t.equal(await server.exited, 0)
 })
 
+await test('a SIGHUP to all of them, as when a terminal closes, is one drain', async (t) => {
+  const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
+  for (const pid of workerPids(server)) process.kill(pid, 'SIGHUP')
+  t.equal(await status(server.port, '/auth/session'), 200, 'a worker leaves that to the supervisor')
+  server.child.kill('SIGHUP')
+  await until(async () => (await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)).status === 503)
+  t.equal(await status(server.port, '/auth/session'), 200, 'it serves on while balancers notice')
+  t.equal(await server.exited, 0)
+  t.same(said(server, 'a worker died'), [])
+  t.match(said(server, 'draining')[0], { signal: 'SIGHUP' })
+})
+
 await test('a worker that dies is replaced, and what it had counted stays counted', async (t) => {
   const server = await twoWorkers(t)
   for (let times = 0; times < 4; times++) await status(server.port, '/auth/session')

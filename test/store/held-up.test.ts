@@ -22,6 +22,7 @@ await test('a process that was held up does not blame Redis for it', async (t) =
   const store = RedisStore.connect(redis.url, {
     warn: (details) => void warnings.push(details),
     info: () => undefined,
+    error: () => undefined,
   })
   t.teardown(() => store.close())
   await store.connected(5000)

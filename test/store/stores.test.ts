@@ -14,7 +14,7 @@ async function connected(url: string): Promise<RedisStore> {
   return store
 }
 
-const quiet = { warn: () => undefined, info: () => undefined }
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 await test('the memory store keeps the contract', async (t) => {
   const store = new MemoryStore()

@@ -21,26 +21,29 @@ export interface ServerProcess {
   exited: Promise<number | null>
 }
 
-/** What a server has less of than usual. */
-export interface Scarcity {
-  /** File descriptors it may have open. */
+/** How a server's process is started, beside its settings. */
+export interface ProcessOptions {
+  /** The most files that it may have open. */
   readonly descriptors?: number
   /** A file that takes its log, in place of a pipe that is read. */
   readonly log?: string
+  /** Options of Node's. */
+  readonly nodeOptions?: readonly string[]
 }
 
 /** Starts `node src/main.ts` with these settings only; it ends with the test. */
 export async function serverProcess(
   t: Test,
   settings: Record<string, string>,
-  { descriptors, log }: Scarcity = {},
+  { descriptors, log, nodeOptions = [] }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const host = settings['HOST'] ?? '127.0.0.1'
   const port = Number(settings['PORT'] ?? (await freePort()))
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
-  const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
+  const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors} && `
   const redirect = log === undefined ? '' : ` >${log}`
-  const child = spawn('sh', ['-c', `${limit}exec "$0" "$1"${redirect}`, process.execPath, MAIN], {
+  const words = [process.execPath, ...nodeOptions, MAIN]
+  const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"${redirect}`, ...words], {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],
     // Not where a .env may lie about.

@@ -19,7 +19,7 @@ export interface SessionInstance {
   readonly cookie: (id: string) => string
 }
 
-const quiet = { warn: () => undefined, info: () => undefined }
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 /** An instance on this Redis, whatever its topology, that ends with the test. */
 export async function sessionInstance(t: Test, url: string): Promise<SessionInstance> {

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import type { Test } from 'tap'
-import { ready, serverProcess, type ServerProcess } from './server-process.ts'
+import { ready, serverProcess, type ProcessOptions, type ServerProcess } from './server-process.ts'
 import { testRedis } from './world.ts'
 import { ALONE } from './settings.ts'
 import { until } from './until.ts'
@@ -14,9 +14,17 @@ export function said(server: ServerProcess, msg: string): LogLine[] {
 }
 
 /** A server of two workers, both of which serve. */
-export async function twoWorkers(t: Test, settings: Record<string, string> = {}): Promise<ServerProcess> {
+export async function twoWorkers(
+  t: Test,
+  settings: Record<string, string> = {},
+  options: ProcessOptions = {},
+): Promise<ServerProcess> {
   const redis = await testRedis(t)
-  const server = await serverProcess(t, { ...ALONE, WORKERS: '2', REDIS_URL: redis.url, ...settings })
+  const server = await serverProcess(
+    t,
+    { ...ALONE, WORKERS: '2', REDIS_URL: redis.url, ...settings },
+    options,
+  )
   await until(() => said(server, 'ready').length === 2)
   t.ok(await ready(server))
   return server

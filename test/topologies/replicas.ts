@@ -5,7 +5,7 @@ import { testCa, trust, type TestCa } from '../support/redis-tls.ts'
 import type { Topology } from '../support/redis-topologies.ts'
 import { freeze, hearsEndings, survivesMasterLoss } from './failover.ts'
 
-const quiet = { warn: () => undefined, info: () => undefined }
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 /** What is promised wherever a replica takes the place of a master that is lost. */
 export async function keepsItsPromises(

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { test } from 'tap'
+import program from '../../package.json' with { type: 'json' }
+import { status, twoWorkers, workerPids } from '../support/two-workers.ts'
+
+const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
+const command = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
+
+/** Node's own options in a command line that starts the server. */
+function nodeOptions(words: readonly string[]): string[] {
+  const from = words.indexOf('node') + 1
+  return words.slice(from, words.indexOf('src/main.ts'))
+}
+
+for (const [what, words] of [
+  ['the image', command],
+  ['npm start', program.scripts.start.split(' ')],
+] as const) {
+  await test(`SIGUSR1 opens no inspector, as ${what} starts it, nor in its workers`, async (t) => {
+    const options = nodeOptions(words)
+    t.ok(options.length > 0)
+    const server = await twoWorkers(t, {}, { nodeOptions: options })
+    for (const pid of [server.child.pid ?? 0, ...workerPids(server)]) process.kill(pid, 'SIGUSR1')
+    for (let times = 0; times < 20; times++) t.equal(await status(server.port, '/auth/session'), 200)
+    server.child.kill('SIGTERM')
+    t.equal(await server.exited, 0)
+    t.equal(server.output().stderr, '', 'Node says there that a debugger may come')
+  })
+}

@@ -14,7 +14,7 @@ USER 1000:1000
 # without /tmp. Not before npm has run, whose own modules would be kept too.
 ENV NODE_COMPILE_CACHE=/app/compiled
 # With the options of a start, or it would not be found.
-RUN node --min-semi-space-size=16 src/main.ts --warm-up
+RUN node --min-semi-space-size=16 --disable-sigusr1 src/main.ts --warm-up
 EXPOSE 3000 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9464}/livez`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { Config } from '../config/config.ts'
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
 import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
@@ -31,7 +32,7 @@ type ProviderRequest = 'exchange' | 'refresh' | 'revoke'
  * How the provider took a request: `busy` is a 429, `refused` any other 4xx, `failed` a 5xx, a redirect, or what is no
  * answer to such a request.
  */
-type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable'
+type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
 
 /** Told of every request that was sent to the provider, once it is over. */
 export interface ProviderObserver {
@@ -216,6 +217,7 @@ function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
 }
 
 function faultOf(error: unknown): ProviderOutcome {
+  if (isOutOfDescriptors(error)) return 'no_descriptor'
   if (error instanceof UnusableAnswer) return error.busyForMs !== undefined ? 'busy' : 'failed'
   // openid-client's own deadline (AbortSignal.timeout), and undici's.
   const { name, cause } = error as { name?: string; cause?: { code?: string } }

@@ -49,6 +49,8 @@ export class AccessTokens {
   /** Under way in this process, by the sealed text of the session: one for each version of it. */
   readonly #renewals = new Map<string, Renewal>()
   readonly #pauses = new RenewalPauses()
+  /** Why the last refresh failed, for the log of all that are held back because of it. */
+  #lastCause: unknown
 
   constructor(parts: {
     store: Store
@@ -106,7 +108,7 @@ export class AccessTokens {
     const running = this.#renewals.get(session.sealed)
     if (running === undefined) {
       const retryAfterMs = this.#retryAfterMs(session.key)
-      if (retryAfterMs > 0) return heldBack(retryAfterMs)
+      if (retryAfterMs > 0) return this.#heldBack(retryAfterMs)
     }
     const { startedAt, result } = running ?? this.#start(session)
     const inTime = await settledBefore(result, startedAt + patienceMs)
@@ -158,7 +160,7 @@ export class AccessTokens {
     const outcome = await this.#provider.refresh(record.refreshToken)
     if (outcome.is === 'skipped') {
       this.#metrics.provider.heldBack('provider')
-      return heldBack(outcome.retryAfterMs)
+      return this.#heldBack(outcome.retryAfterMs)
     }
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
@@ -173,9 +175,14 @@ export class AccessTokens {
     return this.#failure(key, outcome)
   }
 
+  #heldBack(retryAfterMs: number): TokenLookup {
+    return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
+  }
+
   /** Each failure in a row makes the next try of this session wait longer. */
   #failure(key: string, outcome: Exclude<GrantOutcome, { is: 'granted' }>): TokenLookup {
     const { code, cause } = outcome
+    this.#lastCause = cause
     const pause = this.#pauses.begin(key, code !== 'login_failed')
     const retryAfterMs = Math.max(pause, this.#provider.refreshAfterMs)
     const what = outcome.is === 'refused' ? 'refused a refresh' : 'could not be asked for a refresh'
@@ -226,10 +233,6 @@ export class AccessTokens {
       if (done.includes(false)) logFailure(this.#log, 'a token could not be revoked')
     })
   }
-}
-
-function heldBack(retryAfterMs: number): TokenLookup {
-  return { is: 'providerDown', cause: new Error('a renewal failed a moment ago'), retryAfterMs }
 }
 
 /** What a promise resolves with, or undefined at `deadline` (epoch ms). */

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { settingRules, type SettingRule } from '../../src/config/settings.ts'
 
 const settings = Object.entries<SettingRule>(settingRules)
-const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')
+const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
 /** What the documentation has to say of a setting. */
 const facts = (name: string, rule: SettingRule) => ({

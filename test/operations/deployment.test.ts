@@ -10,7 +10,7 @@ import { ready, serverProcess } from '../support/server-process.ts'
 type Node = Record<string, unknown>
 type Environment = Record<string, string>
 
-const ROOT = new URL('../..', import.meta.url)
+const ROOT = new URL('../../', import.meta.url)
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
 const names = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
 

@@ -36,7 +36,10 @@ await test('peers of another make understand each other through the relay', asyn
   t.comment(`seed ${seed}`)
   const upstream = peer(t, 'upstream', seed, 400)
   const port = await upstream.line()
-  const world = await relayWorld(t, { anonymous: true, settings: { WS_URL: `ws://127.0.0.1:${port}` } })
+  const world = await relayWorld(t, {
+    anonymous: true,
+    settings: { WS_URL: `ws://127.0.0.1:${port}`, SLOW_CONSUMER_SECONDS: '120' },
+  })
   const { server } = world
   const browser = peer(t, 'browser', seed + 1, 1200, `ws://127.0.0.1:${server.port}${PUBLIC}`, server.url)
   const [atBrowser, atUpstream] = (await Promise.all([browser.line(), upstream.line()])).map(

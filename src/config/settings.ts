@@ -102,15 +102,15 @@ export const settingRules = {
   SLOW_CONSUMER_SECONDS: whole(10, 1, 3600, 'A browser that keeps upstream paused for longer is cut off'),
   RELAY_STORE_GRACE_SECONDS: whole(120, 1, DAY, 'How long a relay outlives an unreachable session store'),
   HEALTH_SECONDS: whole(10, 1, 3600, 'All instances together ask upstream for its health at most this often'),
-  UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Longest wait for a connection to upstream'),
+  UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Upstream connect timeout'),
   UPSTREAM_MAX_CONNECTION_SECONDS: whole(
     60,
     1,
     DAY,
     'A connection to the upstream REST API is used for this long at most, so that a change of its address in DNS is followed',
   ),
-  UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Longest wait for the head of an answer of upstream'),
-  UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Longest silence in the middle of an answer of upstream'),
+  UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Upstream response-header timeout'),
+  UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Upstream body idle timeout'),
 
   HOST: textOr('0.0.0.0', 'printable', 'Address both listeners bind'),
   PORT: whole(3000, 0, 65_535, 'Public port'),
@@ -127,7 +127,7 @@ export const settingRules = {
   LOG_LEVEL: oneOf(
     'info',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    'Least level logged',
+    'Minimum log level',
   ),
   WORKERS: textOr(
     '1',

@@ -53,8 +53,7 @@ export async function catalogRoutes(
       const query = checkedQuery(endpoint, request)
       if (takesBody(endpoint)) requireUnencoded(request)
       if (shared !== undefined) return shared.send(request, reply)
-      const authorize = () => (needsSession ? requireSession(parts, request) : undefined)
-      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session, authorize })
+      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session })
     }
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       guard.requireScript(request)

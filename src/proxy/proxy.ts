@@ -10,7 +10,7 @@ import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/re
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { responseHeaders, requestHeaders } from '../upstream/headers.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { sessionOf } from './authorized-session.ts'
+import { requireSession, sessionOf } from './authorized-session.ts'
 import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
@@ -40,8 +40,6 @@ export interface Call {
   readonly reply: FastifyReply
   readonly path: string
   readonly session: Session | undefined
-  /** The live session of the request as it is now, where it needs one. @throws Problem when there is none */
-  readonly authorize: () => Session | Promise<Session> | undefined
 }
 
 /**
@@ -60,12 +58,14 @@ export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
 }
 
 async function sendWithBody(parts: ProxyParts, call: Call): Promise<void> {
-  const { endpoint, request, authorize } = call
+  const { endpoint, request } = call
   const body = await receiveBody(request.raw, endpoint.maxBodyBytes ?? parts.http.maxBodyBytes)
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call, false)
   try {
     // Again: until its body had come, which may have taken a while, nothing was sent, and the user may have logged out.
-    const session = await authorize()
+    const session = CREDENTIALS[endpoint.credential].session
+      ? await requireSession(parts, request)
+      : undefined
     if (body.is === 'whole') return await sendUntilAnswered(parts, { ...call, session }, body)
     const key = session?.key ?? 'anonymous'
     if (!parts.uploads.acquire(key, MAX_UPLOADS)) throw tooMany()

@@ -38,7 +38,13 @@ const CLOSE_GRACE_MS = 5000
 
 /** Connections to the upstream REST API, kept alive for a while. Redirects are not followed, bodies not decoded, nothing retried. */
 export class RestClient {
-  readonly #pool: Pool
+  #pool: Pool
+  /** When it is replaced (epoch ms). */
+  #retireAt = 0
+  /** Pools that were replaced and still have something under way. */
+  readonly #retired = new Set<Pool>()
+  readonly #origin: string
+  readonly #idleMs: number | undefined
   readonly #basePath: string
   readonly #connections: number
   readonly #config: Config['upstream']
@@ -63,20 +69,9 @@ export class RestClient {
       onSettled: () => void this.#running--,
       isCut: this.#isCut,
     }
-    this.#pool = new Pool(origin, {
-      connections,
-      // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
-      allowH2: false,
-      connect: this.#connector(),
-      // Looked at whenever a request comes: a connection that is older finishes what it has, and gets nothing more. Else
-      // one that is in use would never leave an address that DNS no longer gives.
-      clientTtl: config.maxConnectionMs,
-      keepAliveTimeout: idleMs ?? IDLE_MS,
-      ...(idleMs !== undefined && { keepAliveMaxTimeout: idleMs }),
-      bodyTimeout: config.bodyMs,
-      maxHeaderSize: MAX_HEADER_BYTES,
-    })
-    this.#pool.on('drain', () => (this.#isFull = false))
+    this.#origin = origin
+    this.#idleMs = idleMs
+    this.#pool = this.#createPool()
   }
 
   /** Sends a request and streams its answer to the browser. Never rejects. */
@@ -105,9 +100,42 @@ export class RestClient {
     const grace = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, CLOSE_GRACE_MS)
     })
-    await Promise.race([this.#pool.close(), grace])
+    const pools = [this.#pool, ...this.#retired]
+    await Promise.race([Promise.allSettled(pools.map((pool) => pool.close())), grace])
     clearTimeout(timer)
-    await this.#pool.destroy()
+    await Promise.all(pools.map((pool) => pool.destroy()))
+  }
+
+  #createPool(): Pool {
+    const { bodyMs, maxConnectionMs } = this.#config
+    const pool = new Pool(this.#origin, {
+      connections: this.#connections,
+      // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
+      allowH2: false,
+      connect: this.#connector(),
+      keepAliveTimeout: this.#idleMs ?? IDLE_MS,
+      ...(this.#idleMs !== undefined && { keepAliveMaxTimeout: this.#idleMs }),
+      bodyTimeout: bodyMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    })
+    pool.on('drain', () => {
+      if (pool === this.#pool) this.#isFull = false
+    })
+    this.#retireAt = Date.now() + maxConnectionMs
+    return pool
+  }
+
+  /**
+   * Has new requests use new connections: one that is in use would never leave an address that DNS no longer gives. What is
+   * under way, or waits for a connection, is not touched. (undici's clientTtl looks at every connection for every request.)
+   */
+  #replacePool(): void {
+    const old = this.#pool
+    this.#pool = this.#createPool()
+    this.#isFull = false
+    this.#retired.add(old)
+    const forget = (): void => void this.#retired.delete(old)
+    old.close().then(forget, forget)
   }
 
   /** Connections whose failures are heard of here before undici hears of them. */
@@ -131,6 +159,7 @@ export class RestClient {
     try {
       if (this.#running > this.#connections + MAX_WAITING)
         throw new Error('too many requests wait for upstream')
+      if (Date.now() >= this.#retireAt) this.#replacePool()
       const hasFree = this.#pool.dispatch(
         {
           path: this.#basePath + path,

@@ -69,7 +69,8 @@ await test('a SIGHUP to all of them, as when a terminal closes, is one drain', a
   t.equal(await status(server.port, '/auth/session'), 200, 'it serves on while balancers notice')
   t.equal(await server.exited, 0)
   t.same(said(server, 'a worker died'), [])
-  t.match(said(server, 'draining')[0], { signal: 'SIGHUP' })
+  // Lines of several processes come in any order.
+  t.ok(said(server, 'draining').some(({ signal }) => signal === 'SIGHUP'))
 })
 
 await test('a worker that dies is replaced, and what it had counted stays counted', async (t) => {

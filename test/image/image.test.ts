@@ -92,6 +92,7 @@ const ENDINGS: Readonly<Record<string, (t: Test) => Promise<Container>>> = {
   // An address that is not its own.
   '71': (t) => container(t, { ...ALONE, HOST: '192.0.2.1' }),
   '78': (t) => container(t, {}),
+  '129': twice('HUP'),
   '130': twice('INT'),
   '143': twice('TERM'),
 }

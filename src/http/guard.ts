@@ -11,13 +11,15 @@ const PREFLIGHT_SECONDS = '600'
 
 /** Longest Origin that is logged. */
 const MAX_ORIGIN = 200
+/** Origins that are remembered as logged: anybody may make up any number. */
+const MAX_ORIGINS = 1000
 
 /** Who may call: the CSRF rule, Origin, Fetch Metadata and CORS in one place. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
   readonly #isProduction: boolean
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
-  readonly #refused = new MinuteCounts()
+  readonly #refused = new MinuteCounts(MAX_ORIGINS)
 
   constructor(
     config: Pick<Config['http'], 'frontendOrigins' | 'production'>,

@@ -5,7 +5,13 @@ const MAX_KEYS = 100_000
 /** Counts by key, in this process, in windows of one minute. */
 export class MinuteCounts {
   readonly #counts = new Map<string, number>()
+  readonly #maxKeys: number
   #endsAt = 0
+
+  /** @param maxKeys keys that are counted at a time; one more begins all counts anew */
+  constructor(maxKeys = MAX_KEYS) {
+    this.#maxKeys = maxKeys
+  }
 
   /** Seconds until the counts start again. */
   get secondsLeft(): number {
@@ -17,7 +23,7 @@ export class MinuteCounts {
     if (limit === 0) return true
     const now = Date.now()
     // Begun anew as well rather than filling the memory with keys.
-    if (now >= this.#endsAt || this.#counts.size >= MAX_KEYS) {
+    if (now >= this.#endsAt || this.#counts.size >= this.#maxKeys) {
       this.#counts.clear()
       this.#endsAt = now + WINDOW_MS
     }

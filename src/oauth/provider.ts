@@ -210,6 +210,7 @@ export class Provider {
     return { is: 'granted', grant }
   }
 }
+
 function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
   if (status === 429) return 'busy'
   if (status >= 400 && status < 500) return 'refused'

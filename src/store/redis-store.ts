@@ -1,4 +1,4 @@
-import { isForWantOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
+import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { Deadline, LATE_MS, NoAnswerInTime } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
@@ -274,7 +274,7 @@ export class RedisStore implements Store {
     this.#downSince ??= Date.now()
     // What keeps it from coming back may be another thing than what took it away.
     if (isNew || reason !== this.#reason) {
-      if (isForWantOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
+      if (meansOutOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
       else this.#log.warn({ reason }, 'the session store does not answer')
     }
     this.#reason = reason

@@ -22,7 +22,7 @@ export function isOutOfDescriptors(error: unknown, depth = MAX_CAUSES): boolean 
 }
 
 /** The same, for who knows no more than a code, or less. */
-export function isForWantOfDescriptors(code: string): boolean {
+export function meansOutOfDescriptors(code: string): boolean {
   return CODES.has(code) || !hasDescriptors()
 }
 

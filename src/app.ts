@@ -16,7 +16,7 @@ import { logTag } from './telemetry/log-tag.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import { AttributionCookie } from './login/attribution-cookie.ts'
-import type { AuthParts } from './login/auth-parts.ts'
+import type { LoginDependencies } from './login/login-dependencies.ts'
 import { callbackRoute } from './login/callback-route.ts'
 import { LoginCookies } from './login/login-cookies.ts'
 import { LoginTransactions } from './login/login-transactions.ts'
@@ -24,7 +24,7 @@ import { loginRoutes } from './login/login-routes.ts'
 import { Provider } from './oauth/provider.ts'
 import { sessionRoutes } from './login/session-routes.ts'
 import { StartLimit } from './login/start-limit.ts'
-import type { Operations } from './ops/ops-listener.ts'
+import type { OpsSource } from './ops/ops-listener.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
 import type { Store } from './store/store.ts'
@@ -36,7 +36,7 @@ const IDLE_SWEEP_MS = 50
 const ORDER_IDLE_MS = 900
 
 /** What the server is given rather than makes. */
-export interface AppParts {
+export interface AppDependencies {
   readonly store: Store
   readonly log: FastifyBaseLogger
   /** How many lines of the log were lost so far. */
@@ -46,7 +46,7 @@ export interface AppParts {
 /** The server, not listening yet. */
 export interface App {
   readonly server: FastifyInstance
-  readonly ops: Operations
+  readonly ops: OpsSource
   /**
    * Not ready from here on, it serves on for `waitMs`; then it refuses new work, ends relays, finishes requests, and
    * lets go of everything but the store.
@@ -57,7 +57,7 @@ export interface App {
 /** The whole server: its parts, and which routes they make, in the order a request meets them. */
 export async function buildApp(
   config: Config,
-  { store, log, droppedLines = () => 0 }: AppParts,
+  { store, log, droppedLines = () => 0 }: AppDependencies,
 ): Promise<App> {
   const metrics = createMetrics()
   addSecretsInfo(metrics.registry, config.secrets)
@@ -71,11 +71,11 @@ export async function buildApp(
   store.observe(metrics.sessionStore.observer)
   metrics.logLines.dropped = droppedLines
   const provider = new Provider(config.oauth, metrics.provider)
-  metrics.provider.isHeldBack = () => provider.isHeldBack
+  metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
 
   const loginCookies = new LoginCookies(config.cookies, config.secrets)
-  const auth: AuthParts = {
+  const auth: LoginDependencies = {
     config: config.oauth,
     sessionMaxMs: config.session.maxMs,
     transactions: new LoginTransactions(store, envelope, loginCookies, config.oauth.loginTtlMs),

@@ -6,7 +6,7 @@ import type { ServerLog } from './telemetry/log.ts'
 import { createOpsListener } from './ops/ops-listener.ts'
 import { listenOrExit } from './ops/listen-or-exit.ts'
 import { installShutdown } from './ops/shutdown.ts'
-import { heedSupervisor } from './ops/worker-talk.ts'
+import { handleSupervisorMessages } from './ops/worker-channel.ts'
 import { MemoryStore } from './store/memory-store.ts'
 import { RedisStore } from './store/redis-store.ts'
 
@@ -31,7 +31,7 @@ export async function serve(config: Config, { log, droppedLines }: ServerLog): P
       await Promise.all([ops?.close(), store.close()])
     },
   })
-  if (cluster.isWorker) heedSupervisor(app.ops, () => shutdown({ by: 'supervisor' }))
+  if (cluster.isWorker) handleSupervisorMessages(app.ops, () => shutdown({ by: 'supervisor' }))
 
   const { host, port, opsPort } = config.listen
   // Alive from here on; ready once the store has been reached, or has been waited for long enough.

@@ -14,7 +14,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 ])
 
 /** Answers with what a browser may know of an error, and logs the rest. */
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = translate(error)
   const { code, status } = problem
   if (code === 'internal_error' && !isOutOfDescriptors(error)) {

@@ -13,12 +13,12 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
 import { withoutPorts } from './client-address.ts'
-import { answerError, translate } from './errors.ts'
+import { handleError, translate } from './errors.ts'
 import type { Guard } from './guard.ts'
 import { responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './no-schemas.ts'
-import { Unanswered } from './pipelining.ts'
+import { PendingResponses } from './pending-responses.ts'
 import { requestRecorder } from './request-log.ts'
 import { sendProblem } from './send-problem.ts'
 import { refuseUnparsable } from './unparsable.ts'
@@ -53,16 +53,16 @@ export function createServer(
   guard: Guard,
 ): FastifyInstance {
   const record = requestRecorder(logger, metrics)
-  const unanswered = new Unanswered()
+  const pending = new PendingResponses()
   const addBaseHeaders = baseHeaders(config, guard)
   const begin = (request: FastifyRequest, reply: FastifyReply): void => {
     const { socket } = request.raw
     // Not the hook onResponse: it hears nothing of a response whose connection went before it was finished.
     reply.raw.on('close', () => {
-      unanswered.end(socket)
+      pending.end(socket)
       record(request, reply)
     })
-    hangUpAfterAnswer(request, reply)
+    closeAfterResponse(request, reply)
     addBaseHeaders(request, reply)
   }
   const server = Fastify({
@@ -81,7 +81,7 @@ export function createServer(
     if (hasProxy) readForwardedAddresses(request)
     begin(request, reply)
     const { socket } = request.raw
-    if (!unanswered.begin(socket)) {
+    if (!pending.begin(socket)) {
       reply.hijack()
       return void socket.destroy()
     }
@@ -95,7 +95,7 @@ export function createServer(
     server.server.emit('request', request, response),
   )
   refuseWhileClosing(server)
-  server.setErrorHandler(answerError)
+  server.setErrorHandler(handleError)
   return server
 }
 
@@ -149,7 +149,7 @@ function readForwardedAddresses({ raw: { headers } }: FastifyRequest): void {
 }
 
 /** Node lets go of a connection that asked for an upgrade: when it gets an HTTP answer instead, nobody else would end it. */
-function hangUpAfterAnswer({ raw }: FastifyRequest, reply: FastifyReply): void {
+function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (!(raw as typeof raw & { upgrade?: boolean }).upgrade) return
   reply.header('connection', 'close')
   reply.raw.once('finish', () => raw.socket.destroy())

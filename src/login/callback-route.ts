@@ -4,7 +4,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
-import type { AuthParts } from './auth-parts.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
 import { finishLogin, setLoginCookies } from './finish-login.ts'
 import type { Consumption, LoginTicket } from './login-transactions.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
@@ -14,7 +14,7 @@ const MAX_DESCRIPTION = 500
 
 /** One callback on its way through. */
 interface Callback {
-  readonly parts: AuthParts
+  readonly deps: LoginDependencies
   readonly request: FastifyRequest<{ Querystring: RawQuery }>
   readonly reply: FastifyReply
   readonly query: URLSearchParams
@@ -33,10 +33,10 @@ interface Failure {
 }
 
 /** `GET /auth/callback`: finishes a login, and always goes back to the frontend. */
-export async function callbackRoute(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
+export async function callbackRoute(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   fastify.get<{ Querystring: RawQuery }>('/auth/callback', async (request, reply) => {
-    parts.guard.requireNavigation(request)
-    const callback = { parts, request, reply, query: new URLSearchParams(request.query.text) }
+    deps.guard.requireNavigation(request)
+    const callback = { deps, request, reply, query: new URLSearchParams(request.query.text) }
     try {
       return await answer(callback)
     } catch (cause) {
@@ -46,7 +46,7 @@ export async function callbackRoute(fastify: FastifyInstance, parts: AuthParts):
 }
 
 async function answer(callback: Callback): Promise<FastifyReply> {
-  const { parts, request, query } = callback
+  const { deps, request, query } = callback
   const [state, ...moreStates] = query.getAll('state')
   const [error, ...moreErrors] = query.getAll('error')
   if (state === undefined && error !== undefined) {
@@ -56,13 +56,13 @@ async function answer(callback: Callback): Promise<FastifyReply> {
 
   const { cookie: cookies } = request.headers
   // Nothing is looked up for a browser that has no part in this login.
-  if (!parts.transactions.knows(cookies, state)) return fail(callback, { error: 'state_mismatch' })
-  if (parts.transactions.isDoubtful(cookies) && !(await parts.startLimit.allows(request.ip))) {
+  if (!deps.transactions.knows(cookies, state)) return fail(callback, { error: 'state_mismatch' })
+  if (deps.transactions.hasUnsigned(cookies) && !(await deps.startLimit.allows(request.ip))) {
     return fail(callback, { error: 'try_later', outcome: 'rate_limited' })
   }
   // Read before the login goes on: of two that finish at the same moment, neither may end the other's session.
-  const earlier = await parts.transactions.settled(cookies)
-  const consumed = await parts.transactions.consume(cookies, state)
+  const earlier = await deps.transactions.settled(cookies)
+  const consumed = await deps.transactions.consume(cookies, state)
   switch (consumed.is) {
     case 'unknown':
       return fail(callback, { error: 'state_mismatch' })
@@ -83,10 +83,10 @@ async function exchange(
   ticket: LoginTicket,
   replaced: readonly string[],
 ): Promise<FastifyReply> {
-  const { parts, request } = callback
+  const { deps, request } = callback
   const { transaction, cookie } = ticket
   try {
-    const outcome = await parts.provider.exchange(request.query.text, cookie.state, transaction.verifier)
+    const outcome = await deps.provider.exchange(request.query.text, cookie.state, transaction.verifier)
     switch (outcome.is) {
       case 'unavailable':
       case 'refused':
@@ -101,14 +101,14 @@ async function exchange(
 
 /** A callback that comes again: by reload, back button or restored tab. It exchanges nothing and changes nothing. */
 function replay(
-  { parts, reply }: Callback,
+  { deps, reply }: Callback,
   { outcome, waited, cookie }: Extract<Consumption, { is: 'replayed' }>,
 ): FastifyReply {
-  const { frontendUrl } = parts.config
+  const { frontendUrl } = deps.config
   if (outcome.is === 'failed') return reply.redirect(failureUrl(frontendUrl, outcome.error, outcome), 303)
   // A reload in the middle of the exchange: the browser no longer listens to the first answer, so this one has to
   // bring the cookies.
-  if (waited) setLoginCookies(parts, reply, cookie, outcome)
+  if (waited) setLoginCookies(deps, reply, cookie, outcome)
   return reply.redirect(frontendUrl + outcome.returnTo, 303)
 }
 
@@ -119,7 +119,7 @@ function thrown(cause: unknown): Failure {
 }
 
 async function fail(callback: Callback, failure: Failure): Promise<FastifyReply> {
-  const { parts, request, reply, query } = callback
+  const { deps, request, reply, query } = callback
   const { error, outcome = error, cause, isFault = false, ticket, known = ticket?.transaction } = failure
   const what = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
   const details = { ...what, client: request.ip }
@@ -127,17 +127,17 @@ async function fail(callback: Callback, failure: Failure): Promise<FastifyReply>
   // Told by the token endpoint, which alone is believed when it says so: the operator must act.
   else request.log[error === 'invalid_client' ? 'error' : 'warn']({ ...details, cause }, 'login failed')
   if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
-  parts.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
+  deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {
     const { flow, returnTo } = ticket.transaction
     // Best effort: without it a callback that comes again is told that nothing became of the first.
-    await parts.transactions
+    await deps.transactions
       .settle(ticket, { is: 'failed', error, flow, returnTo })
       .catch((lost: unknown) =>
         logFailure(request.log, 'the outcome of a login could not be noted', {}, lost),
       )
   }
-  return reply.redirect(failureUrl(parts.config.frontendUrl, error, known), 303)
+  return reply.redirect(failureUrl(deps.config.frontendUrl, error, known), 303)
 }
 
 /** What the provider says about a failure, without what a log must not hold. */

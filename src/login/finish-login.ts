@@ -3,14 +3,14 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import { recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import type { AuthParts } from './auth-parts.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 /** A login whose tokens have come. */
 interface GrantedLogin {
-  readonly parts: AuthParts
+  readonly deps: LoginDependencies
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly ticket: LoginTicket
@@ -26,32 +26,32 @@ type Finished = Extract<LoginOutcome, { is: 'finished' }>
  * @throws StoreUnavailable, and then neither the session nor its tokens are left
  */
 export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
-  const { parts, request, reply, ticket, grant } = login
-  const { metrics, attributionCookie } = parts
+  const { deps, request, reply, ticket, grant } = login
+  const { metrics, attributionCookie } = deps
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   const finished = await makeSession(login).catch((error: unknown) => {
     // Nobody will ever use these tokens.
-    parts.sessions.revoke(grant)
+    deps.sessions.revoke(grant)
     throw error
   })
   // The browser learns of the session last: whatever failed before this left its old one in place.
-  setLoginCookies(parts, reply, ticket.cookie, finished)
+  setLoginCookies(deps, reply, ticket.cookie, finished)
   if (flow === 'signup') {
     metrics.signupsCompleted.inc({ attributed: String(attributed) })
     reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(true))
   }
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
-  const session = parts.sessions.tag(finished.session)
+  const session = deps.sessions.tag(finished.session)
   request.sessionTag = session
   request.log.info({ audit: 'login', flow, session, client: request.ip }, 'logged in')
-  return reply.redirect(parts.config.frontendUrl + returnTo, 303)
+  return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 
 /** Sets the cookie of a new session, and lets that of its login live as long. */
 export function setLoginCookies(
-  { sessions: { cookie }, transactions }: AuthParts,
+  { sessions: { cookie }, transactions }: LoginDependencies,
   reply: FastifyReply,
   login: LoginCookie,
   { cookieValue, cookieEndsAt, endsAt }: Finished,
@@ -61,13 +61,13 @@ export function setLoginCookies(
   reply.setCookie(login.name, login.value, transactions.attributes(endsAt - now))
 }
 
-async function makeSession({ parts, request, ticket, grant, replaced }: GrantedLogin): Promise<Finished> {
-  const { sessions, transactions } = parts
+async function makeSession({ deps, request, ticket, grant, replaced }: GrantedLogin): Promise<Finished> {
+  const { sessions, transactions } = deps
   const { returnTo } = ticket.transaction
-  const cookieEndsAt = Date.now() + parts.sessionMaxMs
+  const cookieEndsAt = Date.now() + deps.sessionMaxMs
   const record = recordOf(grant, {
     endsAt: cookieEndsAt,
-    scope: parts.config.scope,
+    scope: deps.config.scope,
     loginKey: ticket.key,
   })
   const { id, cookieValue } = await saveNewSession(request, record)

@@ -4,7 +4,7 @@ import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 import { failureUrl, type Flow } from './auth-error.ts'
-import type { AuthParts } from './auth-parts.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
 import { startedKiB } from './login-transactions.ts'
 import { announceLink, linkDocument, linkPage, type CheckedLink } from './link-check.ts'
 import { safeReturnTo } from './return-to.ts'
@@ -12,17 +12,17 @@ import { safeReturnTo } from './return-to.ts'
 type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
 
 /** `GET /auth/login`, `GET` and `HEAD /auth/signup`: where a browser starts. */
-export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
-  const { guard, metrics, attributionCookie } = parts
+export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
+  const { guard, metrics, attributionCookie } = deps
 
   fastify.get<{ Querystring: RawQuery }>('/auth/login', async (request, reply) => {
     guard.requireNavigation(request)
-    return start(parts, request, reply, 'login')
+    return start(deps, request, reply, 'login')
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
-    const link = checkLink(parts, request)
+    const link = checkLink(deps, request)
     const { values, outcome } = link.reading
     // Let through as no other destination; one that names none is no browser, or an old one.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
@@ -37,19 +37,19 @@ export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): P
     const remembered = outcome === 'none' ? attributionCookie.read(request.headers.cookie) : undefined
     if (remembered !== undefined) reply.header('x-attribution', 'complete')
     const isComplete = remembered !== undefined || outcome === 'complete'
-    return start(parts, request, reply, 'signup', { values: remembered ?? values, isComplete })
+    return start(deps, request, reply, 'signup', { values: remembered ?? values, isComplete })
   })
 
   // For partners: `curl -I` tells whether a link is complete, and starts nothing.
   fastify.head<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
-    const link = checkLink(parts, request)
+    const link = checkLink(deps, request)
     announceLink(reply, link)
     // As decoded, so that a wrong encoding can be seen. JSON, since a value may have any printable character.
     return reply.header('x-attribution-values', JSON.stringify(link.reading.values)).send()
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup/check', async (request, reply) => {
-    const link = checkLink(parts, request)
+    const link = checkLink(deps, request)
     announceLink(reply, link)
     return wantsPage(request.headers.accept) ? renderPage(reply, linkPage(link)) : linkDocument(link)
   })
@@ -64,7 +64,7 @@ export async function loginRoutes(fastify: FastifyInstance, parts: AuthParts): P
   })
 }
 
-function checkLink({ config }: AuthParts, request: StartRequest): CheckedLink {
+function checkLink({ config }: LoginDependencies, request: StartRequest): CheckedLink {
   const { text } = request.query
   const wanted = new URLSearchParams(text).getAll('return_to')
   const returnTo = safeReturnTo(wanted, config.frontendUrl)
@@ -73,22 +73,22 @@ function checkLink({ config }: AuthParts, request: StartRequest): CheckedLink {
 }
 
 async function start(
-  parts: AuthParts,
+  deps: LoginDependencies,
   request: StartRequest,
   reply: FastifyReply,
   flow: Flow,
   signup?: { values: Attribution; isComplete: boolean },
 ): Promise<FastifyReply> {
-  const { config, transactions, provider, sessions } = parts
+  const { config, transactions, provider, sessions } = deps
   const query = new URLSearchParams(request.query.text)
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
-    parts.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
+    deps.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
     const details = { audit: 'login_not_started', flow, reason, client: request.ip, cause }
     request.log.warn(details, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
-  if (!(await parts.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')
+  if (!(await deps.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')
 
   const { cookie: cookies } = request.headers
   const wish = {

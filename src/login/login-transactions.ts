@@ -90,9 +90,9 @@ type Running = {
   /** When its outcome is known at the latest (epoch ms). */
   readonly until: number
 }
-type Mark = ({ readonly is: 'pending' } & LoginTransaction) | Running | LoginOutcome
+type LoginState = ({ readonly is: 'pending' } & LoginTransaction) | Running | LoginOutcome
 /** `lost`: there is no record any more. `unreadable`: there is one, and perhaps another instance understands it. */
-type Marked = { key: string; cookie: LoginCookie; mark: Mark | { is: 'lost' | 'unreadable' } }
+type KnownLogin = { key: string; cookie: LoginCookie; mark: LoginState | { is: 'lost' | 'unreadable' } }
 
 /**
  * Started logins. Each has a record of its own, found only by who has both the state (from the provider's redirect)
@@ -113,7 +113,7 @@ export class LoginTransactions {
   }
 
   /** Whether a Cookie header has login cookies that anybody may have made up, and that would be looked up all the same. */
-  isDoubtful(cookieHeader: string | undefined): boolean {
+  hasUnsigned(cookieHeader: string | undefined): boolean {
     return this.#cookies.read(cookieHeader).some(({ isAuthentic }) => !isAuthentic)
   }
 
@@ -127,7 +127,7 @@ export class LoginTransactions {
     wish: { flow: Flow; returnTo: string; attributed: boolean; sessionKey: string | undefined },
   ): Promise<{ ticket: LoginTicket; stale: string[] }> {
     const { flow, returnTo, attributed, sessionKey } = wish
-    const others = await this.#marks(cookieHeader)
+    const others = await this.#statesOf(cookieHeader)
     const transaction: LoginTransaction = {
       ...{ flow, returnTo, attributed },
       verifier: randomBytes(32).toString('base64url'),
@@ -153,7 +153,7 @@ export class LoginTransactions {
     const key = keyOf(cookie)
     let waited = false
     for (;;) {
-      const stored = await this.#store.glance(key)
+      const stored = await this.#store.readUntracked(key)
       const mark = stored && this.#open(key, cookie, stored.value)
       if (stored === undefined || mark === undefined) return { is: 'unknown' }
       switch (mark.is) {
@@ -167,7 +167,7 @@ export class LoginTransactions {
           continue
         case 'pending': {
           const { is: _, ...transaction } = mark
-          const ticket = await this.#markRunning(
+          const ticket = await this.#claim(
             { key, cookie, transaction, sealed: stored.value },
             stored.expiresAt,
           )
@@ -185,8 +185,8 @@ export class LoginTransactions {
 
   /** Logins of this browser that are over, however they ended. */
   async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
-    const marks = await this.#marks(cookieHeader)
-    return marks.flatMap(({ key, cookie: { name: cookieName }, mark }) => {
+    const logins = await this.#statesOf(cookieHeader)
+    return logins.flatMap(({ key, cookie: { name: cookieName }, mark }) => {
       if (isInUse(mark)) return []
       if (mark.is === 'lost') return { cookieName }
       if (mark.is !== 'finished') return { key, cookieName }
@@ -205,7 +205,7 @@ export class LoginTransactions {
   }
 
   /** Compare-and-set: of several callbacks at the same moment one wins, the others get nothing and see the mark. */
-  async #markRunning(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
+  async #claim(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
     const { key, cookie, transaction } = ticket
     const { flow, returnTo } = transaction
     const until = Date.now() + LONGEST_FINISH_MS
@@ -216,7 +216,7 @@ export class LoginTransactions {
   }
 
   /** What has become of the logins of a browser, the oldest first. */
-  async #marks(cookieHeader: string | undefined): Promise<Marked[]> {
+  async #statesOf(cookieHeader: string | undefined): Promise<KnownLogin[]> {
     const named = this.#cookies.read(cookieHeader).map((cookie) => ({ cookie, key: keyOf(cookie) }))
     if (named.length === 0) return []
     const newest = named.slice(-MAX_LOOKED_UP)
@@ -229,13 +229,13 @@ export class LoginTransactions {
     })
   }
 
-  #seal(key: string, { state, secret }: LoginCookie, mark: Mark): string {
+  #seal(key: string, { state, secret }: LoginCookie, mark: LoginState): string {
     return this.#envelope.seal(key, `${state}.${secret}`, JSON.stringify(mark))
   }
 
-  #open(key: string, { state, secret }: LoginCookie, text: string): Mark | undefined {
+  #open(key: string, { state, secret }: LoginCookie, text: string): LoginState | undefined {
     const opened = this.#envelope.open(key, `${state}.${secret}`, text)
-    return opened === undefined ? undefined : (JSON.parse(opened) as Mark)
+    return opened === undefined ? undefined : (JSON.parse(opened) as LoginState)
   }
 }
 
@@ -248,7 +248,7 @@ function keyOf({ state, secret }: LoginCookie): string {
  * browser's last login made, whose cookie a link from another site does not bring. What a login under way means to
  * replace is taken over only where neither is known: chained without a bound, the list would grow with every start.
  */
-function previousSessions(carried: string | undefined, others: readonly Marked[]): readonly string[] {
+function previousSessions(carried: string | undefined, others: readonly KnownLogin[]): readonly string[] {
   const newestFirst = others.toReversed().map(({ mark }) => mark)
   const keys = [
     ...(carried === undefined ? [] : [carried]),
@@ -259,6 +259,6 @@ function previousSessions(carried: string | undefined, others: readonly Marked[]
 }
 
 /** What is neither over nor lost. What cannot be read is left alone. */
-function isInUse({ is }: Marked['mark']): boolean {
+function isInUse({ is }: KnownLogin['mark']): boolean {
   return is === 'pending' || is === 'running' || is === 'unreadable'
 }

@@ -3,14 +3,14 @@ import { requesterOf, type Requester } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { NamedSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import type { AuthParts } from './auth-parts.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
 const SECOND = 1000
 
 /** `GET /auth/session` and `POST /auth/logout`: what a page asks about its session, and how it ends it. */
-export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts): Promise<void> {
-  const { guard, sessions } = parts
+export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
+  const { guard, sessions } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // Logging out takes no body, and whatever a page sends as one must not keep its user logged in.
@@ -44,7 +44,7 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
 
   fastify.post('/auth/logout', async (request, reply) => {
     guard.requireScript(request)
-    await logOut(parts, request, reply)
+    await logOut(deps, request, reply)
     return reply.code(204).send()
   })
 }
@@ -53,8 +53,8 @@ export async function sessionRoutes(fastify: FastifyInstance, parts: AuthParts):
  * Ends every session of this browser, also those whose cookie a later login has overwritten, and forgets its logins
  * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
-async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { transactions, sessions } = parts
+async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { transactions, sessions } = deps
   const { cookie } = sessions
   const { cookie: cookies } = request.headers
   const named = cookie.named(cookies)
@@ -62,8 +62,8 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
   // Also where it cannot be ended. What is not signed here may name anything.
   const own = named.find(({ isAuthentic }) => isAuthentic)
   if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
-  const isDoubtful = named.some(({ isAuthentic }) => !isAuthentic) || transactions.isDoubtful(cookies)
-  if (isDoubtful && !(await parts.startLimit.allows(request.ip))) {
+  const hasUnsigned = named.some(({ isAuthentic }) => !isAuthentic) || transactions.hasUnsigned(cookies)
+  if (hasUnsigned && !(await deps.startLimit.allows(request.ip))) {
     throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
   }
   // The login's cookie and the session's mostly name the same one.
@@ -76,7 +76,7 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
     // Signed with a secret that is not known here any more: ended all the same.
     else await sessions.end(session, 'logout', by)
   }
-  for (const each of ended.values()) await endSession(parts, each, by)
+  for (const each of ended.values()) await endSession(deps, each, by)
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
@@ -84,7 +84,7 @@ async function logOut(parts: AuthParts, request: FastifyRequest, reply: FastifyR
 
 /** Ends a session, and forgets the login that made it. */
 async function endSession(
-  { sessions, transactions }: AuthParts,
+  { sessions, transactions }: LoginDependencies,
   { id, isAuthentic }: NamedSession,
   by: Requester,
 ): Promise<void> {

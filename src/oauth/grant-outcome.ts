@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import { UnusableAnswer } from './token-answer.ts'
+import { UnusableResponse } from './token-response.ts'
 
 /** Tokens as the provider gave them. Times are epoch ms. */
 export interface TokenGrant {
@@ -86,7 +86,7 @@ export function translate(error: unknown): GrantOutcome {
   if (error instanceof client.ResponseBodyError) return tokenError(error.error)
   if (error instanceof client.ClientError) {
     const { cause } = error
-    if (cause instanceof UnusableAnswer) {
+    if (cause instanceof UnusableResponse) {
       const { busyForMs } = cause
       return busyForMs === undefined
         ? away(error)

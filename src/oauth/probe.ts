@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
-import type { Finding } from '../config/finding.ts'
+import type { CheckResult } from '../config/check-result.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { Provider } from './provider.ts'
-import { UnusableAnswer } from './token-answer.ts'
+import { UnusableResponse } from './token-response.ts'
 
 const STATE = 'a-check-of-the-settings'
 const CLIENT_ADVICE = 'Check CLIENT_ID and CLIENT_SECRET, and how this client is registered there.'
@@ -15,31 +15,31 @@ const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2
  */
 export async function probeTokenEndpoint(
   config: Config['oauth'],
-): Promise<Omit<Finding, 'setting'> | { readonly is: 'unreachable'; readonly cause: unknown }> {
+): Promise<Omit<CheckResult, 'setting'> | { readonly is: 'unreachable'; readonly cause: unknown }> {
   const provider = new Provider(config)
   try {
     const outcome = await provider.exchange(`code=${STATE}&state=${STATE}`, STATE, STATE.padEnd(43, '-'))
     switch (outcome.is) {
       case 'granted':
-        return { is: 'failed', says: 'gives tokens for a code that was never given out' }
+        return { is: 'failed', message: 'gives tokens for a code that was never given out' }
       case 'refused':
         if (outcome.code === 'invalid_client') {
-          return { is: 'failed', says: 'refuses this client (invalid_client)', advice: CLIENT_ADVICE }
+          return { is: 'failed', message: 'refuses this client (invalid_client)', advice: CLIENT_ADVICE }
         }
         if (!(outcome.cause instanceof ProviderRefusal)) {
-          return { is: 'failed', says: 'is no token endpoint: it takes anything', advice: ADDRESS_ADVICE }
+          return { is: 'failed', message: 'is no token endpoint: it takes anything', advice: ADDRESS_ADVICE }
         }
         return outcome.code === 'invalid_grant'
-          ? { is: 'ok', says: 'is a token endpoint that knows this client' }
+          ? { is: 'ok', message: 'is a token endpoint that knows this client' }
           : {
               is: 'warning',
-              says: `is a token endpoint, but ${outcome.cause.message}`,
+              message: `is a token endpoint, but ${outcome.cause.message}`,
               advice: CLIENT_ADVICE,
             }
       case 'unavailable': {
         const { cause } = outcome.cause as Error
-        if (!(cause instanceof UnusableAnswer)) return { is: 'unreachable', cause: outcome.cause }
-        return { is: 'failed', says: `is no token endpoint: ${cause.why}`, advice: ADDRESS_ADVICE }
+        if (!(cause instanceof UnusableResponse)) return { is: 'unreachable', cause: outcome.cause }
+        return { is: 'failed', message: `is no token endpoint: ${cause.why}`, advice: ADDRESS_ADVICE }
       }
     }
   } finally {

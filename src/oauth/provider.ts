@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
-import { readTokenAnswer, UnusableAnswer } from './token-answer.ts'
+import { readTokenResponse, UnusableResponse } from './token-response.ts'
 
 /** Longest wait for an answer of the provider, body included. */
 export const PROVIDER_TIMEOUT_MS = 9_000
@@ -95,7 +95,7 @@ export class Provider {
   }
 
   /** Whether refreshes are held back until a single one has shown that the provider works again. */
-  get isHeldBack(): boolean {
+  get isCircuitOpen(): boolean {
     return this.#circuit.isOpen
   }
 
@@ -167,7 +167,7 @@ export class Provider {
       // Not Node's own fetch: it refuses a dispatcher of another undici.
       const answer = await undiciFetch(url, { ...options, dispatcher: this.#agent })
       outcome = outcomeOf(answer)
-      return request === 'revoke' ? answer : await readTokenAnswer(answer)
+      return request === 'revoke' ? answer : await readTokenResponse(answer)
     } catch (error) {
       outcome = faultOf(error)
       throw error
@@ -219,7 +219,7 @@ function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
 
 function faultOf(error: unknown): ProviderOutcome {
   if (isOutOfDescriptors(error)) return 'no_descriptor'
-  if (error instanceof UnusableAnswer) return error.busyForMs !== undefined ? 'busy' : 'failed'
+  if (error instanceof UnusableResponse) return error.busyForMs !== undefined ? 'busy' : 'failed'
   // openid-client's own deadline (AbortSignal.timeout), and undici's.
   const { name, cause } = error as { name?: string; cause?: { code?: string } }
   const isTimeout = name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(cause?.code ?? '')

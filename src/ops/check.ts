@@ -4,7 +4,7 @@ import https from 'node:https'
 import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config/config.ts'
-import type { Finding } from '../config/finding.ts'
+import type { CheckResult } from '../config/check-result.ts'
 import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
@@ -33,86 +33,90 @@ const OTHER_ADVICE = 'Check the address, and whether it speaks TLS.'
  */
 export async function check(config: Config, print: (line: string) => void): Promise<number> {
   const { oauth, upstream, relay, redisUrl } = config
-  const findings = await Promise.all([
+  const results = await Promise.all([
     redisUrl === undefined ? [] : probeRedis(redisUrl, PATIENCE_MS),
     checkProvider(oauth),
     reach('API_URL', upstream.apiUrl, requestHealth),
     checkSockets(relay),
     oauth.revocationUrl === undefined ? [] : reach('REVOCATION_URL', oauth.revocationUrl, connect),
   ])
-  const warnings: Finding[] = config.warnings.map((says) => ({ is: 'warning', setting: 'settings', says }))
+  const warnings: CheckResult[] = config.warnings.map((message) => ({
+    is: 'warning',
+    setting: 'settings',
+    message,
+  }))
   const kind = config.production ? 'production' : 'development'
-  const all: Finding[] = [
-    { is: 'ok', setting: 'settings', says: `valid, for ${kind} at ${config.publicUrl}` },
+  const all: CheckResult[] = [
+    { is: 'ok', setting: 'settings', message: `valid, for ${kind} at ${config.publicUrl}` },
     ...warnings,
     ...descriptors(relay.maxRelays),
-    ...findings.flat(),
+    ...results.flat(),
   ]
-  for (const { is, setting, says, advice } of all) {
-    print(`${is.padEnd(8)} ${setting.padEnd(15)} ${says}`)
+  for (const { is, setting, message, advice } of all) {
+    print(`${is.padEnd(8)} ${setting.padEnd(15)} ${message}`)
     if (advice !== undefined) print(`${' '.repeat(25)}${advice}`)
   }
   return all.some(({ is }) => is === 'failed') ? EXIT.unavailable : 0
 }
 
 /** Of this process, which may have another limit than the server that it checks for. */
-function descriptors(maxRelays: number): Finding[] {
-  const says = descriptorWarning(maxRelays)
-  return says === undefined ? [] : [{ is: 'warning', setting: 'MAX_RELAYS', says }]
+function descriptors(maxRelays: number): CheckResult[] {
+  const message = descriptorWarning(maxRelays)
+  return message === undefined ? [] : [{ is: 'warning', setting: 'MAX_RELAYS', message }]
 }
 
-async function checkProvider(config: Config['oauth']): Promise<Finding> {
+async function checkProvider(config: Config['oauth']): Promise<CheckResult> {
   const setting = 'AUTH_URL'
   const { origin } = new URL(config.authUrl)
   const found = await probeTokenEndpoint(config)
   if (found.is === 'unreachable') return unreachable(setting, origin, faultOf(found.cause))
-  return { ...found, setting, says: `${origin} ${found.says}` }
+  return { ...found, setting, message: `${origin} ${found.message}` }
 }
 
 /** Opens a public socket, as a browser would through this server. */
-async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay']): Promise<Finding> {
+async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay']): Promise<CheckResult> {
   const setting = 'WS_URL'
   const { protocol, host } = new URL(wsUrl)
   const where = `${protocol}//${host}`
   const signal = AbortSignal.timeout(PATIENCE_MS)
   const outcome = await openUpstreamSocket(wsUrl + PUBLIC_SOCKET_PATH, maxUpstreamMessageBytes, signal)
   if (outcome.is === 'open') {
-    outcome.line.socket.terminate()
-    return { is: 'ok', setting, says: `${where} opens sockets` }
+    outcome.connection.socket.terminate()
+    return { is: 'ok', setting, message: `${where} opens sockets` }
   }
   const { why } = outcome
   if (!why.startsWith('status')) return unreachable(setting, where, why === 'aborted' ? 'TIMEOUT' : why)
   const advice = `Check WS_URL: public sockets are opened at WS_URL + ${PUBLIC_SOCKET_PATH}.`
-  return { is: 'failed', setting, says: `${where} opens no socket (${why})`, advice }
+  return { is: 'failed', setting, message: `${where} opens no socket (${why})`, advice }
 }
 
 async function reach(
   setting: string,
   address: string,
-  attempt: (url: URL, signal: AbortSignal) => Promise<Omit<Finding, 'setting'>>,
-): Promise<Finding> {
+  attempt: (url: URL, signal: AbortSignal) => Promise<Omit<CheckResult, 'setting'>>,
+): Promise<CheckResult> {
   const { origin } = new URL(address)
   try {
     const found = await attempt(new URL(address), AbortSignal.timeout(PATIENCE_MS))
-    return { ...found, setting, says: `${origin} ${found.says}` }
+    return { ...found, setting, message: `${origin} ${found.message}` }
   } catch (error) {
     return unreachable(setting, origin, faultOf(error))
   }
 }
 
-function unreachable(setting: string, where: string, fault: string): Finding {
+function unreachable(setting: string, where: string, fault: string): CheckResult {
   const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
-  return { is: 'failed', setting, says: `${where} cannot be reached (${fault})`, advice }
+  return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
 }
 
-async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<Finding, 'setting'>> {
+async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<CheckResult, 'setting'>> {
   const url = base.href.replace(/\/$/, '') + HEALTH_PATH
   const request = (base.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
   try {
     const [{ statusCode = 0 }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
-    if (statusCode >= 200 && statusCode < 300) return { is: 'ok', says: `is healthy (${statusCode})` }
+    if (statusCode >= 200 && statusCode < 300) return { is: 'ok', message: `is healthy (${statusCode})` }
     const advice = `Check API_URL: its health is asked for at API_URL + ${HEALTH_PATH}.`
-    return { is: 'warning', says: `answers, but is not healthy (${statusCode})`, advice }
+    return { is: 'warning', message: `answers, but is not healthy (${statusCode})`, advice }
   } finally {
     request.on('error', () => undefined).destroy()
   }
@@ -121,7 +125,7 @@ async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<Findi
 async function connect(
   { protocol, hostname, port }: URL,
   signal: AbortSignal,
-): Promise<Omit<Finding, 'setting'>> {
+): Promise<Omit<CheckResult, 'setting'>> {
   const isTls = protocol === 'https:'
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }
@@ -130,7 +134,7 @@ async function connect(
     : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
-    return { is: 'ok', says: isTls ? 'takes TLS connections' : 'takes connections' }
+    return { is: 'ok', message: isTls ? 'takes TLS connections' : 'takes connections' }
   } finally {
     socket.on('error', () => undefined).destroy()
   }

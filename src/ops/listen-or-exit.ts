@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { EXIT } from './exit-codes.ts'
-import { leave } from './leave.ts'
+import { exitAfterFlush } from './exit-after-flush.ts'
 
 /** Listens, or ends the process with a word about it; then it never resolves. */
 export async function listenOrExit(
@@ -16,7 +16,7 @@ export async function listenOrExit(
     process.stderr.write(
       `Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`,
     )
-    leave(log, EXIT.cannotListen)
+    exitAfterFlush(log, EXIT.cannotListen)
     await new Promise(() => undefined)
   }
 }

@@ -3,7 +3,7 @@ import { Gauge, Registry } from 'prom-client'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
 
 /** What operators may ask: of one process, or of the supervisor of several. */
-export interface Operations {
+export interface OpsSource {
   /** Reasons why no traffic should come; none when it may. */
   reasons(): string[] | Promise<string[]>
   /** What should be put right although traffic may come. */
@@ -13,7 +13,7 @@ export interface Operations {
 }
 
 /** The second port, for operators only: liveness, readiness, metrics. */
-export function createOpsListener(operations: Operations): FastifyInstance {
+export function createOpsListener(operations: OpsSource): FastifyInstance {
   const ops = Fastify({
     logger: false,
     schemaController: NO_SCHEMAS,

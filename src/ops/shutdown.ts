@@ -2,10 +2,10 @@ import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { flushFailures } from '../telemetry/failure-log.ts'
 import { EXIT } from './exit-codes.ts'
-import { leave } from './leave.ts'
+import { exitAfterFlush } from './exit-after-flush.ts'
 
 /** How a process goes down. */
-export interface ShutdownParts {
+export interface ShutdownDependencies {
   readonly log: Logger
   /** From the first word of it to the exit, at most. */
   readonly drainMs: number
@@ -28,13 +28,13 @@ export type Shutdown = (reason: object, exitCode?: number) => void
  * one ends it now, with 128 + its number as a shell would report. An exception or rejection that nobody caught: the
  * same with 1, and another one meanwhile ends it now; it never goes on as if nothing had happened.
  */
-export function installShutdown(parts: ShutdownParts): Shutdown {
-  const { log, drainMs } = parts
+export function installShutdown(deps: ShutdownDependencies): Shutdown {
+  const { log, drainMs } = deps
   let isClosing = false
   const exit = (code: number): void => {
-    parts.abandon?.()
+    deps.abandon?.()
     flushFailures(log)
-    leave(log, code)
+    exitAfterFlush(log, code)
   }
 
   const shutdown = (reason: object, exitCode = 0): void => {
@@ -45,7 +45,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
       log.warn({ drainMs }, 'not everything ended in time')
       exit(exitCode)
     }, drainMs)
-    parts.close(exitCode === EXIT.crash).then(
+    deps.close(exitCode === EXIT.crash).then(
       () => exit(exitCode),
       (error: unknown) => {
         log.error({ err: error }, 'the shutdown failed')
@@ -56,7 +56,7 @@ export function installShutdown(parts: ShutdownParts): Shutdown {
 
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (parts.ignoresSignals === true) return
+      if (deps.ignoresSignals === true) return
       if (!isClosing) return shutdown({ signal })
       log.warn({ signal }, 'ending now')
       exit(128 + constants.signals[signal])

@@ -1,6 +1,6 @@
 import { workerEnvironment, type Config } from '../config/config.ts'
 import type { ServerLog } from '../telemetry/log.ts'
-import { leave } from './leave.ts'
+import { exitAfterFlush } from './exit-after-flush.ts'
 import { listenOrExit } from './listen-or-exit.ts'
 import { createOpsListener } from './ops-listener.ts'
 import { installShutdown } from './shutdown.ts'
@@ -14,7 +14,7 @@ export async function supervise(config: Config, { log, droppedLines }: ServerLog
     ...{ log, droppedLines },
     giveUp: (exitCode) => {
       supervisor.kill()
-      leave(log, exitCode)
+      exitAfterFlush(log, exitCode)
     },
   })
   installShutdown({

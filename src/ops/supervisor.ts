@@ -3,8 +3,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { EXIT } from './exit-codes.ts'
-import type { Operations } from './ops-listener.ts'
-import { ask, tellToDrain } from './worker-talk.ts'
+import type { OpsSource } from './ops-listener.ts'
+import { ask, requestDrain } from './worker-channel.ts'
 
 /** A dead worker is replaced after this long, twice as long after each further death, and so on to the longest. */
 const FIRST_RESTART_MS = 200
@@ -17,7 +17,7 @@ const WARNINGS_MS = 100
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
 /** What a supervisor is given. */
-export interface SupervisorParts {
+export interface SupervisorDependencies {
   readonly count: number
   /** What the workers' environment has beside this process's own. */
   readonly environment: Record<string, string>
@@ -29,8 +29,8 @@ export interface SupervisorParts {
 }
 
 /** Keeps several processes of the server running, which share its port, and speaks for all of them. */
-export class Supervisor implements Operations {
-  readonly #parts: SupervisorParts
+export class Supervisor implements OpsSource {
+  readonly #deps: SupervisorDependencies
   readonly #metrics = createSupervisorMetrics()
   /** The last metrics of each worker that runs, and the sums of what the dead ones had counted. */
   readonly #counted = new Map<Worker, readonly MetricObject[]>()
@@ -39,13 +39,13 @@ export class Supervisor implements Operations {
   #isStopping = false
   #stopped: (() => void) | undefined
 
-  constructor(parts: SupervisorParts) {
-    this.#parts = parts
-    this.#metrics.logLines.dropped = parts.droppedLines
+  constructor(deps: SupervisorDependencies) {
+    this.#deps = deps
+    this.#metrics.logLines.dropped = deps.droppedLines
   }
 
   start(): void {
-    for (let started = 0; started < this.#parts.count; started++) this.#fork(0)
+    for (let started = 0; started < this.#deps.count; started++) this.#fork(0)
   }
 
   /** Ready when a worker is. */
@@ -89,7 +89,7 @@ export class Supervisor implements Operations {
   /** Tells all workers to go down in order. Resolves when none is left. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    for (const worker of this.#workers) tellToDrain(worker)
+    for (const worker of this.#workers) requestDrain(worker)
     if (this.#workers.size > 0) await new Promise<void>((resolve) => (this.#stopped = resolve))
   }
 
@@ -102,9 +102,9 @@ export class Supervisor implements Operations {
   #fork(deaths: number): void {
     if (this.#isStopping) return
     const bornAt = performance.now()
-    const worker = cluster.fork(this.#parts.environment)
+    const worker = cluster.fork(this.#deps.environment)
     this.#workers.add(worker)
-    this.#parts.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
+    this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
     const bury = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return
       void this.#keepCounts(worker)
@@ -115,19 +115,19 @@ export class Supervisor implements Operations {
       const died = { worker: worker.id, code, signal }
       // Of a replacement it is no reason to end those that serve.
       if (code !== null && FINAL_CODES.has(code) && deaths === 0) {
-        this.#parts.log.fatal(died, 'a worker cannot start')
-        this.#parts.giveUp(code)
+        this.#deps.log.fatal(died, 'a worker cannot start')
+        this.#deps.giveUp(code)
         return
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths
       const restartMs = Math.min(FIRST_RESTART_MS * 2 ** tries, LONGEST_RESTART_MS)
-      this.#parts.log.error({ ...died, restartMs }, 'a worker died')
+      this.#deps.log.error({ ...died, restartMs }, 'a worker died')
       this.#metrics.workerRestarts.inc()
       setTimeout(() => this.#fork(tries + 1), restartMs)
     }
     worker.once('exit', bury)
     worker.on('error', (error) => {
-      this.#parts.log.error({ err: error, worker: worker.id }, 'a worker failed')
+      this.#deps.log.error({ err: error, worker: worker.id }, 'a worker failed')
       // It never ran: there will be no exit.
       if (worker.process.pid === undefined) bury(null, null)
     })

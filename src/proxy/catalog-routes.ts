@@ -6,14 +6,14 @@ import { Problem } from '../problem.ts'
 import type { Session } from '../sessions/index.ts'
 import { requireSession } from './authorized-session.ts'
 import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
-import { proxy, type ProxyParts } from './proxy.ts'
-import { SharedResponse, type SharedResponseParts } from './shared-responses.ts'
+import { proxy, type ProxyDependencies } from './proxy.ts'
+import { SharedResponse, type SharedResponseDependencies } from './shared-responses.ts'
 
 /** What the routes below /api work with. */
-export interface CatalogParts extends Omit<ProxyParts, 'calls' | 'uploads'> {
+export interface CatalogDependencies extends Omit<ProxyDependencies, 'calls' | 'uploads'> {
   readonly guard: Guard
   /** What responses that are the same for everybody need. */
-  readonly shared: Pick<SharedResponseParts, 'store' | 'envelope' | 'everyMs'>
+  readonly shared: Pick<SharedResponseDependencies, 'store' | 'envelope' | 'everyMs'>
 }
 
 const MAX_QUERY_BYTES = 4096
@@ -22,22 +22,22 @@ const MAX_QUERY_BYTES = 4096
 export async function catalogRoutes(
   fastify: FastifyInstance,
   endpoints: readonly Endpoint[],
-  parts: CatalogParts,
+  deps: CatalogDependencies,
 ): Promise<void> {
-  const { guard, http } = parts
+  const { guard, http } = deps
   // Bodies are not parsed, whatever they are.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
   const requests = new MinuteCounts()
-  const proxyParts: ProxyParts = { ...parts, calls: new Permits(), uploads: new Permits() }
+  const proxyDeps: ProxyDependencies = { ...deps, calls: new Permits(), uploads: new Permits() }
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
-    const idleMs = connectionIdleMs(endpoint, parts)
-    const { everyMs, store, envelope } = parts.shared
-    const { rest, metrics, upstream } = parts
+    const idleMs = connectionIdleMs(endpoint, deps)
+    const { everyMs, store, envelope } = deps.shared
+    const { rest, metrics, upstream } = deps
     const timeoutMs = endpoint.timeoutMs ?? upstream.headersMs
     const shared = endpoint.isShared
       ? new SharedResponse(endpoint, { rest, metrics, store, envelope, everyMs, timeoutMs })
@@ -53,11 +53,11 @@ export async function catalogRoutes(
       const query = checkedQuery(endpoint, request)
       if (takesBody(endpoint)) requireUnencoded(request)
       if (shared !== undefined) return shared.send(request, reply)
-      return proxy(proxyParts, { endpoint, request, reply, path: path + query, session })
+      return proxy(proxyDeps, { endpoint, request, reply, path: path + query, session })
     }
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       guard.requireScript(request)
-      const session = needsSession ? requireSession(parts, request) : undefined
+      const session = needsSession ? requireSession(deps, request) : undefined
       // Nothing to wait for in most requests, so they do not wait.
       return session instanceof Promise
         ? session.then((read) => answer(request, reply, read))
@@ -68,7 +68,10 @@ export async function catalogRoutes(
 }
 
 /** Nothing moves on a browser's connection while upstream is waited for, at most twice: how long that may be, if not as usual. */
-function connectionIdleMs({ timeoutMs = 0 }: Endpoint, { http, upstream }: CatalogParts): number | undefined {
+function connectionIdleMs(
+  { timeoutMs = 0 }: Endpoint,
+  { http, upstream }: CatalogDependencies,
+): number | undefined {
   const longer = timeoutMs - upstream.headersMs
   return longer > 0 ? http.connectionIdleMs + 2 * longer : undefined
 }

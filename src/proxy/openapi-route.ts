@@ -5,9 +5,9 @@ import { openApiDocument, type OpenApiFacts } from './openapi.ts'
 /** `GET /openapi.json`: the document, made once. */
 export async function openApiRoute(
   fastify: FastifyInstance,
-  parts: { readonly endpoints: readonly Endpoint[]; readonly facts: OpenApiFacts },
+  deps: { readonly endpoints: readonly Endpoint[]; readonly facts: OpenApiFacts },
 ): Promise<void> {
-  const document = JSON.stringify(openApiDocument(parts.endpoints, parts.facts))
+  const document = JSON.stringify(openApiDocument(deps.endpoints, deps.facts))
   fastify.get('/openapi.json', async (_request, reply) =>
     reply.type('application/json').header('cache-control', 'no-cache').send(document),
   )

@@ -15,7 +15,7 @@ import { CREDENTIALS, takesBody, type Endpoint } from './endpoint.ts'
 import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
 /** What a call needs on its way upstream. */
-export interface ProxyParts {
+export interface ProxyDependencies {
   readonly http: Config['http']
   readonly upstream: Config['upstream']
   readonly metrics: Metrics
@@ -25,7 +25,7 @@ export interface ProxyParts {
   readonly orders: RestClient
   /** Under way, by session. */
   readonly calls: Permits
-  /** Those whose body is streamed, by session: each holds a connection to upstream for as long as its browser takes. */
+  /** Those whose body is streamed, by session: each withholds a connection to upstream for as long as its browser takes. */
   readonly uploads: Permits
 }
 
@@ -46,33 +46,31 @@ export interface Call {
  * Sends a call upstream and its answer back. A GET is repeated, once for each reason; nothing else ever is.
  * @throws Problem
  */
-export async function proxy(parts: ProxyParts, call: Call): Promise<void> {
+export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> {
   const key = call.session?.key
-  if (key !== undefined && !parts.calls.acquire(key, MAX_CALLS)) throw tooMany()
+  if (key !== undefined && !deps.calls.acquire(key, MAX_CALLS)) throw tooMany()
   try {
-    if (takesBody(call.endpoint)) await sendWithBody(parts, call)
-    else await sendUntilAnswered(parts, call, NO_BODY)
+    if (takesBody(call.endpoint)) await sendWithBody(deps, call)
+    else await sendWithRetries(deps, call, NO_BODY)
   } finally {
-    if (key !== undefined) parts.calls.release(key)
+    if (key !== undefined) deps.calls.release(key)
   }
 }
 
-async function sendWithBody(parts: ProxyParts, call: Call): Promise<void> {
+async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> {
   const { endpoint, request } = call
-  const body = await receiveBody(request.raw, endpoint.maxBodyBytes ?? parts.http.maxBodyBytes)
+  const body = await receiveBody(request.raw, endpoint.maxBodyBytes ?? deps.http.maxBodyBytes)
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call, false)
   try {
     // Again: until its body had come, which may have taken a while, nothing was sent, and the user may have logged out.
-    const session = CREDENTIALS[endpoint.credential].session
-      ? await requireSession(parts, request)
-      : undefined
-    if (body.is === 'whole') return await sendUntilAnswered(parts, { ...call, session }, body)
+    const session = CREDENTIALS[endpoint.credential].session ? await requireSession(deps, request) : undefined
+    if (body.is === 'whole') return await sendWithRetries(deps, { ...call, session }, body)
     const key = session?.key ?? 'anonymous'
-    if (!parts.uploads.acquire(key, MAX_UPLOADS)) throw tooMany()
+    if (!deps.uploads.acquire(key, MAX_UPLOADS)) throw tooMany()
     try {
-      await sendUntilAnswered(parts, { ...call, session }, body)
+      await sendWithRetries(deps, { ...call, session }, body)
     } finally {
-      parts.uploads.release(key)
+      deps.uploads.release(key)
     }
   } finally {
     discard(body.content)
@@ -83,23 +81,23 @@ function tooMany(): Problem {
   return new Problem('rate_limited', { retryAfterSeconds: 1 })
 }
 
-async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBody): Promise<void> {
+async function sendWithRetries(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<void> {
   const { endpoint } = call
   const isSafe = endpoint.method === 'GET'
   let { session } = call
   let mayReconnect = isSafe
   let mayRenew = true
   for (;;) {
-    const outcome = await send(parts, call, session, body)
-    parts.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
-    if (mayReconnect && failedBeforeAnswer(outcome)) {
+    const outcome = await send(deps, call, session, body)
+    deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
+    if (mayReconnect && failedBeforeResponse(outcome)) {
       mayReconnect = false
       continue
     }
-    if (outcome.is === 'held' && outcome.status === 401 && session !== undefined) {
+    if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
       const by = requesterOf(call.request)
-      const found = await parts.sessions.renewAfterRefusal(session, mayRenew, by)
-      session = sessionOf(found, call.request, parts.http)
+      const found = await deps.sessions.renewAfterRefusal(session, mayRenew, by)
+      session = sessionOf(found, call.request, deps.http)
       // It was refused, hence not executed; but only the caller may repeat what is not a GET, or was repeated before.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
@@ -110,36 +108,36 @@ async function sendUntilAnswered(parts: ProxyParts, call: Call, body: OutgoingBo
   }
 }
 
-function failedBeforeAnswer(outcome: ForwardOutcome): boolean {
-  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.answerBegan)
+function failedBeforeResponse(outcome: ForwardOutcome): boolean {
+  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.responseBegan)
 }
 
 function send(
-  parts: ProxyParts,
+  deps: ProxyDependencies,
   { endpoint, request, reply, path }: Call,
   session: Session | undefined,
   body: OutgoingBody,
 ): Promise<ForwardOutcome> {
   const { method, path: route, timeoutMs } = endpoint
   const headers = requestHeaders(request.headers, request.id)
-  addCredential(headers, parts.upstream, endpoint, session)
+  addCredential(headers, deps.upstream, endpoint, session)
   headers.push(...body.headers)
   const isBearer = CREDENTIALS[endpoint.credential].bearer
   const sentAt = performance.now()
   const isSafe = method === 'GET'
-  const client = isSafe ? parts.rest : parts.orders
+  const client = isSafe ? deps.rest : deps.orders
   return client.forward(
     { method, path, headers, body: body.content, timeoutMs },
     {
       isSafe,
       response: reply.raw,
-      begin: (status, answerHeaders) => {
-        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), answerHeaders))
+      begin: (status, upstreamHeaders) => {
+        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders))
         reply.hijack()
       },
-      holds: (status) =>
+      withholds: (status) =>
         status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
-      waited: () => parts.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+      waited: () => deps.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
 }
@@ -176,7 +174,7 @@ function conclude(
       }
       reply.hijack()
       return
-    case 'held':
+    case 'withheld':
     case 'unreachable':
     case 'lost':
     case 'timeout':

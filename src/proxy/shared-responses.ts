@@ -7,7 +7,7 @@ import type { Envelope } from '../sessions/index.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
-import { codeOf } from '../upstream/no-answer.ts'
+import { codeOf } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import type { Endpoint } from './endpoint.ts'
 import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
@@ -31,7 +31,7 @@ type Outcome =
       /** Base64. */
       readonly body: string
     }
-  | { readonly is: 'held'; readonly status: number }
+  | { readonly is: 'withheld'; readonly status: number }
   | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
 
 /** What upstream said, and until when nobody asks again (epoch ms). */
@@ -41,7 +41,7 @@ interface Shared {
 }
 
 /** What shared responses are made with. */
-export interface SharedResponseParts {
+export interface SharedResponseDependencies {
   readonly rest: RestClient
   readonly metrics: Metrics
   readonly store: Store
@@ -58,7 +58,7 @@ export interface SharedResponseParts {
  */
 export class SharedResponse {
   readonly #endpoint: Endpoint
-  readonly #parts: SharedResponseParts
+  readonly #deps: SharedResponseDependencies
   readonly #key: string
   #last: Shared | undefined
   /** While another instance asks, this one looks for what comes of it no more often than it polls (epoch ms). */
@@ -66,9 +66,9 @@ export class SharedResponse {
   #refreshing: Promise<Shared> | undefined
   #waiting = 0
 
-  constructor(endpoint: Endpoint, parts: SharedResponseParts) {
+  constructor(endpoint: Endpoint, deps: SharedResponseDependencies) {
     this.#endpoint = endpoint
-    this.#parts = parts
+    this.#deps = deps
     this.#key = sharedResponseKey(endpoint.path)
   }
 
@@ -96,12 +96,12 @@ export class SharedResponse {
 
   /** Good enough for those who come while the next one is on its way. */
   #isRecent({ freshUntil }: Shared): boolean {
-    return Date.now() < freshUntil + this.#parts.everyMs
+    return Date.now() < freshUntil + this.#deps.everyMs
   }
 
   /** Whoever makes the record asks; the others read what it comes to. */
   async #refresh(requestId: string): Promise<Shared> {
-    const { store, timeoutMs } = this.#parts
+    const { store, timeoutMs } = this.#deps
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
     try {
@@ -110,7 +110,7 @@ export class SharedResponse {
         if (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS)) {
           return await this.#ask(requestId, claim)
         }
-        const text = (await store.glance(this.#key))?.value
+        const text = (await store.readUntracked(this.#key))?.value
         const shared = text === undefined ? undefined : this.#open(text)
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
@@ -128,7 +128,7 @@ export class SharedResponse {
   }
 
   async #ask(requestId: string, claim: string | undefined): Promise<Shared> {
-    const { everyMs } = this.#parts
+    const { everyMs } = this.#deps
     const askedAt = Date.now()
     const outcome = await this.#exchange(requestId)
     const shared: Shared = { outcome, freshUntil: Math.max(askedAt + everyMs, Date.now()) }
@@ -138,7 +138,7 @@ export class SharedResponse {
   }
 
   async #publish(shared: Shared, claim: string): Promise<void> {
-    const { store, envelope } = this.#parts
+    const { store, envelope } = this.#deps
     const { outcome, freshUntil } = shared
     // That this process has no descriptor left is no news of upstream, and says nothing of those who read it.
     const isOurs = 'code' in outcome && outcome.code === OUR_CODE
@@ -150,12 +150,12 @@ export class SharedResponse {
   }
 
   #open(text: string): Shared | undefined {
-    const opened = this.#parts.envelope.open(this.#key, NO_HOLDER, text)
+    const opened = this.#deps.envelope.open(this.#key, NO_HOLDER, text)
     return opened === undefined ? undefined : (JSON.parse(opened) as Shared)
   }
 
   async #exchange(requestId: string): Promise<Outcome> {
-    const { rest, metrics, timeoutMs } = this.#parts
+    const { rest, metrics, timeoutMs } = this.#deps
     const { method, path } = this.#endpoint
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const sentAt = performance.now()
@@ -166,8 +166,8 @@ export class SharedResponse {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
     const { status, headers: responded, body } = outcome.answer
-    const isHeld = status >= 500 || (status >= 300 && status < 400)
-    if (isHeld) return { is: 'held', status }
+    const isWithheld = status >= 500 || (status >= 300 && status < 400)
+    if (isWithheld) return { is: 'withheld', status }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }
   }
 }
@@ -176,10 +176,10 @@ function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<type
   const { code } = outcome as { readonly code?: string }
   const cause = Object.assign(new Error('the request that all share failed'), { code })
   switch (outcome.is) {
-    case 'held':
+    case 'withheld':
       return outcome
     case 'lost':
-      return { is: 'lost', cause, answerBegan: false }
+      return { is: 'lost', cause, responseBegan: false }
     case 'unreachable':
     case 'timeout':
       return { is: outcome.is, cause }

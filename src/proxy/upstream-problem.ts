@@ -2,10 +2,10 @@ import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem, type ProblemDetails } from '../problem.ts'
 import type { FetchOutcome } from '../upstream/collecting.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
-import type { NoAnswer } from '../upstream/no-answer.ts'
+import type { NoResponse } from '../upstream/no-response.ts'
 
 /** An answer of upstream that is not passed on. */
-type Held = { readonly is: 'held'; readonly status: number; readonly retryAfter?: string }
+type Withheld = { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
 
 const MAX_STATUS = 599
 
@@ -16,18 +16,19 @@ const MAX_STATUS = 599
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
   const status = 'answer' in outcome ? outcome.answer.status : 'status' in outcome ? outcome.status : 0
   if (status >= 500) return 'server_error'
-  return outcome.is === 'unreachable' && isOutOfDescriptors(outcome.cause) ? 'no_descriptor' : outcome.is
+  if (outcome.is === 'unreachable' && isOutOfDescriptors(outcome.cause)) return 'no_descriptor'
+  return outcome.is === 'withheld' ? 'held' : outcome.is
 }
 
 /**
  * What a browser may know of a call that upstream failed.
  * @param isSafe nothing can have been changed by it (GET); else the problem says where it may have been executed
  */
-export function upstreamProblem(outcome: Held | NoAnswer, isSafe: boolean): Problem {
+export function upstreamProblem(outcome: Withheld | NoResponse, isSafe: boolean): Problem {
   const unknown: ProblemDetails = isSafe ? {} : { outcome: 'unknown' }
   switch (outcome.is) {
-    case 'held':
-      return new Problem('upstream_error', { ...unknown, ...heldDetails(outcome) })
+    case 'withheld':
+      return new Problem('upstream_error', { ...unknown, ...withheldDetails(outcome) })
     case 'unreachable':
       return new Problem('upstream_unreachable', { cause: outcome.cause })
     case 'lost':
@@ -37,7 +38,7 @@ export function upstreamProblem(outcome: Held | NoAnswer, isSafe: boolean): Prob
   }
 }
 
-function heldDetails({ status, retryAfter }: Held): ProblemDetails {
+function withheldDetails({ status, retryAfter }: Withheld): ProblemDetails {
   if (status < 500) return { detail: 'The trading service answered with a redirect.' }
   const seconds = retryAfter === undefined ? undefined : secondsUntil(retryAfter)
   return {

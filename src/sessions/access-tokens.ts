@@ -52,7 +52,7 @@ export class AccessTokens {
   /** Why the last refresh failed, for the log of all that are held back because of it. */
   #lastCause: unknown
 
-  constructor(parts: {
+  constructor(deps: {
     store: Store
     sessions: SessionRepository
     reader: SessionReader
@@ -60,12 +60,12 @@ export class AccessTokens {
     metrics: Metrics
     log: FastifyBaseLogger
   }) {
-    this.#store = parts.store
-    this.#sessions = parts.sessions
-    this.#reader = parts.reader
-    this.#provider = parts.provider
-    this.#metrics = parts.metrics
-    this.#log = parts.log
+    this.#store = deps.store
+    this.#sessions = deps.sessions
+    this.#reader = deps.reader
+    this.#provider = deps.provider
+    this.#metrics = deps.metrics
+    this.#log = deps.log
   }
 
   /** Whether the token can be used as it is; the hot path asks no more than this. */
@@ -108,7 +108,7 @@ export class AccessTokens {
     const running = this.#renewals.get(session.sealed)
     if (running === undefined) {
       const retryAfterMs = this.#retryAfterMs(session.key)
-      if (retryAfterMs > 0) return this.#heldBack(retryAfterMs)
+      if (retryAfterMs > 0) return this.#refreshSkipped(retryAfterMs)
     }
     const { startedAt, result } = running ?? this.#start(session)
     const inTime = await settledBefore(result, startedAt + patienceMs)
@@ -127,7 +127,7 @@ export class AccessTokens {
     const ofSession = this.#pauses.left(key, this.#provider.workedAt)
     const ofProvider = this.#provider.refreshAfterMs
     if (ofSession === 0 && ofProvider === 0) return 0
-    this.#metrics.provider.heldBack(ofProvider > 0 ? 'provider' : 'session')
+    this.#metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return Math.max(ofSession, ofProvider)
   }
 
@@ -159,8 +159,8 @@ export class AccessTokens {
     if (record.refreshToken === undefined) return { is: 'good', session }
     const outcome = await this.#provider.refresh(record.refreshToken)
     if (outcome.is === 'skipped') {
-      this.#metrics.provider.heldBack('provider')
-      return this.#heldBack(outcome.retryAfterMs)
+      this.#metrics.provider.refreshSkipped('provider')
+      return this.#refreshSkipped(outcome.retryAfterMs)
     }
     this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
@@ -175,7 +175,7 @@ export class AccessTokens {
     return this.#failure(key, outcome)
   }
 
-  #heldBack(retryAfterMs: number): TokenLookup {
+  #refreshSkipped(retryAfterMs: number): TokenLookup {
     return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
   }
 

@@ -68,8 +68,8 @@ export class Sessions {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
     })
-    const parts = { store, provider, metrics, log, sessions: this.#repository, reader: this.#reader }
-    this.#tokens = new AccessTokens(parts)
+    const deps = { store, provider, metrics, log, sessions: this.#repository, reader: this.#reader }
+    this.#tokens = new AccessTokens(deps)
     metrics.sessionStore.nearCache = () => this.#reader.nearCache
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
     this.#repository.onEnd((key, reason, wasThere, by) => {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import { lapseOf, type Session, type SessionRepository } from './repository.ts'
+import { expiryOf, type Session, type SessionRepository } from './repository.ts'
 
 const MAX_SESSIONS = 100_000
 const MAX_BYTES = 256 * 1_048_576
@@ -145,7 +145,7 @@ export class NearCache {
     const session = this.#live.peek(key, { allowStale: true })
     if (session === undefined) return
     this.#live.delete(key)
-    if (lapseOf(session) !== undefined) void this.#sessions.lapsed(session)
+    if (expiryOf(session) !== undefined) void this.#sessions.recordExpiry(session)
   }
 }
 

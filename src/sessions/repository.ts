@@ -1,14 +1,14 @@
 import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
-import { lapseMarkKey, sessionKey, tombstoneKey } from '../store/keys.ts'
+import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
 
 /** Idle limits are moved at most this often for a session. */
 const MAX_STEP_MS = 60_000
 const CLOCK_SKEW_MS = 200
 /** All who notice the end of a session do so within this time. */
-const LAPSE_MARK_MS = 60_000
+const EXPIRY_MARKER_MS = 60_000
 /** Longer than anybody holds a session without having re-read it. */
 const TOMBSTONE_MS = 300_000
 
@@ -161,9 +161,9 @@ export class SessionRepository {
 
   /** Why a session that is no longer there has ended, as far as anybody can tell. @throws StoreUnavailable */
   async reasonOf(session: Session): Promise<EndReason> {
-    const own = lapseOf(session)
+    const own = expiryOf(session)
     if (own !== undefined) return own
-    const tombstone = await this.#store.glance(tombstoneKey(session.key))
+    const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
     return tombstone !== undefined && isCausedEnd(tombstone.value) ? tombstone.value : 'gone'
   }
 
@@ -171,11 +171,11 @@ export class SessionRepository {
    * To be called by whoever knew a session that is no longer there. If it was over by its own limits its end is
    * recorded, once among all instances that notice. Never rejects.
    */
-  async lapsed(session: Session): Promise<void> {
-    const reason = lapseOf(session)
+  async recordExpiry(session: Session): Promise<void> {
+    const reason = expiryOf(session)
     if (reason === undefined) return
-    const mark = this.#store.create(lapseMarkKey(session.key), '', Date.now() + LAPSE_MARK_MS)
-    if (await mark.catch(() => false)) this.#tell(session.key, reason, true)
+    const mark = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
+    if (await mark.catch(() => false)) this.#notify(session.key, reason, true)
   }
 
   /** Hears of every ending that no replica confirmed: a failover right now could bring the session back. */
@@ -191,7 +191,7 @@ export class SessionRepository {
   async #bury(key: string, reason: CausedEnd, by: Requester | undefined): Promise<string | undefined> {
     const expiresAt = Date.now() + TOMBSTONE_MS
     const held = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-    this.#tell(key, reason, held !== undefined, by)
+    this.#notify(key, reason, held !== undefined, by)
     return held
   }
 
@@ -200,7 +200,7 @@ export class SessionRepository {
     for (const listener of this.#unreplicatedListeners) listener(key)
   }
 
-  #tell(key: string, reason: EndReason, wasThere: boolean, by?: Requester): void {
+  #notify(key: string, reason: EndReason, wasThere: boolean, by?: Requester): void {
     for (const listener of this.#endListeners) listener(key, reason, wasThere, by)
   }
 
@@ -231,7 +231,7 @@ export class SessionRepository {
 }
 
 /** Which of its own limits a session is past, if any. Early by a moment, since the store's clock may be ahead. */
-export function lapseOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
+export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
   const now = Date.now() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined

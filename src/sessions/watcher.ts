@@ -6,10 +6,10 @@ import type { EndReason, Session, SessionRepository } from './repository.ts'
 /** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
 export type WatchEnd = EndReason | 'storeLost'
 
-/** Told once, when the session that is held has ended. */
+/** Told once, when the session that is watched has ended. */
 export type WatchListener = (reason: WatchEnd) => void
 
-interface Held {
+interface Watched {
   session: Session
   readonly listeners: Set<WatchListener>
   /** Until it is re-read, or, once it has ended, until that is told. */
@@ -35,11 +35,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * store is only a hint: the session is read again, and that decides (and has the server track the key again).
  */
 export class SessionWatcher {
-  readonly #held = new Map<string, Held>()
+  readonly #watched = new Map<string, Watched>()
   readonly #sessions: SessionRepository
   readonly #reader: SessionReader
   readonly #storeGraceMs: number
-  /** Held sessions count as used. */
+  /** Watched sessions count as used. */
   readonly #keepAlive: boolean
   /** How often a session is re-read of whose changes the store does not tell. */
   readonly #rereadMs: number
@@ -64,21 +64,21 @@ export class SessionWatcher {
 
   /** Holds a live session. Returns how to let go of it; letting go twice is harmless. */
   watch(session: Session, listener: WatchListener): () => void {
-    const held = this.#held.get(session.key) ?? { session, listeners: new Set() }
-    this.#held.set(session.key, held)
-    held.listeners.add(listener)
+    const watched = this.#watched.get(session.key) ?? { session, listeners: new Set() }
+    this.#watched.set(session.key, watched)
+    watched.listeners.add(listener)
     // Read once more: it may have ended between the caller's reading and now.
     void this.#check(session.key)
     return () => {
-      held.listeners.delete(listener)
-      if (held.listeners.size > 0 || this.#held.get(session.key) !== held) return
-      clearTimeout(held.timer)
-      this.#held.delete(session.key)
+      watched.listeners.delete(listener)
+      if (watched.listeners.size > 0 || this.#watched.get(session.key) !== watched) return
+      clearTimeout(watched.timer)
+      this.#watched.delete(session.key)
     }
   }
 
   async #checkAll(): Promise<void> {
-    const keys = [...this.#held.keys()].values()
+    const keys = [...this.#watched.keys()].values()
     const one = async (): Promise<void> => {
       for (const key of keys) await this.#check(key)
     }
@@ -95,32 +95,32 @@ export class SessionWatcher {
   }
 
   async #check(key: string): Promise<void> {
-    const held = this.#held.get(key)
-    if (held === undefined || held.hasEnded) return
-    const found = await this.#recheck(held.session)
-    if (this.#held.get(key) !== held) return
+    const watched = this.#watched.get(key)
+    if (watched === undefined || watched.hasEnded) return
+    const found = await this.#recheck(watched.session)
+    if (this.#watched.get(key) !== watched) return
     switch (found.is) {
       case 'live':
-        delete held.unreadSince
-        held.session = found.session
-        return this.#schedule(held)
+        delete watched.unreadSince
+        watched.session = found.session
+        return this.#schedule(watched)
       case 'none': {
-        void this.#sessions.lapsed(held.session)
-        return this.#end(key, await this.#sessions.reasonOf(held.session).catch(() => 'gone' as const))
+        void this.#sessions.recordExpiry(watched.session)
+        return this.#end(key, await this.#sessions.reasonOf(watched.session).catch(() => 'gone' as const))
       }
       case 'unknown':
       case 'storeDown':
-        held.unreadSince ??= Date.now()
-        if (Date.now() - held.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
+        watched.unreadSince ??= Date.now()
+        if (Date.now() - watched.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
         // Not all at once: whoever holds thousands would otherwise keep the store away when it has just come back.
-        return this.#recheckIn(held, RETRY_MS * (0.5 + Math.random() / 2))
+        return this.#recheckIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
     }
   }
 
   /** Looks again when the session would end by itself, or when its idle limit is to be moved. */
-  #schedule(held: Held): void {
+  #schedule(watched: Watched): void {
     const now = Date.now()
-    const { idleEndsAt, record } = held.session
+    const { idleEndsAt, record } = watched.session
     const untilEnd = Math.min(record.endsAt, idleEndsAt) - now
     let pause = Math.min(untilEnd, this.#rereadMs)
     if (this.#keepAlive && idleEndsAt < record.endsAt) {
@@ -130,25 +130,25 @@ export class SessionWatcher {
       const retryMs = Math.max(Math.min(RETRY_MS, idleMs / 20), Math.min(-untilDue, untilEnd / 20))
       pause = Math.min(pause, untilDue < 0 ? retryMs : untilDue)
     }
-    this.#recheckIn(held, Math.max(pause, 0) + 1)
+    this.#recheckIn(watched, Math.max(pause, 0) + 1)
   }
 
-  #recheckIn(held: Held, ms: number): void {
-    clearTimeout(held.timer)
-    held.timer = setTimeout(() => void this.#check(held.session.key), Math.min(ms, MAX_TIMER_MS))
-    held.timer.unref()
+  #recheckIn(watched: Watched, ms: number): void {
+    clearTimeout(watched.timer)
+    watched.timer = setTimeout(() => void this.#check(watched.session.key), Math.min(ms, MAX_TIMER_MS))
+    watched.timer.unref()
   }
 
   #end(key: string, reason: WatchEnd): void {
-    const held = this.#held.get(key)
-    if (held === undefined || held.hasEnded) return
-    held.hasEnded = true
-    clearTimeout(held.timer)
+    const watched = this.#watched.get(key)
+    if (watched === undefined || watched.hasEnded) return
+    watched.hasEnded = true
+    clearTimeout(watched.timer)
     const tell = (): void => {
-      this.#held.delete(key)
-      for (const listener of held.listeners) listener(reason)
+      this.#watched.delete(key)
+      for (const listener of watched.listeners) listener(reason)
     }
-    if (reason === 'replaced') held.timer = setTimeout(tell, REPLACED_MS).unref()
+    if (reason === 'replaced') watched.timer = setTimeout(tell, REPLACED_MS).unref()
     else tell()
   }
 }

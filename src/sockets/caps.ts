@@ -14,7 +14,7 @@ export interface CapLimits {
 const TRADING_SHARE = 4
 
 /** Gives a place back, once however often it is called. */
-export type Leave = () => void
+export type Release = () => void
 
 /** Counts relays, from the start of their handshake on. */
 export class Caps {
@@ -32,27 +32,27 @@ export class Caps {
   }
 
   /** Takes a place in this process, which every relay needs. Undefined when it is full. */
-  enterProcess(): Leave | undefined {
-    return this.#enter('process', this.#limits.maxRelays)
+  acquireProcess(): Release | undefined {
+    return this.#acquire('process', this.#limits.maxRelays)
   }
 
   /** Takes one of the places that are not kept for trading, which every other relay needs. Undefined when they are full. */
-  enterUnreserved(): Leave | undefined {
+  acquireUnreserved(): Release | undefined {
     const { maxRelays } = this.#limits
-    return this.#enter('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
+    return this.#acquire('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
   }
 
   /** Takes a place for a trading relay of a session. Undefined when it has all it may have. */
-  enterSession(key: string): Leave | undefined {
-    return this.#enter(`session:${key}`, this.#limits.maxPerSession)
+  acquireSession(key: string): Release | undefined {
+    return this.#acquire(`session:${key}`, this.#limits.maxPerSession)
   }
 
   /** Takes a place for a public relay of a client address. Undefined when it has all it may have. */
-  enterAddress(address: string): Leave | undefined {
-    return this.#enter(`address:${network(address)}`, this.#limits.maxPublicPerIp)
+  acquireAddress(address: string): Release | undefined {
+    return this.#acquire(`address:${network(address)}`, this.#limits.maxPublicPerIp)
   }
 
-  #enter(key: string, limit: number): Leave | undefined {
+  #acquire(key: string, limit: number): Release | undefined {
     if (!this.#permits.acquire(key, limit)) return undefined
     let held = true
     return () => {

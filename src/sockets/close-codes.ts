@@ -2,95 +2,95 @@ import type { ProblemCode } from '../problem.ts'
 import type { Authorization } from '../sessions/index.ts'
 
 /** How a relay ends as the browser sees it: a close code, and a problem code as the reason. */
-export interface Ending {
+export interface CloseStatus {
   readonly code: number
   readonly reason: string
 }
 
-const ending = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_too_big'): Ending => ({
+const close = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_too_big'): CloseStatus => ({
   code,
   reason,
 })
 
-/** Every ending of our own making (docs/frontends.md, How a socket ends). Upstream's own codes pass through {@link fromUpstream}. */
-export const ENDINGS = {
-  loginRequired: ending(4401, 'login_required'),
-  sessionExpired: ending(4401, 'session_expired'),
-  forbidden: ending(4403, 'upstream_error'),
-  notFound: ending(4404, 'not_found'),
-  slowConsumer: ending(4408, 'slow_consumer'),
+/** Every close of our own making (docs/frontends.md, How a socket ends). Upstream's own codes pass through {@link fromUpstream}. */
+export const CLOSE = {
+  loginRequired: close(4401, 'login_required'),
+  sessionExpired: close(4401, 'session_expired'),
+  forbidden: close(4403, 'upstream_error'),
+  notFound: close(4404, 'not_found'),
+  slowConsumer: close(4408, 'slow_consumer'),
   tooManyRelays: { code: 4429, reason: 'too_many_relays' },
-  rateLimited: ending(4429, 'rate_limited'),
-  tooBig: ending(1009, 'message_too_big'),
-  ourFault: ending(1011, 'internal_error'),
-  restarting: ending(1012, 'shutting_down'),
-  providerDown: ending(1013, 'provider_unavailable'),
-  storeDown: ending(1013, 'session_store_unavailable'),
-  upstreamError: ending(1013, 'upstream_error'),
-  upstreamUnreachable: ending(1013, 'upstream_unreachable'),
-  upstreamTimeout: ending(1013, 'upstream_timeout'),
-  upstreamLost: ending(1013, 'upstream_lost'),
-} as const satisfies Record<string, Ending>
+  rateLimited: close(4429, 'rate_limited'),
+  tooBig: close(1009, 'message_too_big'),
+  ourFault: close(1011, 'internal_error'),
+  restarting: close(1012, 'shutting_down'),
+  providerDown: close(1013, 'provider_unavailable'),
+  storeDown: close(1013, 'session_store_unavailable'),
+  upstreamError: close(1013, 'upstream_error'),
+  upstreamUnreachable: close(1013, 'upstream_unreachable'),
+  upstreamTimeout: close(1013, 'upstream_timeout'),
+  upstreamLost: close(1013, 'upstream_lost'),
+} as const satisfies Record<string, CloseStatus>
 
 /** How a socket ends whose browser is not authorized, or no longer. */
-export function endingOf(found: Exclude<Authorization, { is: 'authorized' }>): Ending {
+export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): CloseStatus {
   switch (found.is) {
     case 'anonymous':
-      return ENDINGS.loginRequired
+      return CLOSE.loginRequired
     case 'ended':
-      return ENDINGS.sessionExpired
+      return CLOSE.sessionExpired
     case 'providerDown':
-      return ENDINGS.providerDown
+      return CLOSE.providerDown
     case 'storeDown':
-      return ENDINGS.storeDown
+      return CLOSE.storeDown
   }
 }
 
 /** Told to upstream when this server, or a browser without a word, ended it. */
-export const GOING_AWAY: Ending = { code: 1001, reason: '' }
+export const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
 
 /** Told to a peer whose half-received message costs more than it may. */
-export const TOO_MANY_PIECES: Ending = { code: 1008, reason: '' }
+export const TOO_MANY_PIECES: CloseStatus = { code: 1008, reason: '' }
 
 const MAX_REASON_BYTES = 123
 const NO_STATUS = 1005
 const ABNORMAL = 1006
 
 /** Upstream's close as the browser gets it; undefined: a close frame without a code. */
-export function fromUpstream(code: number, reason: Buffer): Ending | undefined {
+export function fromUpstream(code: number, reason: Buffer): CloseStatus | undefined {
   if (code === NO_STATUS) return undefined
-  if (code === ABNORMAL) return ENDINGS.upstreamLost
+  if (code === ABNORMAL) return CLOSE.upstreamLost
   // Our own codes must stay ours: a page acts on them.
   if (isReserved(code)) return { code: 4000, reason: fitting(`${code} ${reason.toString()}`.trimEnd()) }
   return { code, reason: reason.toString() }
 }
 
 /** The browser's close as upstream gets it; undefined: a close frame without a code. */
-export function fromBrowser(code: number, reason: Buffer): Ending | undefined {
+export function fromBrowser(code: number, reason: Buffer): CloseStatus | undefined {
   if (code === NO_STATUS) return undefined
   return code === ABNORMAL ? GOING_AWAY : { code, reason: reason.toString() }
 }
 
 /** Upstream's refusal of a handshake, or of a one-time URL, as the browser gets it. */
-export function fromStatus(status: number): Ending {
+export function fromStatus(status: number): CloseStatus {
   switch (status) {
     case 403:
-      return ENDINGS.forbidden
+      return CLOSE.forbidden
     case 404:
-      return ENDINGS.notFound
+      return CLOSE.notFound
     case 429:
-      return ENDINGS.rateLimited
+      return CLOSE.rateLimited
     default:
-      return ENDINGS.upstreamError
+      return CLOSE.upstreamError
   }
 }
 
 /** What ws has told a peer that broke the protocol (RFC 6455 §7.4.1), by the code of its error. */
-export function fromViolation(errorCode: string | undefined): Ending {
+export function fromViolation(errorCode: string | undefined): CloseStatus {
   switch (errorCode) {
     case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
     case 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH':
-      return ENDINGS.tooBig
+      return CLOSE.tooBig
     case 'WS_ERR_INVALID_UTF8':
       return { code: 1007, reason: '' }
     case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
@@ -100,11 +100,11 @@ export function fromViolation(errorCode: string | undefined): Ending {
   }
 }
 
-const OWN_CODES: ReadonlySet<number> = new Set(Object.values(ENDINGS).map(({ code }) => code))
+const OWN_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE).map(({ code }) => code))
 
 /** A code as a metric label: peers may choose any of thousands, so only those with a meaning here have their own. */
-export function codeLabel(ending: Ending | undefined): string {
-  const code = ending?.code ?? NO_STATUS
+export function codeLabel(close: CloseStatus | undefined): string {
+  const code = close?.code ?? NO_STATUS
   if (code < 3000 || OWN_CODES.has(code)) return String(code)
   return code < 4000 ? '3xxx' : '4xxx'
 }

@@ -1,4 +1,4 @@
-import { ENDINGS, type Ending } from './close-codes.ts'
+import { CLOSE, type CloseStatus } from './close-codes.ts'
 
 /** Few relays close at once; many are spread, so that their browsers do not all come back in one moment. */
 const MS_PER_RELAY = 2
@@ -7,7 +7,7 @@ const MS_PER_RELAY = 2
 export interface Registered {
   /** What waits in this process for its peers. */
   readonly bufferedBytes: number
-  end(ending: Ending): void
+  end(close: CloseStatus): void
 }
 
 /** What this process holds open, or is about to. */
@@ -43,7 +43,7 @@ export class RelayRegistry {
     const spreadMs = Math.min(maxMs, this.#entries.size * MS_PER_RELAY)
     const emptied = new Promise<void>((resolve) => (this.#emptied = resolve))
     for (const entry of this.#entries) {
-      setTimeout(() => entry.end(ENDINGS.restarting), Math.random() * spreadMs)
+      setTimeout(() => entry.end(CLOSE.restarting), Math.random() * spreadMs)
     }
     await emptied
   }

@@ -78,7 +78,7 @@ export class ClusterLink implements RedisLink {
     return this.#cluster
   }
 
-  unheard(): RedisCommands {
+  untracked(): RedisCommands {
     return this.#cluster
   }
 
@@ -87,7 +87,7 @@ export class ClusterLink implements RedisLink {
     return Promise.all(keys.map((key) => this.#cluster.get(key)))
   }
 
-  askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]> {
+  askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
     const client = this.#cluster
     return Promise.all(client.masters.map(async (node) => question(await client.nodeClient(node))))
   }
@@ -117,7 +117,7 @@ export class ClusterLink implements RedisLink {
     this.#forgetReplicas(new Set(client.masters.map(({ address }) => address)))
     const pings = client.masters.map((node) => within(PING_EVERY_MS, ping(client, node)))
     void Promise.any(pings).then(
-      () => events.answered(),
+      () => events.alive(),
       () => undefined,
     )
     const answers = await Promise.allSettled(pings)

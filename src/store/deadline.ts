@@ -4,7 +4,7 @@ export const LATE_MS = 50
 const LOOK_AGAIN_MS = 250
 
 /** What {@link Deadline.passed} rejects with. */
-export class NoAnswerInTime extends Error {}
+export class CommandTimeout extends Error {}
 
 /** The time that a command may take, of which this process was awake. */
 export class Deadline {
@@ -27,7 +27,7 @@ export class Deadline {
       const lateMs = performance.now() - dueAt
       // Held up: the answer may have come meanwhile, and nobody has looked yet.
       if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, LOOK_AGAIN_MS), ms))
-      else this.#reject(new NoAnswerInTime('no answer in time'))
+      else this.#reject(new CommandTimeout('no answer in time'))
     }, ms)
   }
 }

@@ -23,7 +23,7 @@ export function refreshLockKey(key: string): string {
 }
 
 /** Key of the mark that the end of a session by its own limits has been recorded. */
-export function lapseMarkKey(key: string): string {
+export function expiryMarkerKey(key: string): string {
   return `${key}:lapsed`
 }
 
@@ -39,7 +39,7 @@ export function startsKey(network: string): string {
 
 /** Key of a response that all instances share, by its path upstream. */
 export function sharedResponseKey(path: string): string {
-  return `${PREFIX}shared:${path}`
+  return `${PREFIX}response:${path}`
 }
 
 /** Key of what a check of the settings writes and removes. */

@@ -11,7 +11,7 @@ import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
 /** A server that is, or should be, the master. */
-export interface MasterPlace {
+export interface MasterServer {
   /** Tells one server from another. */
   readonly name: string
   readonly options: RedisClientOptions
@@ -20,7 +20,7 @@ export interface MasterPlace {
 /** Who knows where the master is. */
 export interface MasterFinder {
   /** Undefined when nobody can say just now. */
-  find(): Promise<MasterPlace | undefined>
+  find(): Promise<MasterServer | undefined>
 }
 
 /** How often it is asked whether the master is still where it was. */
@@ -56,18 +56,18 @@ export class MasterLink implements RedisLink {
     return this.#master().commands()
   }
 
-  unheard(): RedisCommands {
-    return this.#master().unheard()
+  untracked(): RedisCommands {
+    return this.#master().untracked()
   }
 
   async readMany(keys: readonly string[]): Promise<(string | null)[]> {
     return this.#master()
-      .unheard()
+      .untracked()
       .mGet([...keys])
   }
 
-  async askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]> {
-    return [await question(this.#master().unheard())]
+  async askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
+    return [await question(this.#master().untracked())]
   }
 
   abandon(reason: string): void {
@@ -91,17 +91,17 @@ export class MasterLink implements RedisLink {
 
   async #run(events: LinkEvents, connected: () => void): Promise<void> {
     for (let tries = 0; !this.#isClosed; tries++) {
-      const place = await this.#finder.find()
-      if (place === undefined) events.lost('no Sentinel names a master')
-      else if (await this.#stayWith(place, events, connected)) tries = 0
+      const server = await this.#finder.find()
+      if (server === undefined) events.lost('no Sentinel names a master')
+      else if (await this.#stayWith(server, events, connected)) tries = 0
       if (!this.#isClosed) await delay(backoffMs(tries))
     }
     connected()
   }
 
   /** Serves from this server until it is lost, or no longer the master. True when it ever served. */
-  async #stayWith(place: MasterPlace, events: LinkEvents, connected: () => void): Promise<boolean> {
-    const connection = (this.#connection = new TrackedConnection(place.options))
+  async #stayWith(server: MasterServer, events: LinkEvents, connected: () => void): Promise<boolean> {
+    const connection = (this.#connection = new TrackedConnection(server.options))
     const lost = Promise.withResolvers<void>()
     const stage = { is: 'connecting' as 'connecting' | 'serving' | 'over' }
     const end = (reason: string): void => {
@@ -112,7 +112,7 @@ export class MasterLink implements RedisLink {
     }
     try {
       await connection.open({
-        answered: () => stage.is === 'serving' && events.answered(),
+        alive: () => stage.is === 'serving' && events.alive(),
         changed: (key) => events.changed(key),
         lost: end,
       })
@@ -123,7 +123,7 @@ export class MasterLink implements RedisLink {
       connection.drop()
       return false
     }
-    const replicas = new ReplicaCheck(place.options)
+    const replicas = new ReplicaCheck(server.options)
     this.#serving = { replicas, end }
     stage.is = 'serving'
     events.up()
@@ -131,7 +131,7 @@ export class MasterLink implements RedisLink {
     while (!this.#isOver(stage)) {
       await Promise.race([delay(LOOK_EVERY_MS), lost.promise])
       const named = this.#isOver(stage) ? undefined : await this.#finder.find()
-      if (named !== undefined && named.name !== place.name) end('the master was replaced')
+      if (named !== undefined && named.name !== server.name) end('the master was replaced')
     }
     if (!this.#isClosed) {
       replicas.close()

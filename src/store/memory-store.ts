@@ -14,7 +14,7 @@ export class MemoryStore implements Store {
     ttl: 1,
     ttlResolution: 0,
     disposeAfter: (_value, key, reason) => {
-      if (reason === 'expire' || reason === 'evict') this.#tell(key)
+      if (reason === 'expire' || reason === 'evict') this.#notify(key)
     },
   })
   readonly #listeners: ((key: string | undefined) => void)[] = []
@@ -32,7 +32,7 @@ export class MemoryStore implements Store {
     return this.#values.get(key)
   }
 
-  glance(key: string): Promise<StoredValue | undefined> {
+  readUntracked(key: string): Promise<StoredValue | undefined> {
     return this.read(key)
   }
 
@@ -53,7 +53,7 @@ export class MemoryStore implements Store {
 
   async remove(key: string): Promise<boolean> {
     const removed = this.#values.delete(key)
-    if (removed) this.#tell(key)
+    if (removed) this.#notify(key)
     return removed
   }
 
@@ -111,11 +111,11 @@ export class MemoryStore implements Store {
     // lru-cache takes a ttl of 0 as "never expires"
     if (ttl <= 0) this.#values.delete(key)
     else this.#values.set(key, { value, expiresAt }, { ttl })
-    this.#tell(key)
+    this.#notify(key)
     return true
   }
 
-  #tell(key: string): void {
+  #notify(key: string): void {
     for (const listener of this.#listeners) listener(key)
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from 'redis'
-import type { Finding } from '../config/finding.ts'
+import type { CheckResult } from '../config/check-result.ts'
 import { askSentinel } from './ask-sentinel.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
@@ -16,11 +16,11 @@ const setting = 'REDIS_URL'
 const NEARLY_FULL = 0.9
 
 /** Looks whether the session store is there and fit, within `patienceMs`. At least one finding for each server that is named. */
-export async function probeRedis(redisUrl: string, patienceMs: number): Promise<Finding[]> {
+export async function probeRedis(redisUrl: string, patienceMs: number): Promise<CheckResult[]> {
   const address = parseRedisUrl(redisUrl)
   switch (address?.is) {
     case undefined:
-      return [{ is: 'failed', setting, says: 'no address of a Redis' }]
+      return [{ is: 'failed', setting, message: 'no address of a Redis' }]
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const where = `${hostname}:${port || 6379}`
@@ -39,13 +39,13 @@ export async function probeRedis(redisUrl: string, patienceMs: number): Promise<
 async function probeSentinels(
   { nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
   patienceMs: number,
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const answers = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
   const master = answers.find((answer) => answer !== undefined)
   if (master === undefined) {
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
-    const says = `no Sentinel of ${nodes.map(named).join(', ')} names a master "${name}"`
-    return [{ is: 'failed', setting, says, advice }]
+    const message = `no Sentinel of ${nodes.map(named).join(', ')} names a master "${name}"`
+    return [{ is: 'failed', setting, message, advice }]
   }
   return probeServer(nodeOptions(master, access), named(master), { isMaster: true, patienceMs })
 }
@@ -57,11 +57,11 @@ async function probeServer(
   options: RedisClientOptions,
   where: string,
   look: { readonly isMaster: boolean; readonly patienceMs: number },
-): Promise<Finding[]> {
+): Promise<CheckResult[]> {
   const socket = { ...options.socket, connectTimeout: look.patienceMs, reconnectStrategy: false }
   const client = connection({ ...options, socket } as RedisClientOptions)
   client.on('error', () => undefined)
-  const examine = async (): Promise<Finding[]> => {
+  const examine = async (): Promise<CheckResult[]> => {
     await client.connect()
     await client.ping()
     const info = parseInfo(await client.info())
@@ -103,52 +103,59 @@ function judge(
   where: string,
   mustBeMaster: boolean,
   refusal: WriteRefusal | undefined,
-): Finding[] {
+): CheckResult[] {
   const { redis_version: version = '', role } = info
-  const says = `${where} is Redis ${version}`
+  const message = `${where} is Redis ${version}`
   if (Number.parseInt(version, 10) < OLDEST_REDIS) {
-    return [{ is: 'failed', setting, says, advice: `Redis ${OLDEST_REDIS} or newer is needed.` }]
+    return [{ is: 'failed', setting, message, advice: `Redis ${OLDEST_REDIS} or newer is needed.` }]
   }
   if (mustBeMaster && role !== 'master') {
     const advice = 'Name the master, or let Sentinels name it: redis+sentinel://host:port/master-name.'
-    return [{ is: 'failed', setting, says: `${says}, but a replica, which takes no writes`, advice }]
+    return [{ is: 'failed', setting, message: `${message}, but a replica, which takes no writes`, advice }]
   }
-  const doubts = [...refusedWrite(says, refusal), ...memoryDoubts(info, says)]
-  if (doubts.length > 0) return doubts
-  return [{ is: 'ok', setting, says: mustBeMaster ? `${says}, a master that takes writes` : says }]
+  const warnings = [...refusedWrite(message, refusal), ...memoryWarnings(info, message)]
+  if (warnings.length > 0) return warnings
+  return [{ is: 'ok', setting, message: mustBeMaster ? `${message}, a master that takes writes` : message }]
 }
 
-function refusedWrite(says: string, refusal: WriteRefusal | undefined): Finding[] {
+function refusedWrite(message: string, refusal: WriteRefusal | undefined): CheckResult[] {
   if (refusal === undefined) return []
   // While it is full those who are logged in can go on, and log out; without any write nobody can.
   const is = refusal === 'oom' ? 'warning' : 'failed'
   const code = refusal.toUpperCase()
-  return [{ is, setting, says: `${says}, which refuses writes (${code})`, advice: REFUSAL_ADVICE[refusal] }]
+  return [
+    { is, setting, message: `${message}, which refuses writes (${code})`, advice: REFUSAL_ADVICE[refusal] },
+  ]
 }
 
-function memoryDoubts(info: Info, says: string): Finding[] {
-  const doubts: Finding[] = []
+function memoryWarnings(info: Info, message: string): CheckResult[] {
+  const warnings: CheckResult[] = []
   const { maxmemory_policy: policy = 'noeviction' } = info
   if (policy !== 'noeviction') {
     const advice = 'Set maxmemory-policy to noeviction: otherwise users are logged out when memory is short.'
-    doubts.push({ is: 'warning', setting, says: `${says}, which may drop sessions (${policy})`, advice })
+    warnings.push({
+      is: 'warning',
+      setting,
+      message: `${message}, which may drop sessions (${policy})`,
+      advice,
+    })
   }
   const { usedBytes, maxBytes } = readMemory(info)
   if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
     const used = `uses ${Math.round((usedBytes / maxBytes) * 100)} % of its maxmemory`
     const advice =
       'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it: full, it refuses logins.'
-    doubts.push({ is: 'warning', setting, says: `${says}, which ${used}`, advice })
+    warnings.push({ is: 'warning', setting, message: `${message}, which ${used}`, advice })
   }
-  return doubts
+  return warnings
 }
 
-function unreachable(error: unknown, where: string): Finding {
+function unreachable(error: unknown, where: string): CheckResult {
   const { code, message } = error as { code?: string; message: string }
   // Redis names its refusals in the first word (redis.io/docs/reference/protocol-spec: simple errors).
   const kind = code ?? /^[A-Z]+/.exec(message)?.[0] ?? 'error'
   const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(kind)
     ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
     : 'Check the address in REDIS_URL, whether it speaks TLS (rediss://), and the network between here and there.'
-  return { is: 'failed', setting, says: `${where} does not serve us (${kind})`, advice }
+  return { is: 'failed', setting, message: `${where} does not serve us (${kind})`, advice }
 }

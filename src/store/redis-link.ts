@@ -23,7 +23,7 @@ export interface LinkEvents {
   /** No connection, or not a good one. */
   lost(reason: string): void
   /** The servers are there. */
-  answered(): void
+  alive(): void
   /** A key that was read here has changed; undefined: perhaps any. */
   changed(key: string | undefined): void
 }
@@ -37,11 +37,11 @@ export interface RedisLink {
   /** @throws Error while there is no connection */
   commands(): RedisCommands
   /** For one command, of whose keys no change needs to be heard. @throws Error while there is no connection */
-  unheard(): RedisCommands
+  untracked(): RedisCommands
   /** Values of keys of which no change needs to be heard, in as few commands as can be. */
   readMany(keys: readonly string[]): Promise<(string | null)[]>
   /** Asks each master something about itself. Rejects where one cannot be asked. */
-  askMasters<Answer>(question: (master: MasterCommands) => Promise<Answer>): Promise<Answer[]>
+  askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
   /** The server has said that it is no master, or none yet, or is silent: it is left, and looked for anew. */
   abandon(reason: string): void
   /**

@@ -1,6 +1,6 @@
 import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
 import { ClusterLink } from './cluster-link.ts'
-import { Deadline, LATE_MS, NoAnswerInTime } from './deadline.ts'
+import { Deadline, LATE_MS, CommandTimeout } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
@@ -22,7 +22,7 @@ const LOOK_EVERY_MS = 250
 /** What a server answers that is a replica, or has only just begun. */
 const NO_MASTER = /^(READONLY|MASTERDOWN|LOADING)\b/
 
-type ExtendAnswer = [value: string | null, expiresAt: number, refusal: string | null]
+type ExtendReply = [value: string | null, expiresAt: number, refusal: string | null]
 
 /** What the store reports of its link. */
 export interface StoreLog {
@@ -52,7 +52,7 @@ export class RedisStore implements Store {
   readonly #watchdog: NodeJS.Timeout
   #downSince: number | undefined = Date.now()
   #reason: string | undefined
-  #answeredAt = 0
+  #aliveAt = 0
   #lookedAt = performance.now()
   #isClosed = false
 
@@ -66,13 +66,13 @@ export class RedisStore implements Store {
     this.#watchdog.unref()
     this.#connecting = link.open({
       up: () => {
-        this.#answered()
+        this.#alive()
         // Whatever changed while nobody was listening was not heard of.
-        this.#tell(undefined)
+        this.#notify(undefined)
       },
-      answered: () => this.#answered(),
-      lost: (reason) => this.#doubt(reason),
-      changed: (key) => this.#tell(key),
+      alive: () => this.#alive(),
+      lost: (reason) => this.#markUnhealthy(reason),
+      changed: (key) => this.#notify(key),
     })
   }
 
@@ -109,8 +109,8 @@ export class RedisStore implements Store {
     return this.#found(key, value, expiresAt)
   }
 
-  async glance(key: string): Promise<StoredValue | undefined> {
-    const answer = await this.#ask(() => this.#link.unheard().eval(READ, { keys: [key] }))
+  async readUntracked(key: string): Promise<StoredValue | undefined> {
+    const answer = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
     const [value, expiresAt] = answer as [value: string | null, expiresAt: number]
     return this.#found(key, value, expiresAt)
   }
@@ -128,7 +128,7 @@ export class RedisStore implements Store {
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const call = { keys: [key], arguments: [String(expiresAt)] }
-    const answer = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendAnswer
+    const answer = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendReply
     const [value, until, refusal] = answer
     if (refusal !== null) this.#refused(refusal)
     return this.#found(key, value, until)
@@ -146,7 +146,7 @@ export class RedisStore implements Store {
   async bury(key: string, { key: at, value, expiresAt }: Tombstone): Promise<string | undefined> {
     const call = { keys: [key, at], arguments: [value, String(expiresAt)] }
     // The script reads, and what it reads must not be watched: a stranger may have named the key.
-    const held = await this.#change(key, () => this.#link.unheard().eval(BURY, call))
+    const held = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
     return (held as string | null) ?? undefined
   }
 
@@ -194,21 +194,21 @@ export class RedisStore implements Store {
   #found(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
     if (value !== null && expiresAt >= 0) return { value, expiresAt }
     // It may be this very reading that made it expire: who caused a change is not told of it (NOLOOP).
-    this.#tell(key)
+    this.#notify(key)
     return undefined
   }
 
   /** Runs a command that may change a key: nobody else tells of what is written here (NOLOOP). */
-  async #change<Answer>(key: string, command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
+  async #change<Reply>(key: string, command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     try {
       return await this.#ask(command)
     } finally {
-      this.#tell(key)
+      this.#notify(key)
     }
   }
 
   /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
-  async #ask<Answer>(command: (redis: RedisCommands) => Promise<Answer>): Promise<Answer> {
+  async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#downSince !== undefined) {
       this.#failed('down')
       throw new StoreUnavailable(new Error('the link is down or in doubt'))
@@ -217,13 +217,13 @@ export class RedisStore implements Store {
     const askedAt = performance.now()
     try {
       const answer = await Promise.race([command(this.#link.commands()), deadline.passed])
-      this.#answered()
+      this.#alive()
       return answer
     } catch (cause) {
       const code = replyCode(cause)
       if (code !== undefined) this.#refused(code)
       // Of several servers one may hang while the others serve.
-      if (cause instanceof NoAnswerInTime && this.#link.tracks) this.#doubt('deadline')
+      if (cause instanceof CommandTimeout && this.#link.tracks) this.#markUnhealthy('deadline')
       this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
@@ -247,9 +247,9 @@ export class RedisStore implements Store {
     const lateMs = now - this.#lookedAt - LOOK_EVERY_MS
     this.#lookedAt = now
     // While this process was held up it has neither asked nor listened.
-    if (lateMs > LATE_MS) this.#answeredAt = Math.min(now, this.#answeredAt + lateMs)
-    const silentMs = now - this.#answeredAt
-    if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#doubt('silence')
+    if (lateMs > LATE_MS) this.#aliveAt = Math.min(now, this.#aliveAt + lateMs)
+    const silentMs = now - this.#aliveAt
+    if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#markUnhealthy('silence')
     if (silentMs > LOST_MS) this.#link.abandon('silence')
   }
 
@@ -260,15 +260,15 @@ export class RedisStore implements Store {
     if (reason !== null) this.#link.abandon(reason[0])
   }
 
-  #answered(): void {
-    this.#answeredAt = performance.now()
+  #alive(): void {
+    this.#aliveAt = performance.now()
     if (this.#downSince === undefined || this.#isClosed) return
     this.#downSince = undefined
     this.#reason = undefined
     this.#log.info({}, 'the session store is connected')
   }
 
-  #doubt(reason: string): void {
+  #markUnhealthy(reason: string): void {
     if (this.#isClosed) return
     const isNew = this.#downSince === undefined
     this.#downSince ??= Date.now()
@@ -278,17 +278,17 @@ export class RedisStore implements Store {
       else this.#log.warn({ reason }, 'the session store does not answer')
     }
     this.#reason = reason
-    if (isNew) this.#tell(undefined)
+    if (isNew) this.#notify(undefined)
   }
 
-  #tell(key: string | undefined): void {
+  #notify(key: string | undefined): void {
     for (const listener of this.#listeners) listener(key)
   }
 }
 
 function failureOf(cause: unknown, refusal: string | undefined): StoreFailure {
   if (refusal !== undefined) return 'refused'
-  return cause instanceof NoAnswerInTime ? 'timeout' : 'lost'
+  return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }
 
 function linkTo(url: string): RedisLink {

@@ -50,8 +50,8 @@ export class ReplicaCheck {
     if (role === undefined || !('replicas' in role) || !role.replicas?.length) return undefined
     // WAIT speaks of what its own connection wrote last, so it writes something, after what it is asked about: in the
     // same slot (the braces), and gone by itself.
-    const mark = this.#client.set(`{${key}}:ended`, '', { expiration: { type: 'PX', value: 1000 } })
-    const [, replicas] = await Promise.all([mark, this.#client.wait(1, WAIT_MS)])
+    const marker = this.#client.set(`{${key}}:ended`, '', { expiration: { type: 'PX', value: 1000 } })
+    const [, replicas] = await Promise.all([marker, this.#client.wait(1, WAIT_MS)])
     return replicas >= 1
   }
 }

@@ -1,5 +1,5 @@
 import { askSentinel } from './ask-sentinel.ts'
-import type { MasterFinder, MasterPlace } from './master-link.ts'
+import type { MasterFinder, MasterServer } from './master-link.ts'
 import type { RedisAccess, RedisAddress, RedisNode } from '../config/redis-address.ts'
 import { nodeOptions } from './redis-link.ts'
 
@@ -16,7 +16,7 @@ export class Sentinels implements MasterFinder {
     this.#name = master
   }
 
-  async find(): Promise<MasterPlace | undefined> {
+  async find(): Promise<MasterServer | undefined> {
     for (const sentinel of this.#sentinels) {
       const master = await askSentinel(sentinel, this.#access, this.#name)
       if (master === undefined) continue

@@ -76,9 +76,7 @@ export class ServerFacts {
   }
 
   /** Undefined when a server does not tell, or not in time. */
-  async #askFor<Answer>(
-    question: (master: MasterCommands) => Promise<Answer>,
-  ): Promise<Answer[] | undefined> {
+  async #askFor<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
     return within(ANSWER_MS, this.#link.askMasters(question)).catch(() => undefined)
   }
 }

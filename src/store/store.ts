@@ -27,7 +27,7 @@ export interface Store {
   lock(key: string, owner: string, expiresAt: number): Promise<boolean>
   read(key: string): Promise<StoredValue | undefined>
   /** The same, for the moment: {@link onChange} need not hear of the key. So for keys that a stranger names. */
-  glance(key: string): Promise<StoredValue | undefined>
+  readUntracked(key: string): Promise<StoredValue | undefined>
   /** Glances: values in the order of the keys; undefined where there is none. */
   readMany(keys: readonly string[]): Promise<(string | undefined)[]>
   /** Compare-and-set: writes only where `expected` still stands, also where there is no room. False when it does not. */
@@ -51,7 +51,7 @@ export interface Store {
   /**
    * Hears of every change to a key that was read here, by whoever it was made, expiry included, where {@link staleMs}
    * is Infinity; else of those made here. Of an {@link extend} made here it need not hear: the caller knows.
-   * `undefined`: any key may have changed unheard, because the connection was in doubt. Listeners must not throw.
+   * `undefined`: any key may have changed untracked, because the connection was in doubt. Listeners must not throw.
    */
   onChange(listener: (key: string | undefined) => void): void
   /**

@@ -33,11 +33,11 @@ export class TrackedConnection {
   }
 
   /** @throws Error when there is no server, or none that serves and takes writes */
-  async open(events: Pick<LinkEvents, 'answered' | 'changed' | 'lost'>): Promise<void> {
+  async open(events: Pick<LinkEvents, 'alive' | 'changed' | 'lost'>): Promise<void> {
     this.#client
       .on('error', (error: Error) => events.lost(reasonOf(error)))
       .on('end', () => events.lost('closed'))
-      .on('ping-interval', () => events.answered())
+      .on('ping-interval', () => events.alive())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
     await within(OPEN_MS, this.#client.connect())
     const [role] = await within(OPEN_MS, this.#prepare())
@@ -60,7 +60,7 @@ export class TrackedConnection {
   }
 
   /** For one command, whose keys are not watched for us. */
-  unheard(): Connection {
+  untracked(): Connection {
     // Who may not say so has them watched for nothing.
     this.#client.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
     return this.#client

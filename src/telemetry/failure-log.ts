@@ -21,7 +21,7 @@ interface Kind {
   readonly message: string
   readonly details: object
   /** Failures that no line tells of yet. */
-  untold: number
+  unreported: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -45,10 +45,10 @@ export function logFailure(
 ): void {
   if (isOutOfDescriptors(cause)) {
     // Which of the many things that need one was the first to fail says nothing.
-    return note(log, { level: 'error', message: NO_DESCRIPTOR, details: {} }, NO_DESCRIPTOR)
+    return record(log, { level: 'error', message: NO_DESCRIPTOR, details: {} }, NO_DESCRIPTOR)
   }
   const shown = cause instanceof Error && details['why'] === undefined ? { ...details, cause } : details
-  note(
+  record(
     log,
     { level, message, details: shown },
     [message, ...Object.values(details), identity(cause)].join('|'),
@@ -60,37 +60,37 @@ export function flushFailures(log: FastifyBaseLogger): void {
   const kinds = tableOf(log)
   for (const kind of kinds.values()) {
     clearTimeout(kind.timer)
-    if (kind.untold > 0) tell(kind)
+    if (kind.unreported > 0) report(kind)
   }
   kinds.clear()
 }
 
-function note(log: FastifyBaseLogger, what: Pick<Kind, 'level' | 'message' | 'details'>, id: string): void {
+function record(log: FastifyBaseLogger, what: Pick<Kind, 'level' | 'message' | 'details'>, id: string): void {
   const kinds = tableOf(log)
   const known = kinds.get(id)
   if (known !== undefined) {
-    known.untold++
+    known.unreported++
     known.log = log
     return
   }
   if (kinds.size >= MAX_KINDS && id !== OTHERS) {
-    return note(log, { level: 'warn', message: OTHERS, details: {} }, OTHERS)
+    return record(log, { level: 'warn', message: OTHERS, details: {} }, OTHERS)
   }
-  const kind: Kind = { ...what, log, untold: 1, timer: undefined }
+  const kind: Kind = { ...what, log, unreported: 1, timer: undefined }
   kinds.set(id, kind)
-  tell(kind)
-  kind.timer = setTimeout(() => tellRest(kinds, id, kind), EVERY_MS).unref()
+  report(kind)
+  kind.timer = setTimeout(() => reportRest(kinds, id, kind), EVERY_MS).unref()
 }
 
-function tellRest(kinds: Map<string, Kind>, id: string, kind: Kind): void {
-  if (kind.untold === 0) return void kinds.delete(id)
-  tell(kind)
+function reportRest(kinds: Map<string, Kind>, id: string, kind: Kind): void {
+  if (kind.unreported === 0) return void kinds.delete(id)
+  report(kind)
   kind.timer?.refresh()
 }
 
-function tell(kind: Kind): void {
-  const { log, level, message, details, untold: count } = kind
-  kind.untold = 0
+function report(kind: Kind): void {
+  const { log, level, message, details, unreported: count } = kind
+  kind.unreported = 0
   log[level]({ ...details, count }, message)
 }
 

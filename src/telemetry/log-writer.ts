@@ -53,7 +53,7 @@ export class LogWriter {
       this.#droppedInAll++
       return void this.#dropped++
     }
-    if (this.#dropped > 0) this.#tellDropped()
+    if (this.#dropped > 0) this.#reportDropped()
     const mostBytes = line.length * MAX_BYTES_PER_UNIT
     if (this.#filled + mostBytes > this.#chunkBytes) {
       this.#send()
@@ -111,7 +111,7 @@ export class LogWriter {
     while (this.#flushes[0]?.last === chunk) this.#flushes.shift()?.done()
   }
 
-  #tellDropped(): void {
+  #reportDropped(): void {
     const lines = this.#dropped
     this.#dropped = 0
     this.#onDropped(lines)

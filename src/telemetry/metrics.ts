@@ -69,7 +69,7 @@ export function createMetrics() {
     ),
     relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
-    relayEndings: new Counter({
+    relayCloses: new Counter({
       name: 'bff_relay_endings_total',
       help: 'Relays ended and handshakes refused, by close code sent to the browser',
       labelNames: ['code'],

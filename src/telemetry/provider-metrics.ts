@@ -52,7 +52,7 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
     labelNames: ['request', 'outcome'],
     registers,
   })
-  const heldBack = new Counter({
+  const refreshSkipped = new Counter({
     name: 'bff_token_refreshes_held_back_total',
     help: 'Token refreshes that were not tried because one has just failed: of this session, or of any (provider)',
     labelNames: ['by'],
@@ -60,12 +60,12 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
   })
   const metrics = {
     /** Read only when somebody asks for the metrics; whoever has the provider puts the answer here. */
-    isHeldBack: () => false,
+    isCircuitOpen: () => false,
     asked(request: string, outcome: string, seconds: number): void {
       durations.observe({ request }, seconds)
       outcomes.inc({ request, outcome })
     },
-    heldBack: (by: 'session' | 'provider'): void => heldBack.inc({ by }),
+    refreshSkipped: (by: 'session' | 'provider'): void => refreshSkipped.inc({ by }),
   }
   registry.registerMetric(
     new Gauge({
@@ -75,7 +75,7 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
       aggregator: 'max',
       registers: [],
       collect() {
-        this.set(Number(metrics.isHeldBack()))
+        this.set(Number(metrics.isCircuitOpen()))
       },
     }),
   )

@@ -1,18 +1,18 @@
 import type { Dispatcher } from 'undici'
 import type { UpstreamHeaders } from './headers.ts'
-import { noAnswer, type NoAnswer, type Sent } from './no-answer.ts'
+import { noResponse, type NoResponse, type Sent } from './no-response.ts'
 
 /** The whole of a small answer. */
-export interface RestAnswer {
+export interface RestResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
   readonly body: Buffer
 }
 
 /** How a request whose answer is read whole ended. */
-export type FetchOutcome = { readonly is: 'answered'; readonly answer: RestAnswer } | NoAnswer
+export type FetchOutcome = { readonly is: 'answered'; readonly answer: RestResponse } | NoResponse
 
-const MAX_ANSWER_BYTES = 65_536
+const MAX_RESPONSE_BYTES = 65_536
 
 /** One exchange with upstream whose answer this server reads itself: whole, bounded in size and in time. */
 export class Collecting implements Dispatcher.DispatchHandler {
@@ -20,7 +20,7 @@ export class Collecting implements Dispatcher.DispatchHandler {
   #resolve: (outcome: FetchOutcome) => void = () => undefined
   #controller: Dispatcher.DispatchController | undefined
   #sent: Sent = 'nothing'
-  #answerBegan = false
+  #responseBegan = false
   #status = 0
   #headers: UpstreamHeaders = {}
   readonly #chunks: Buffer[] = []
@@ -60,7 +60,7 @@ export class Collecting implements Dispatcher.DispatchHandler {
   }
 
   onResponseStarted(): void {
-    this.#answerBegan = true
+    this.#responseBegan = true
   }
 
   onResponseStart(
@@ -74,7 +74,7 @@ export class Collecting implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length
-    if (this.#bytes > MAX_ANSWER_BYTES) controller.abort(new Error('the answer is too large'))
+    if (this.#bytes > MAX_RESPONSE_BYTES) controller.abort(new Error('the answer is too large'))
     else this.#chunks.push(chunk)
   }
 
@@ -85,7 +85,7 @@ export class Collecting implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    this.#settle(noAnswer(cause, this.#sent, this.#answerBegan))
+    this.#settle(noResponse(cause, this.#sent, this.#responseBegan))
   }
 
   #settle(outcome: FetchOutcome): void {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
 import type { UpstreamHeaders } from './headers.ts'
-import { hasAnswerBegun, noAnswer, type NoAnswer, type Sent } from './no-answer.ts'
+import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
 
 /** How one request upstream ended. */
@@ -10,8 +10,8 @@ export type ForwardOutcome =
   /** Passed on to the browser, whole. */
   | { readonly is: 'answered'; readonly status: number }
   /** An answer that is not for the browser; nothing has been sent to it. */
-  | { readonly is: 'held'; readonly status: number; readonly retryAfter?: string }
-  | NoAnswer
+  | { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
+  | NoResponse
   /** Upstream died in the middle of an answer that the browser has begun to read: its connection is cut too. */
   | { readonly is: 'cut'; readonly cause: Error }
   | { readonly is: 'bodyRefused'; readonly problem: Problem }
@@ -26,7 +26,7 @@ export interface ForwardRequest {
   /** Called when the answer is for the browser: writes its head. */
   readonly begin: (status: number, headers: UpstreamHeaders) => void
   /** True for statuses that are not passed on. */
-  readonly holds: (status: number) => boolean
+  readonly withholds: (status: number) => boolean
   /** Called once: when the head of the answer has come, or when none will. */
   readonly waited: () => void
 }
@@ -35,7 +35,7 @@ export interface ForwardRequest {
 export interface ForwardingOptions {
   /** How long a browser that does not read may keep upstream waiting. */
   readonly stallMs: number
-  /** Called once: it holds no connection any more. */
+  /** Called once: it withholds no connection any more. */
   readonly onSettled: () => void
   /** Whether what looks like the end of a response is a connection that fails. */
   readonly isCut: () => boolean
@@ -56,14 +56,14 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   #resolve: (outcome: ForwardOutcome) => void = () => undefined
   #controller: Dispatcher.DispatchController | undefined
   #sent: Sent = 'nothing'
-  #answerBegan = false
+  #responseBegan = false
   #informational = 0
   #status = 0
   /** Bytes of the answer's body still to come; Infinity where its head does not tell. */
   #left = Infinity
   #browserGone = false
   #isSettled = false
-  #held = false
+  #isWithheld = false
   #drained = 0
   #stalled: NodeJS.Timeout | undefined
   readonly #onDrain = (): void => this.#resume()
@@ -92,7 +92,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   onResponseStarted(): void {
-    this.#answerBegan = true
+    this.#responseBegan = true
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
@@ -103,11 +103,11 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#to.waited()
     if (this.#browserGone) return
-    const { holds, begin } = this.#to
-    if (holds(status)) {
-      this.#held = true
+    const { withholds, begin } = this.#to
+    if (withholds(status)) {
+      this.#isWithheld = true
       const retryAfter = headers['retry-after']
-      return this.#settle({ is: 'held', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
+      return this.#settle({ is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
     }
     begin(status, headers)
     const length = headers['content-length']
@@ -115,7 +115,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#held || this.#browserGone) {
+    if (this.#isWithheld || this.#browserGone) {
       this.#drained += chunk.length
       if (this.#drained > MAX_DRAINED_BYTES) controller.abort(new Error('more than is worth reading'))
       return
@@ -137,19 +137,19 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#options.isCut()) return this.onResponseError(undefined, new Error('the connection was reset'))
     if (this.#browserGone) return this.#settle(this.#gone())
-    if (this.#held) return
+    if (this.#isWithheld) return
     this.#settle({ is: 'answered', status: this.#status })
     this.#to.response.end()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    if (this.#held) return
+    if (this.#isWithheld) return
     if (this.#browserGone) return this.#settle(this.#gone(cause))
     if (cause instanceof BodyRefused && this.#status === 0) {
       return this.#settle({ is: 'bodyRefused', problem: cause.problem })
     }
     if (this.#status === 0) {
-      return this.#settle(noAnswer(cause, this.#sent, this.#answerBegan || hasAnswerBegun(cause)))
+      return this.#settle(noResponse(cause, this.#sent, this.#responseBegan || hasResponseBegun(cause)))
     }
     this.#settle({ is: 'cut', cause })
     this.#to.response.destroy()

@@ -43,16 +43,16 @@ export class Queued implements Dispatcher.DispatchHandler {
     this.#handler.onResponseStarted()
   }
 
-  onResponseStart(...told: Parameters<ExchangeHandler['onResponseStart']>): void {
-    this.#handler.onResponseStart(...told)
+  onResponseStart(...args: Parameters<ExchangeHandler['onResponseStart']>): void {
+    this.#handler.onResponseStart(...args)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#handler.onResponseData(controller, chunk)
   }
 
-  onResponseEnd(...told: Parameters<ExchangeHandler['onResponseEnd']>): void {
-    this.#handler.onResponseEnd(...told)
+  onResponseEnd(...args: Parameters<ExchangeHandler['onResponseEnd']>): void {
+    this.#handler.onResponseEnd(...args)
   }
 
   onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void {

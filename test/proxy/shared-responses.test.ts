@@ -135,7 +135,7 @@ await test('an instance that dies while it asks holds nobody up for ever', async
   const { upstream, world, send } = await apiWorld(t, { redis: true, settings })
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
   t.teardown(() => client.close())
-  await client.set('bff:1:shared:/v1/health', 'a claim of the dead', {
+  await client.set('bff:1:response:/v1/health', 'a claim of the dead', {
     expiration: { type: 'PX', value: 900 },
   })
   const { status } = await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })
@@ -147,7 +147,7 @@ await test('without the store each process asks for itself, and what was not sea
   const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
   const { port } = world.server
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
-  const key = 'bff:1:shared:/v1/health'
+  const key = 'bff:1:response:/v1/health'
   t.equal((await ask(port)).status, 200)
   const sealed = await client.get(key)
   t.notMatch(sealed, /application|200/, 'nor can it be read')

@@ -8,7 +8,7 @@ import { network } from '../../src/http/client-address.ts'
 import { Caps } from '../../src/sockets/caps.ts'
 import { codeLabel, fromBrowser, fromUpstream } from '../../src/sockets/close-codes.ts'
 import { operationOf } from '../../src/sockets/relay/operations.ts'
-import { Side } from '../../src/sockets/side.ts'
+import { Peer } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/raw-frames.ts'
 
@@ -86,20 +86,20 @@ await test('a client is an IPv4 address or an IPv6 /64', async (t) => {
 
 await test('a place is given back once, however often', async (t) => {
   const caps = new Caps({ maxRelays: 1, maxPerSession: 2, maxPublicPerIp: 1, publicHandshakesPerMinute: 0 })
-  const leave = caps.enterProcess()
-  t.equal(caps.enterProcess(), undefined)
+  const leave = caps.acquireProcess()
+  t.equal(caps.acquireProcess(), undefined)
   leave?.()
   leave?.()
-  t.ok(caps.enterProcess())
-  t.equal(caps.enterProcess(), undefined)
-  const first = caps.enterSession('a')
-  t.ok(caps.enterSession('a'))
-  t.equal(caps.enterSession('a'), undefined)
-  t.ok(caps.enterSession('b'), 'another session has its own')
+  t.ok(caps.acquireProcess())
+  t.equal(caps.acquireProcess(), undefined)
+  const first = caps.acquireSession('a')
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined)
+  t.ok(caps.acquireSession('b'), 'another session has its own')
   first?.()
   first?.()
-  t.ok(caps.enterSession('a'))
-  t.equal(caps.enterSession('a'), undefined, 'one was given back, not two')
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined, 'one was given back, not two')
 })
 
 /** A payload as it stands in what was read from a connection, behind its head and before other bytes. */
@@ -142,7 +142,7 @@ await test('what was read at once is held together for one write, what came alon
   const peer = new WebSocket(`ws://127.0.0.1:${port}`)
   t.teardown(() => peer.terminate())
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
-  const side = new Side({ socket, wire }, false)
+  const side = new Peer({ socket, wire }, false)
   const isHeld = (message: Buffer): boolean => {
     side.send(message, false, 1000)
     return wire.writableCorked > 0

@@ -51,11 +51,11 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
   const store = await connected(redis.url)
   t.teardown(() => store.close())
   await store.create('k', 'v', Date.now() + 60_000)
-  const doubts = { count: 0 }
+  const warnings = { count: 0 }
   const doubted = new Promise<void>((resolve) => {
     store.onChange((key) => {
       if (key !== undefined) return
-      doubts.count++
+      warnings.count++
       resolve()
     })
   })
@@ -65,7 +65,7 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
   t.teardown(() => clearInterval(traffic))
   await doubted
   await t.rejects(store.read('k'), StoreUnavailable)
-  t.equal(doubts.count, 1, 'said once')
+  t.equal(warnings.count, 1, 'said once')
   redis.process.kill('SIGCONT')
   const back = async (): Promise<string | undefined> => {
     try {
@@ -124,13 +124,13 @@ await test('a server that is demoted is left as soon as it says so, and served f
   ] as const) {
     const { store, reasons } = await watched(t, redis.url)
     await store.create('k', 'v', Date.now() + 60_000)
-    const doubts: unknown[] = []
-    store.onChange((key) => key === undefined && doubts.push(key))
+    const warnings: unknown[] = []
+    store.onChange((key) => key === undefined && warnings.push(key))
     await askRedis(redis, ['CONFIG', 'SET', 'replica-serve-stale-data', servesReads])
     await askRedis(redis, ['REPLICAOF', '127.0.0.1', '1'])
     await use(store)
     t.type(store.unavailableSince(), 'number')
-    t.equal(doubts.length, 1, 'what was read before is doubted')
+    t.equal(warnings.length, 1, 'what was read before is doubted')
     await refused(store.read('k'))
     t.match(reasons, [/^READONLY|MASTERDOWN$/])
     await askRedis(redis, ['REPLICAOF', 'NO', 'ONE'])

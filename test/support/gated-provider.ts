@@ -78,9 +78,9 @@ async function pass(
   })
   const answered = await buffer(answer)
   if (isRefresh && !(await gate.after())) return void response.destroy()
-  const { 'content-length': _, 'transfer-encoding': __, ...answerHeaders } = answer.headers
+  const { 'content-length': _, 'transfer-encoding': __, ...upstreamHeaders } = answer.headers
   const shown = path === '/oauth2/token' ? relabelled(answered, gate.expiresIn) : answered
-  response.writeHead(answer.statusCode ?? 502, answerHeaders).end(shown)
+  response.writeHead(answer.statusCode ?? 502, upstreamHeaders).end(shown)
 }
 
 function relabelled(answer: Buffer, expiresIn: number | undefined): Buffer | string {

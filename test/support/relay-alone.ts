@@ -4,9 +4,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import type { Ending } from '../../src/sockets/close-codes.ts'
+import type { CloseStatus } from '../../src/sockets/close-codes.ts'
 import { Relay, type RelayLimits } from '../../src/sockets/relay/relay.ts'
-import type { Line } from '../../src/sockets/side.ts'
+import type { PeerConnection } from '../../src/sockets/peer.ts'
 
 /** Bytes of a message of {@link flood}. */
 export const MESSAGE = 16_384
@@ -48,7 +48,7 @@ export async function relayAlone(
   /** The connection below it. */
   upstreamWire: Socket
   relay: Relay
-  ended: Promise<Ending | undefined>
+  ended: Promise<CloseStatus | undefined>
 }> {
   const servers = [0, 1].map(
     () => new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false }),
@@ -61,7 +61,7 @@ export async function relayAlone(
   })
   const [browsers, upstreams] = servers
   if (browsers === undefined || upstreams === undefined) throw new Error('two servers')
-  const connectTo = async (server: WebSocketServer): Promise<[Line, Line]> => {
+  const connectTo = async (server: WebSocketServer): Promise<[PeerConnection, PeerConnection]> => {
     if (server.address() === null) await once(server, 'listening')
     const accepted = once(server, 'connection')
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -80,7 +80,7 @@ export async function relayAlone(
   const [ourUpstream, { socket: upstream, wire: upstreamWire }] = await connectTo(upstreams)
   ourUpstream.socket.pause()
   let relay: Relay | undefined
-  const ended = new Promise<Ending | undefined>((resolve) => {
+  const ended = new Promise<CloseStatus | undefined>((resolve) => {
     relay = new Relay(
       { browser: ourBrowser, upstream: ourUpstream },
       {

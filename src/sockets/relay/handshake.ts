@@ -3,19 +3,19 @@ import type { WebSocket } from 'ws'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { Session, Sessions } from '../../sessions/index.ts'
 import { StoreUnavailable } from '../../store/store.ts'
-import type { Caps, Leave } from '../caps.ts'
-import { codeLabel, ENDINGS, type Ending } from '../close-codes.ts'
+import type { Caps, Release } from '../caps.ts'
+import { codeLabel, CLOSE, type CloseStatus } from '../close-codes.ts'
 import { JoinedRelay, type RelayIdentity, type RelayKind } from './joined-relay.ts'
 import type { Registered, RelayRegistry } from '../registry.ts'
-import type { RelayParts } from './relay-parts.ts'
+import type { RelayDependencies } from './relay-dependencies.ts'
 import { RelaySlot } from './relay-slot.ts'
 import { closeSocket } from './relay.ts'
-import type { Line } from '../side.ts'
+import type { PeerConnection } from '../peer.ts'
 import type { Access, TradingAccess } from './trading-access.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from './upstream-socket.ts'
 
 /** What a handshake works with, beside the request. */
-export type HandshakeParts = RelayParts & {
+export type HandshakeDependencies = RelayDependencies & {
   readonly caps: Caps
   readonly access: TradingAccess
   readonly registry: RelayRegistry
@@ -23,32 +23,32 @@ export type HandshakeParts = RelayParts & {
 
 /**
  * One browser socket, on its way to a relay. Before the 101 everything is tried: place, session, OTP, upstream; the
- * outcome is then either joined or told by a close frame. Whoever leaves in the middle leaves nothing.
+ * outcome is then either joined or requestLog by a close frame. Whoever leaves in the middle leaves nothing.
  */
 export class Handshake implements Registered {
-  readonly #parts: HandshakeParts
+  readonly #deps: HandshakeDependencies
   readonly #request: FastifyRequest
   readonly #reply: FastifyReply
   /** Aborted when it is over before it was joined: refused, or the browser left. */
   readonly #over = new AbortController()
   readonly #slot: RelaySlot
-  readonly #onLeave = (): void => this.#leave()
-  #refusal: Ending | undefined
-  #upstream: Line | undefined
+  readonly #onBrowserLeft = (): void => this.#browserLeft()
+  #refusal: CloseStatus | undefined
+  #upstream: PeerConnection | undefined
   #kind: RelayKind = 'public'
   /** What the log calls the account. */
   #account: { readonly account?: string } = {}
 
-  constructor(request: FastifyRequest, reply: FastifyReply, parts: HandshakeParts) {
+  constructor(request: FastifyRequest, reply: FastifyReply, deps: HandshakeDependencies) {
     this.#request = request
     this.#reply = reply
-    this.#parts = parts
-    this.#slot = new RelaySlot(parts.registry, this)
+    this.#deps = deps
+    this.#slot = new RelaySlot(deps.registry, this)
     const { socket } = request.raw
     // The HTTP server keeps sockets half open: a browser that closes its end is heard by `end` alone.
-    socket.once('end', this.#onLeave).once('close', this.#onLeave)
-    if (socket.destroyed || socket.readableEnded) this.#leave()
-    else if (parts.registry.isClosing) this.#refuse(ENDINGS.restarting)
+    socket.once('end', this.#onBrowserLeft).once('close', this.#onBrowserLeft)
+    if (socket.destroyed || socket.readableEnded) this.#browserLeft()
+    else if (deps.registry.isClosing) this.#refuse(CLOSE.restarting)
   }
 
   /** Nothing passes yet. */
@@ -56,7 +56,7 @@ export class Handshake implements Registered {
     return 0
   }
 
-  /** Opens the public market data socket. Never rejects: what went wrong is told by {@link join}. */
+  /** Opens the public market data socket. Never rejects: what went wrong is requestLog by {@link join}. */
   openPublic(): Promise<void> {
     return this.#settle(this.#openPublic())
   }
@@ -64,19 +64,19 @@ export class Handshake implements Registered {
   /** Opens the trading socket of an account, for the session of the request. Never rejects. */
   openTrading(accountId: string): Promise<void> {
     this.#kind = 'trading'
-    this.#account = { account: this.#parts.accountTag(accountId) }
+    this.#account = { account: this.#deps.accountTag(accountId) }
     return this.#settle(this.#openTrading(accountId))
   }
 
   /** Ends the attempt. */
-  end(ending: Ending): void {
-    this.#refuse(ending)
+  end(close: CloseStatus): void {
+    this.#refuse(close)
   }
 
   /** Joins the browser's socket to upstream's, or tells it why not. */
   join(browser: WebSocket): void {
     const upstream = this.#upstream
-    if (this.#isOver || upstream === undefined) return this.#tellRefusal(browser)
+    if (this.#isOver || upstream === undefined) return this.#sendRefusal(browser)
     const { raw, id: reqId, ip: client, sessionTag: session } = this.#request
     const { socket: wire } = raw
     this.#stopListening()
@@ -85,12 +85,12 @@ export class Handshake implements Registered {
     this.#reply.raw.detachSocket(wire)
     const identity = { kind: this.#kind, reqId, session, ...this.#account, client }
     this.#noteOpening(identity)
-    void new JoinedRelay({ browser: { socket: browser, wire }, upstream }, identity, this.#slot, this.#parts)
+    void new JoinedRelay({ browser: { socket: browser, wire }, upstream }, identity, this.#slot, this.#deps)
   }
 
-  /** Its answer is never finished, so that the usual line of a request does not come. */
+  /** Its answer is never finished, so that the usual connection of a request does not come. */
   #noteOpening(identity: RelayIdentity): void {
-    const { metrics, log } = this.#parts
+    const { metrics, log } = this.#deps
     const { elapsedTime } = this.#reply
     const route = this.#request.routeOptions.url ?? ''
     metrics.requests.add(route, { method: 'GET', status: 101 }, elapsedTime / 1000)
@@ -107,28 +107,29 @@ export class Handshake implements Registered {
     const failed = (error: unknown): void => {
       const isOutage = error instanceof StoreUnavailable
       if (!isOutage) this.#request.log.error({ err: error }, 'a relay could not be opened')
-      this.#refuse(isOutage ? ENDINGS.storeDown : ENDINGS.ourFault)
+      this.#refuse(isOutage ? CLOSE.storeDown : CLOSE.ourFault)
     }
     await Promise.race([attempt.catch(failed), over])
   }
 
   async #openPublic(): Promise<void> {
-    const { caps, config } = this.#parts
+    const { caps, config } = this.#deps
     const { ip } = this.#request
-    if (!caps.allowsPublicHandshake(ip)) return this.#refuse(ENDINGS.rateLimited)
-    if (this.#isOver || !this.#enter(caps.enterProcess()) || !this.#enter(caps.enterUnreserved())) return
-    if (!this.#enter(caps.enterAddress(ip))) return
+    if (!caps.allowsPublicHandshake(ip)) return this.#refuse(CLOSE.rateLimited)
+    if (this.#isOver || !this.#acquire(caps.acquireProcess()) || !this.#acquire(caps.acquireUnreserved()))
+      return
+    if (!this.#acquire(caps.acquireAddress(ip))) return
     await this.#open(config.wsUrl + PUBLIC_SOCKET_PATH)
   }
 
   async #openTrading(accountId: string): Promise<void> {
-    const { caps, sessions, access } = this.#parts
-    if (this.#isOver || !this.#enter(caps.enterProcess())) return
+    const { caps, sessions, access } = this.#deps
+    if (this.#isOver || !this.#acquire(caps.acquireProcess())) return
     const session = this.#granted(await access.session(this.#request.headers.cookie))
-    if (session === undefined || !this.#enter(caps.enterSession(session.key))) return
+    if (session === undefined || !this.#acquire(caps.acquireSession(session.key))) return
     this.#request.sessionTag = session.tag
     // From here on the end of the session ends the attempt, and later the relay.
-    this.#hold(endWith(session, this.#slot, sessions))
+    this.#onRelease(endWith(session, this.#slot, sessions))
     const { id, ip: client } = this.#request
     const wanted = { id, client, signal: this.#over.signal }
     const url = this.#granted(await access.url(accountId, session, wanted))
@@ -136,21 +137,21 @@ export class Handshake implements Registered {
     this.#kind = kindOf(url)
     await this.#open(url)
     if (this.#isOver) return
-    // Asked at the very last: word of an ending may still be on its way here.
-    const ending = await access.ended(session)
-    if (ending !== undefined) this.#refuse(ending)
+    // Asked at the very last: word of an close may still be on its way here.
+    const close = await access.ended(session)
+    if (close !== undefined) this.#refuse(close)
   }
 
   async #open(url: URL | string): Promise<void> {
-    const { maxUpstreamMessageBytes } = this.#parts.config
+    const { maxUpstreamMessageBytes } = this.#deps.config
     const outcome = await openUpstreamSocket(url, maxUpstreamMessageBytes, this.#over.signal)
     if (outcome.is === 'open') {
-      if (this.#isOver) return outcome.line.socket.terminate()
-      this.#upstream = outcome.line
+      if (this.#isOver) return outcome.connection.socket.terminate()
+      this.#upstream = outcome.connection
     } else if (!this.#isOver) {
       const { why, cause } = outcome
       logFailure(this.#request.log, 'upstream refused a socket', { why, kind: this.#kind }, cause)
-      this.#refuse(outcome.ending)
+      this.#refuse(outcome.close)
     }
   }
 
@@ -162,64 +163,64 @@ export class Handshake implements Registered {
   #granted<Granted>(access: Access<Granted>): Granted | undefined {
     if (this.#isOver) return undefined
     if (access.is === 'granted') return access.value
-    const { ending, why, cause } = access
+    const { close, why, cause } = access
     if (why !== undefined) {
-      logFailure(this.#request.log, 'no one-time URL for a relay', { why, code: ending.code }, cause)
+      logFailure(this.#request.log, 'no one-time URL for a relay', { why, code: close.code }, cause)
     }
-    return this.#refuse(ending)
+    return this.#refuse(close)
   }
 
-  #enter(leave: Leave | undefined): boolean {
-    if (leave === undefined) this.#refuse(ENDINGS.tooManyRelays)
-    else this.#hold(leave)
+  #acquire(leave: Release | undefined): boolean {
+    if (leave === undefined) this.#refuse(CLOSE.tooManyRelays)
+    else this.#onRelease(leave)
     return leave !== undefined
   }
 
   /** Something to give back when it is over, at once if it is over already. */
-  #hold(giveBack: () => void): void {
-    if (this.#isOver) giveBack()
-    else this.#slot.hold(giveBack)
+  #onRelease(release: () => void): void {
+    if (this.#isOver) release()
+    else this.#slot.onRelease(release)
   }
 
-  #refuse(ending: Ending): undefined {
+  #refuse(close: CloseStatus): undefined {
     if (this.#isOver) return
-    this.#refusal = ending
-    this.#giveUp(ending.reason)
+    this.#refusal = close
+    this.#giveUp(close.reason)
   }
 
   /** The browser left before it was joined. */
-  #leave(): void {
+  #browserLeft(): void {
     if (this.#isOver) return
     this.#giveUp('browser_left')
     this.#request.raw.socket.destroy()
   }
 
   #giveUp(reason: string): void {
-    this.#parts.metrics.relayRefusals.inc({ reason })
+    this.#deps.metrics.relayRefusals.inc({ reason })
     this.#over.abort()
     this.#upstream?.socket.terminate()
     this.#stopListening()
-    this.#slot.giveBack()
+    this.#slot.release()
   }
 
   #stopListening(): void {
-    this.#request.raw.socket.off('end', this.#onLeave).off('close', this.#onLeave)
+    this.#request.raw.socket.off('end', this.#onBrowserLeft).off('close', this.#onBrowserLeft)
   }
 
-  #tellRefusal(browser: WebSocket): void {
-    const ending = this.#refusal ?? ENDINGS.ourFault
-    this.#parts.metrics.relayEndings.inc({ code: codeLabel(ending) })
-    const { code, reason } = ending
+  #sendRefusal(browser: WebSocket): void {
+    const close = this.#refusal ?? CLOSE.ourFault
+    this.#deps.metrics.relayCloses.inc({ code: codeLabel(close) })
+    const { code, reason } = close
     const { log, ip: client, sessionTag: session } = this.#request
     log.info({ kind: this.#kind, code, reason, session, ...this.#account, client }, 'relay refused')
-    closeSocket(browser, ending)
+    closeSocket(browser, close)
   }
 }
 
 /** Has the end of a session end what it holds open. */
 function endWith(session: Session, slot: RelaySlot, sessions: Sessions): () => void {
   return sessions.watch(session, (reason) =>
-    slot.end(reason === 'storeLost' ? ENDINGS.storeDown : ENDINGS.sessionExpired),
+    slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
   )
 }
 

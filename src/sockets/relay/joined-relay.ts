@@ -1,10 +1,10 @@
 import { logFailure } from '../../telemetry/failure-log.ts'
-import { codeLabel, type Ending } from '../close-codes.ts'
+import { codeLabel, type CloseStatus } from '../close-codes.ts'
 import type { Registered } from '../registry.ts'
-import type { RelayParts } from './relay-parts.ts'
+import type { RelayDependencies } from './relay-dependencies.ts'
 import type { RelaySlot } from './relay-slot.ts'
 import { Relay } from './relay.ts'
-import type { Line } from '../side.ts'
+import type { PeerConnection } from '../peer.ts'
 
 /** What a relay is seen as in the metrics. */
 export type RelayKind = 'public' | 'demo' | 'real' | 'trading'
@@ -21,27 +21,27 @@ export interface RelayIdentity {
 
 /** An open relay as operators see it: counted while it is open, logged and given back when it ends. */
 export class JoinedRelay implements Registered {
-  readonly #parts: Pick<RelayParts, 'metrics' | 'log'>
+  readonly #deps: Pick<RelayDependencies, 'metrics' | 'log'>
   readonly #identity: RelayIdentity
   readonly #slot: RelaySlot
   readonly #openedAt = performance.now()
   readonly #relay: Relay
 
   constructor(
-    lines: { browser: Line; upstream: Line },
+    connections: { browser: PeerConnection; upstream: PeerConnection },
     identity: RelayIdentity,
     slot: RelaySlot,
-    parts: Pick<RelayParts, 'metrics' | 'log' | 'config'>,
+    deps: Pick<RelayDependencies, 'metrics' | 'log' | 'config'>,
   ) {
-    this.#parts = parts
+    this.#deps = deps
     this.#identity = identity
     this.#slot = slot
-    parts.metrics.relays.inc({ kind: identity.kind })
-    slot.holder = this
-    this.#relay = new Relay(lines, {
-      limits: parts.config,
-      metrics: parts.metrics,
-      onEnd: (ending, violation) => this.#ended(ending, violation),
+    deps.metrics.relays.inc({ kind: identity.kind })
+    slot.owner = this
+    this.#relay = new Relay(connections, {
+      limits: deps.config,
+      metrics: deps.metrics,
+      onEnd: (close, violation) => this.#ended(close, violation),
     })
   }
 
@@ -49,21 +49,21 @@ export class JoinedRelay implements Registered {
     return this.#relay.bufferedBytes
   }
 
-  end(ending: Ending): void {
-    this.#relay.end(ending)
+  end(close: CloseStatus): void {
+    this.#relay.end(close)
   }
 
-  #ended(ending: Ending | undefined, violation: string | undefined): void {
-    const { metrics, log } = this.#parts
+  #ended(close: CloseStatus | undefined, violation: string | undefined): void {
+    const { metrics, log } = this.#deps
     const { kind, ...identity } = this.#identity
-    this.#slot.giveBack()
+    this.#slot.release()
     metrics.relays.dec({ kind })
-    metrics.relayEndings.inc({ code: codeLabel(ending) })
+    metrics.relayCloses.inc({ code: codeLabel(close) })
     if (violation !== undefined) {
-      const told = log.child({ reqId: identity.reqId })
-      logFailure(told, 'upstream broke the WebSocket protocol', { kind, why: violation })
+      const requestLog = log.child({ reqId: identity.reqId })
+      logFailure(requestLog, 'upstream broke the WebSocket protocol', { kind, why: violation })
     }
     const seconds = Math.round((performance.now() - this.#openedAt) / 1000)
-    log.info({ audit: 'relay_ended', ...identity, kind, code: ending?.code, seconds }, 'relay ended')
+    log.info({ audit: 'relay_ended', ...identity, kind, code: close?.code, seconds }, 'relay ended')
   }
 }

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/config.ts'
 import { USER_AGENT } from '../../upstream/headers.ts'
-import type { RestAnswer } from '../../upstream/collecting.ts'
-import { codeOf, type NoAnswer } from '../../upstream/no-answer.ts'
+import type { RestResponse } from '../../upstream/collecting.ts'
+import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
-import { ENDINGS, fromStatus, type Ending } from '../close-codes.ts'
+import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 
 /** What asking for a one-time WebSocket URL came to. The URL is a credential: used once, never logged. */
 export type OtpOutcome =
@@ -11,7 +11,7 @@ export type OtpOutcome =
   /** The bearer was refused. */
   | { readonly is: 'unauthorized' }
   /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold a URL. */
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string; readonly cause?: Error }
+  | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
 const MAX_DEPTH = 8
 
@@ -63,31 +63,29 @@ export class OtpClient {
       case 'unreachable':
         return {
           is: 'refused',
-          ending: ENDINGS.upstreamUnreachable,
+          close: CLOSE.upstreamUnreachable,
           why: whyOf(outcome),
           cause: outcome.cause,
         }
       case 'timeout':
-        return { is: 'refused', ending: ENDINGS.upstreamTimeout, why: whyOf(outcome) }
+        return { is: 'refused', close: CLOSE.upstreamTimeout, why: whyOf(outcome) }
       case 'lost':
         // What did come may be too large, or no HTTP.
         return {
           is: 'refused',
-          ending: outcome.answerBegan ? ENDINGS.upstreamError : ENDINGS.upstreamLost,
+          close: outcome.responseBegan ? CLOSE.upstreamError : CLOSE.upstreamLost,
           why: whyOf(outcome),
         }
     }
   }
 
-  #judge({ status, body }: RestAnswer): OtpOutcome {
+  #judge({ status, body }: RestResponse): OtpOutcome {
     if (status === 401) return { is: 'unauthorized' }
     if (status < 200 || status >= 300) {
-      return { is: 'refused', ending: fromStatus(status), why: `status ${status}` }
+      return { is: 'refused', close: fromStatus(status), why: `status ${status}` }
     }
     const url = this.#find(body)
-    return url instanceof URL
-      ? { is: 'url', url }
-      : { is: 'refused', ending: ENDINGS.upstreamError, why: url }
+    return url instanceof URL ? { is: 'url', url } : { is: 'refused', close: CLOSE.upstreamError, why: url }
   }
 
   /** The URL in an answer, or why it cannot be used; never a part of the answer itself. */
@@ -113,7 +111,7 @@ export class OtpClient {
 }
 
 /** For the log: how it failed, and at what. */
-function whyOf({ is, cause }: NoAnswer): string {
+function whyOf({ is, cause }: NoResponse): string {
   return `${is} (${codeOf(cause)})`
 }
 

@@ -4,11 +4,11 @@ import { WebSocket } from 'ws'
 import { ID } from '../../proxy/endpoint.ts'
 import { Problem } from '../../problem.ts'
 import { Caps } from '../caps.ts'
-import { ENDINGS } from '../close-codes.ts'
-import { Handshake, type HandshakeParts } from './handshake.ts'
+import { CLOSE } from '../close-codes.ts'
+import { Handshake, type HandshakeDependencies } from './handshake.ts'
 import { OtpClient } from './otp.ts'
 import { RelayRegistry } from '../registry.ts'
-import type { RelayParts } from './relay-parts.ts'
+import type { RelayDependencies } from './relay-dependencies.ts'
 import { closeSocket } from './relay.ts'
 import { messageLimits, SOCKET_OPTIONS } from '../socket-options.ts'
 import { TradingAccess } from './trading-access.ts'
@@ -26,13 +26,13 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/
 const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/
 
 /** `GET /ws/public` and `GET /ws/trading/:accountId`. */
-export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): Promise<void> {
-  const { config, guard, metrics, drainMs } = parts
+export async function relayRoutes(fastify: FastifyInstance, deps: RelayDependencies): Promise<void> {
+  const { config, guard, metrics, drainMs } = deps
   const registry = new RelayRegistry()
   metrics.relayLimit.set(config.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
-  const access = new TradingAccess(parts.sessions, new OtpClient(parts.rest, config, parts.upstream))
-  const handshakeParts: HandshakeParts = { ...parts, caps: new Caps(config), access, registry }
+  const access = new TradingAccess(deps.sessions, new OtpClient(deps.rest, config, deps.upstream))
+  const handshakeDeps: HandshakeDependencies = { ...deps, caps: new Caps(config), access, registry }
   fastify.decorateRequest('handshake', null)
   await fastify.register(fastifyWebsocket, {
     options: {
@@ -44,8 +44,8 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
     errorHandler: (error, socket) => {
       // A browser that broke the protocol has been told by ws, and its relay has heard of it.
       if (socket.readyState !== WebSocket.OPEN) return
-      parts.log.error({ err: error }, 'a relay failed')
-      closeSocket(socket, ENDINGS.ourFault)
+      deps.log.error({ err: error }, 'a relay failed')
+      closeSocket(socket, CLOSE.ourFault)
     },
     preClose: (done) => void drain(registry, fastify.websocketServer.clients, drainMs).then(() => done()),
   })
@@ -61,7 +61,7 @@ export async function relayRoutes(fastify: FastifyInstance, parts: RelayParts): 
   })
 
   const shake = (request: FastifyRequest, reply: FastifyReply): Handshake => {
-    const handshake = new Handshake(request, reply, handshakeParts)
+    const handshake = new Handshake(request, reply, handshakeDeps)
     request.handshake = handshake
     return handshake
   }

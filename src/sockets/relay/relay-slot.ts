@@ -1,4 +1,4 @@
-import type { Ending } from '../close-codes.ts'
+import type { CloseStatus } from '../close-codes.ts'
 import type { Registered, RelayRegistry } from '../registry.ts'
 
 /**
@@ -6,33 +6,33 @@ import type { Registered, RelayRegistry } from '../registry.ts'
  * places, the watch on its session. Apart from both, so that a relay keeps nothing of its handshake alive.
  */
 export class RelaySlot implements Registered {
-  readonly #holds: (() => void)[] = []
-  #holder: Registered
+  readonly #releases: (() => void)[] = []
+  #owner: Registered
 
-  constructor(registry: RelayRegistry, holder: Registered) {
-    this.#holder = holder
-    this.hold(registry.add(this))
+  constructor(registry: RelayRegistry, owner: Registered) {
+    this.#owner = owner
+    this.onRelease(registry.add(this))
   }
 
   /** Hands it on, from the handshake to the relay. */
-  set holder(holder: Registered) {
-    this.#holder = holder
+  set owner(owner: Registered) {
+    this.#owner = owner
   }
 
   get bufferedBytes(): number {
-    return this.#holder.bufferedBytes
+    return this.#owner.bufferedBytes
   }
 
-  end(ending: Ending): void {
-    this.#holder.end(ending)
+  end(close: CloseStatus): void {
+    this.#owner.end(close)
   }
 
   /** Something to give back when it is over. */
-  hold(giveBack: () => void): void {
-    this.#holds.push(giveBack)
+  onRelease(release: () => void): void {
+    this.#releases.push(release)
   }
 
-  giveBack(): void {
-    for (const giveBack of this.#holds.splice(0)) giveBack()
+  release(): void {
+    for (const release of this.#releases.splice(0)) release()
   }
 }

@@ -1,17 +1,17 @@
 import { WebSocket } from 'ws'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import {
-  ENDINGS,
+  CLOSE,
   fromBrowser,
   fromUpstream,
   fromViolation,
   GOING_AWAY,
   TOO_MANY_PIECES,
-  type Ending,
+  type CloseStatus,
 } from '../close-codes.ts'
 import { operationOf } from './operations.ts'
 import { onPeerClose } from '../receiver.ts'
-import { Side, type Line } from '../side.ts'
+import { Peer, type PeerConnection } from '../peer.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
@@ -27,10 +27,10 @@ export interface RelayOptions {
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'relayOperations'>
   /**
    * Called once, when nothing passes any more.
-   * @param ending undefined: closed without a code
+   * @param close undefined: closed without a code
    * @param violation how upstream broke the protocol, where that was it
    */
-  readonly onEnd: (ending: Ending | undefined, violation?: string) => void
+  readonly onEnd: (close: CloseStatus | undefined, violation?: string) => void
 }
 
 /**
@@ -38,18 +38,18 @@ export interface RelayOptions {
  * told from the answer to the page's own, and would reach the page.
  */
 const HEARTBEAT_MS = 25_000
-/** A side that was silent for this many heartbeats is gone. */
+/** A peer that was silent for this many heartbeats is gone. */
 const MAX_SILENT_BEATS = 2
 
 type WebSocketError = Error & { readonly code?: string }
 
 /**
- * Joins a browser's socket to an upstream one: messages pass in order and unchanged, both ways, until either side or
- * the server ends it. Where one side is slow the other is paused, so memory stays bounded.
+ * Joins a browser's socket to an upstream one: messages pass in order and unchanged, both ways, until either peer or
+ * the server ends it. Where one peer is slow the other is paused, so memory stays bounded.
  */
 export class Relay {
-  readonly #browser: Side
-  readonly #upstream: Side
+  readonly #browser: Peer
+  readonly #upstream: Peer
   readonly #limits: RelayLimits
   readonly #options: RelayOptions
   readonly #heartbeatMs: number
@@ -58,22 +58,22 @@ export class Relay {
   #slowTimer: NodeJS.Timeout | undefined
   #ended = false
 
-  /** @param lines both open; upstream's is paused */
-  constructor(lines: { browser: Line; upstream: Line }, options: RelayOptions) {
+  /** @param connections both open; upstream's is paused */
+  constructor(connections: { browser: PeerConnection; upstream: PeerConnection }, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
-    this.#browser = new Side(lines.browser, false)
-    this.#upstream = new Side(lines.upstream, true)
+    this.#browser = new Peer(connections.browser, false)
+    this.#upstream = new Peer(connections.upstream, true)
     this.#heartbeatMs = options.limits.heartbeatMs ?? HEARTBEAT_MS
     this.#heartbeat = this.#beatIn(this.#heartbeatMs)
     this.#browser.onSent = () => this.#sent(this.#upstream, this.#browser)
     this.#upstream.onSent = () => this.#sent(this.#browser, this.#upstream)
     this.#wireBrowser()
     this.#wireUpstream()
-    const { socket } = lines.upstream
+    const { socket } = connections.upstream
     if (socket.readyState === WebSocket.OPEN) socket.resume()
     // Lost while the browser's handshake was under way: nobody was listening then.
-    else this.end(ENDINGS.upstreamLost)
+    else this.end(CLOSE.upstreamLost)
   }
 
   /** What waits in this process for its two peers. */
@@ -82,8 +82,8 @@ export class Relay {
   }
 
   /** Ends it from here. */
-  end(ending: Ending): void {
-    this.#finish(ending, GOING_AWAY)
+  end(close: CloseStatus): void {
+    this.#finish(close, GOING_AWAY)
   }
 
   #wireBrowser(): void {
@@ -112,36 +112,36 @@ export class Relay {
     })
     // ws has told upstream what it did wrong; the browser did nothing.
     socket.on('error', ({ code, name }: WebSocketError) => {
-      const isTooBig = fromViolation(code) === ENDINGS.tooBig
-      this.#finish(isTooBig ? ENDINGS.tooBig : ENDINGS.upstreamLost, GOING_AWAY, code ?? name)
+      const isTooBig = fromViolation(code) === CLOSE.tooBig
+      this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
     })
     onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
     this.#wireControl(this.#upstream, () =>
-      this.#finish(ENDINGS.upstreamLost, TOO_MANY_PIECES, 'control frames in the middle of a message'),
+      this.#finish(CLOSE.upstreamLost, TOO_MANY_PIECES, 'control frames in the middle of a message'),
     )
   }
 
-  #wireControl(side: Side, tooMany: () => void): void {
-    const heard = (data: Buffer): void => {
-      if (this.#ended || side.heardControl(data)) return
+  #wireControl(peer: Peer, tooMany: () => void): void {
+    const received = (data: Buffer): void => {
+      if (this.#ended || peer.receivedControl(data)) return
       tooMany()
-      side.hangUp()
+      peer.hangUp()
     }
-    side.socket.on('pong', heard)
-    side.socket.on('ping', (data: Buffer) => {
-      heard(data)
-      side.pong(data)
+    peer.socket.on('pong', received)
+    peer.socket.on('ping', (data: Buffer) => {
+      received(data)
+      peer.pong(data)
     })
   }
 
   #pass(
-    from: Side,
-    to: Side,
+    from: Peer,
+    to: Peer,
     message: Buffer,
     isBinary: boolean,
     traffic: { messages: number; bytes: number },
   ): void {
-    from.heardMessage()
+    from.receivedMessage()
     // One that is on its way out has had its end told to the other: what still comes is answered by that.
     if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return
     traffic.messages++
@@ -151,13 +151,13 @@ export class Relay {
     if (isWatched && to.waitingBytes > maxBufferedBytes && !from.isPaused) this.#pause(from)
   }
 
-  #pause(from: Side): void {
+  #pause(from: Peer): void {
     from.pause()
     if (from !== this.#upstream) return
-    this.#slowTimer = setTimeout(() => this.end(ENDINGS.slowConsumer), this.#limits.slowConsumerMs)
+    this.#slowTimer = setTimeout(() => this.end(CLOSE.slowConsumer), this.#limits.slowConsumerMs)
   }
 
-  #sent(from: Side, to: Side): void {
+  #sent(from: Peer, to: Peer): void {
     if (this.#ended || !from.isPaused) return
     if (to.waitingBytes >= this.#limits.maxBufferedBytes / 2) return
     if (from === this.#upstream) clearTimeout(this.#slowTimer)
@@ -174,28 +174,28 @@ export class Relay {
     const now = performance.now()
     const allowedMs = MAX_SILENT_BEATS * this.#heartbeatMs
     let nextMs = this.#heartbeatMs
-    for (const side of [this.#browser, this.#upstream]) {
-      side.look(this.#beatAt)
-      side.excuse(lateMs)
+    for (const peer of [this.#browser, this.#upstream]) {
+      peer.look(this.#beatAt)
+      peer.excuse(lateMs)
       // It could not be heard, and its answers would only pile up.
-      if (side.isPaused) continue
-      const leftMs = allowedMs - side.silentMs(now)
-      if (leftMs <= 0) return this.#gone(side)
-      side.socket.ping()
+      if (peer.isPaused) continue
+      const leftMs = allowedMs - peer.silentMs(now)
+      if (leftMs <= 0) return this.#gone(peer)
+      peer.socket.ping()
       nextMs = Math.min(nextMs, Math.ceil(leftMs))
     }
     this.#beatAt = now
     this.#heartbeat = this.#beatIn(nextMs)
   }
 
-  #gone(side: Side): void {
-    if (side === this.#upstream) this.end(ENDINGS.upstreamLost)
+  #gone(peer: Peer): void {
+    if (peer === this.#upstream) this.end(CLOSE.upstreamLost)
     // There is nobody to tell: its `close` event ends the relay.
-    else side.socket.terminate()
+    else peer.socket.terminate()
   }
 
   /** The one way out. `toBrowser` and `toUpstream` are what each is told; undefined: a close frame without a code. */
-  #finish(toBrowser: Ending | undefined, toUpstream: Ending | undefined, violation?: string): void {
+  #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined, violation?: string): void {
     if (this.#ended) return
     this.#ended = true
     clearTimeout(this.#heartbeat)
@@ -210,9 +210,9 @@ export class Relay {
  * Closes a socket. What was sent before still goes out first; a peer that does not take it, or does not answer the
  * close, is cut off by ws itself (see SOCKET_OPTIONS).
  */
-export function closeSocket(socket: WebSocket, ending: Ending | undefined): void {
+export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): void {
   // A paused socket would never read the peer's close frame.
   socket.resume()
-  if (ending === undefined) socket.close()
-  else if (socket.readyState === WebSocket.OPEN) socket.close(ending.code, ending.reason)
+  if (close === undefined) socket.close()
+  else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, close.reason)
 }

@@ -1,11 +1,11 @@
 import type { Authorization, Session, Sessions } from '../../sessions/index.ts'
-import { endingOf, ENDINGS, type Ending } from '../close-codes.ts'
+import { closeOf, CLOSE, type CloseStatus } from '../close-codes.ts'
 import type { OtpClient } from './otp.ts'
 
 /** What a trading socket needs, or how its handshake ends. */
 export type Access<Granted> =
   | { readonly is: 'granted'; readonly value: Granted }
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why?: string; readonly cause?: Error }
+  | { readonly is: 'refused'; readonly close: CloseStatus; readonly why?: string; readonly cause?: Error }
 
 /** From a browser's cookie to a one-time URL of upstream. */
 export class TradingAccess {
@@ -32,7 +32,7 @@ export class TradingAccess {
     request: { readonly id: string; readonly client: string; readonly signal: AbortSignal },
     mayRenew = true,
   ): Promise<Access<URL>> {
-    if (request.signal.aborted) return { is: 'refused', ending: ENDINGS.ourFault }
+    if (request.signal.aborted) return { is: 'refused', close: CLOSE.ourFault }
     const outcome = await this.#otp.request(accountId, session.record.accessToken, request)
     switch (outcome.is) {
       case 'url':
@@ -48,15 +48,15 @@ export class TradingAccess {
   }
 
   /** Undefined while the session lives; else how the handshake ends. */
-  async ended(session: Session): Promise<Ending | undefined> {
+  async ended(session: Session): Promise<CloseStatus | undefined> {
     const { is } = await this.#sessions.reread(session)
     if (is === 'live') return undefined
-    return is === 'none' ? ENDINGS.sessionExpired : ENDINGS.storeDown
+    return is === 'none' ? CLOSE.sessionExpired : CLOSE.storeDown
   }
 }
 
 function accessOf(found: Authorization): Access<Session> {
   return found.is === 'authorized'
     ? { is: 'granted', value: found.session }
-    : { is: 'refused', ending: endingOf(found) }
+    : { is: 'refused', close: closeOf(found) }
 }

@@ -1,14 +1,14 @@
 import { WebSocket } from 'ws'
 import { USER_AGENT } from '../../upstream/headers.ts'
-import { ENDINGS, fromStatus, type Ending } from '../close-codes.ts'
-import type { Line } from '../side.ts'
+import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
+import type { PeerConnection } from '../peer.ts'
 import { messageLimits, SOCKET_OPTIONS } from '../socket-options.ts'
 
 /** What opening an upstream socket came to. */
 export type OpenOutcome =
-  | { readonly is: 'open'; readonly line: Line }
+  | { readonly is: 'open'; readonly connection: PeerConnection }
   /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold the URL. */
-  | { readonly is: 'refused'; readonly ending: Ending; readonly why: string; readonly cause?: Error }
+  | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
 /** Where market data is, below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
@@ -34,8 +34,8 @@ export function openUpstreamSocket(
       followRedirects: false,
       headers: { 'user-agent': USER_AGENT },
     })
-    const abort = (): void => refuse(ENDINGS.ourFault, 'aborted')
-    const deadline = setTimeout(() => refuse(ENDINGS.upstreamTimeout, 'timeout'), OPEN_MS)
+    const abort = (): void => refuse(CLOSE.ourFault, 'aborted')
+    const deadline = setTimeout(() => refuse(CLOSE.upstreamTimeout, 'timeout'), OPEN_MS)
     const settle = (outcome: OpenOutcome): void => {
       clearTimeout(deadline)
       signal.removeEventListener('abort', abort)
@@ -44,20 +44,20 @@ export function openUpstreamSocket(
       socket.on('error', ignore)
       resolve(outcome)
     }
-    const refuse = (ending: Ending, why: string, cause?: Error): void => {
-      settle({ is: 'refused', ending, why, ...(cause && { cause }) })
+    const refuse = (close: CloseStatus, why: string, cause?: Error): void => {
+      settle({ is: 'refused', close, why, ...(cause && { cause }) })
       socket.terminate()
     }
     signal.addEventListener('abort', abort)
     socket.once('upgrade', ({ socket: wire }) => {
       socket.once('open', () => {
         socket.pause()
-        settle({ is: 'open', line: { socket, wire } })
+        settle({ is: 'open', connection: { socket, wire } })
       })
     })
     // Only the error's code: its message may carry the URL.
     socket.once('error', (error: Error & { code?: string }) =>
-      refuse(ENDINGS.upstreamUnreachable, error.code ?? error.name, error),
+      refuse(CLOSE.upstreamUnreachable, error.code ?? error.name, error),
     )
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()

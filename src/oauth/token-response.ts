@@ -1,8 +1,8 @@
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024
 const ABSURD_LIFETIME_SECONDS = 30 * 86_400
 
 /** What came back is no answer of a token endpoint. The message tells why, and nothing of what was in it. */
-export class UnusableAnswer extends Error {
+export class UnusableResponse extends Error {
   /** What is wrong with it, without anything of its content. */
   readonly why: string
   /** The endpoint has too much to do, and has said so; 0 when it has not said for how long. */
@@ -10,7 +10,7 @@ export class UnusableAnswer extends Error {
 
   constructor(why: string, busyForMs?: number) {
     super(`the token endpoint's answer is of no use: ${why}`)
-    this.name = 'UnusableAnswer'
+    this.name = 'UnusableResponse'
     this.why = why
     this.busyForMs = busyForMs
   }
@@ -21,17 +21,17 @@ type Answer = Pick<Response, 'status' | 'body' | 'headers'>
 /**
  * Reads what a token endpoint answered (docs/upstream.md, Token endpoint), to its end and no further than it may be long,
  * and gives back what is worth knowing of it in a form that leaves nothing to guess.
- * @throws UnusableAnswer on a 5xx, a 429, a redirect, and what is not JSON
+ * @throws UnusableResponse on a 5xx, a 429, a redirect, and what is not JSON
  */
-export async function readTokenAnswer(answer: Answer): Promise<Response> {
+export async function readTokenResponse(answer: Answer): Promise<Response> {
   const { status } = answer
   const text = await boundedText(answer)
-  if (status === 429) throw new UnusableAnswer(`status ${status}`, retryAfterMs(answer.headers))
-  if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableAnswer(`status ${status}`)
+  if (status === 429) throw new UnusableResponse(`status ${status}`, retryAfterMs(answer.headers))
+  if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableResponse(`status ${status}`)
   const body = parsed(text)
   // A 401 is about the client (RFC 6749 §5.2), whatever its body and its challenge say or leave out.
   if (status === 401) return refusal(status, body?.['error'] ?? 'invalid_client')
-  if (body === undefined) throw new UnusableAnswer(`status ${status}, not a JSON object`)
+  if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`)
   if (status >= 400) return refusal(status, body['error'])
   const { access_token, token_type, scope, expires_in, refresh_token } = body
   return Response.json(
@@ -80,7 +80,7 @@ async function boundedText({ body }: Answer): Promise<string> {
   // Leaving the loop cancels the rest.
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
-    if (size > MAX_ANSWER_BYTES) throw new UnusableAnswer('too large')
+    if (size > MAX_RESPONSE_BYTES) throw new UnusableResponse('too large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -2,11 +2,11 @@
 export type Sent = 'nothing' | 'part' | 'whole'
 
 /** Why no answer came (docs/reference.md, REST). */
-export type NoAnswer =
+export type NoResponse =
   /** No byte of the request was sent. */
   | { readonly is: 'unreachable'; readonly cause: Error }
-  /** It was sent, at least in part, and the connection failed; `answerBegan` when some of an answer had come. */
-  | { readonly is: 'lost'; readonly cause: Error; readonly answerBegan: boolean }
+  /** It was sent, at least in part, and the connection failed; `responseBegan` when some of an answer had come. */
+  | { readonly is: 'lost'; readonly cause: Error; readonly responseBegan: boolean }
   /** It was sent, and no answer came in time. */
   | { readonly is: 'timeout'; readonly cause: Error }
 
@@ -18,14 +18,14 @@ const REFUSED_IN_TLS =
   /^ERR_SSL_\w*ALERT_(?:CERTIFICATE_REQUIRED|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)$/
 
 /** Names the failure of a request that got no answer. */
-export function noAnswer(cause: Error, sent: Sent, answerBegan: boolean): NoAnswer {
-  const isRefused = !answerBegan && REFUSED_IN_TLS.test(codeOf(cause))
+export function noResponse(cause: Error, sent: Sent, responseBegan: boolean): NoResponse {
+  const isRefused = !responseBegan && REFUSED_IN_TLS.test(codeOf(cause))
   if (sent === 'nothing' || isRefused) return { is: 'unreachable', cause }
-  return isTimeout(cause) ? { is: 'timeout', cause } : { is: 'lost', cause, answerBegan }
+  return isTimeout(cause) ? { is: 'timeout', cause } : { is: 'lost', cause, responseBegan }
 }
 
 /** An answer that was no HTTP, or too long in its head, is one all the same. */
-export function hasAnswerBegun(cause: Error & { code?: string }): boolean {
+export function hasResponseBegun(cause: Error & { code?: string }): boolean {
   return cause.name === 'HTTPParserError' || cause.code === 'UND_ERR_HEADERS_OVERFLOW'
 }
 

@@ -8,7 +8,7 @@ import type { Provider } from '../oauth/provider.ts'
 import type { StartLimit } from './start-limit.ts'
 
 /** What the routes below /auth work with. */
-export interface AuthParts {
+export interface LoginDependencies {
   readonly config: Config['oauth']
   readonly sessionMaxMs: number
   readonly guard: Guard

@@ -4,7 +4,7 @@ import { isMidMessage } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket, and the connection it runs on. */
-export interface Line {
+export interface PeerConnection {
   readonly socket: WebSocket
   readonly wire: Socket
 }
@@ -33,7 +33,7 @@ function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
 }
 
 /** One end of a relay: its socket, and when its peer was last heard. Times are ms of the monotonic clock. */
-export class Side {
+export class Peer {
   readonly socket: WebSocket
   /** Called for every watched message that has left this process. */
   onSent: () => void = noop
@@ -41,7 +41,7 @@ export class Side {
   readonly #isMasked: boolean
   /** Messages for its peer whose sending is waited for. */
   #waiting = 0
-  #heardAt = performance.now()
+  #receivedAt = performance.now()
   #bytesSeen = 0
   #pausedAt: number | undefined
 
@@ -54,10 +54,10 @@ export class Side {
 
   #isPonging = false
   /** The newest ping that came while a pong was still on its way out. */
-  #unanswered: Buffer | undefined
+  #latestPing: Buffer | undefined
 
   /** @param isMasked whether its peer is a server: what goes there is masked (RFC 6455 §5.3) */
-  constructor({ socket, wire }: Line, isMasked: boolean) {
+  constructor({ socket, wire }: PeerConnection, isMasked: boolean) {
     this.socket = socket
     this.#wire = wire
     this.#isMasked = isMasked
@@ -79,13 +79,13 @@ export class Side {
   }
 
   /** Its peer gave a sign of life. */
-  heard(): void {
-    this.#heardAt = performance.now()
+  received(): void {
+    this.#receivedAt = performance.now()
   }
 
   /** A whole message has come from its peer. */
-  heardMessage(): void {
-    this.heard()
+  receivedMessage(): void {
+    this.received()
     this.#controlBytes = 0
   }
 
@@ -94,8 +94,8 @@ export class Side {
    * @returns false when too many have come in the middle of a message. Each piece of it keeps all that was read with it:
    * a stranger who puts 64 KiB of pings between pieces would make them that large.
    */
-  heardControl({ length }: Buffer): boolean {
-    this.heard()
+  receivedControl({ length }: Buffer): boolean {
+    this.received()
     if (isMidMessage(this.socket)) this.#controlBytes += CONTROL_HEAD_BYTES + length
     return this.#controlBytes <= MAX_CONTROL_BYTES
   }
@@ -118,21 +118,21 @@ export class Side {
     const frame = this.#isMasked ? undefined : wholeFrame(message, isBinary)
     if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
     else this.#wire.write(frame, onSent)
-    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Side.#endBatch(this)
+    if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Peer.#endBatch(this)
     return isWatched
   }
 
   /** Answers a ping. Of those that come faster than pongs go out the newest is (RFC 6455 §5.5.3): no more than two wait here. */
   pong(data: Buffer): void {
     if (this.#isPonging) {
-      this.#unanswered = data
+      this.#latestPing = data
       return
     }
     this.#isPonging = true
     this.socket.pong(data, undefined, (error) => {
       this.#isPonging = false
-      const next = this.#unanswered
-      this.#unanswered = undefined
+      const next = this.#latestPing
+      this.#latestPing = undefined
       if (next !== undefined && !error) this.pong(next)
     })
   }
@@ -157,30 +157,30 @@ export class Side {
     const { bytesRead } = this.#wire
     if (bytesRead === this.#bytesSeen) return
     this.#bytesSeen = bytesRead
-    this.#heardAt = Math.max(this.#heardAt, lastLookAt)
+    this.#receivedAt = Math.max(this.#receivedAt, lastLookAt)
   }
 
   /** Does not count this time as silence. */
   excuse(ms: number): void {
-    this.#heardAt += ms
+    this.#receivedAt += ms
   }
 
   /** For how long its peer has been silent; it must not be paused. */
   silentMs(now: number): number {
-    return now - this.#heardAt
+    return now - this.#receivedAt
   }
 
   #sent(): void {
     this.#waiting--
     // What waited was taken at last: it is slow, but it lives.
-    this.heard()
+    this.received()
     this.onSent()
   }
 
   #beginBatch(): void {
     this.#batch = 1
     this.#wire.cork()
-    process.nextTick(Side.#endBatch, this)
+    process.nextTick(Peer.#endBatch, this)
   }
 
   /** Has the connection end as soon as what waits for its peer is sent, and reads nothing of it any more. */
@@ -189,9 +189,9 @@ export class Side {
     this.#wire.destroySoon()
   }
 
-  static #endBatch(this: void, side: Side): void {
-    if (side.#batch === 0) return
-    side.#batch = 0
-    side.#wire.uncork()
+  static #endBatch(this: void, peer: Peer): void {
+    if (peer.#batch === 0) return
+    peer.#batch = 0
+    peer.#wire.uncork()
   }
 }

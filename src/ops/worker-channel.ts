@@ -1,18 +1,18 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
-import type { Operations } from './ops-listener.ts'
+import type { OpsSource } from './ops-listener.ts'
 
 /** What a supervisor asks its workers, and what they answer. */
-interface Answers {
+interface Replies {
   readonly reasons: readonly string[]
   readonly warnings: readonly string[]
   readonly metrics: readonly MetricObject[]
 }
-type Question = keyof Answers
+type Question = keyof Replies
 type Order = { readonly drain: true } | { readonly ask: Question; readonly id: number }
-interface Answer {
+interface Reply {
   readonly id: number
-  readonly answer: Answers[Question]
+  readonly answer: Replies[Question]
 }
 
 /** A worker that has not answered by then is too busy, or gone; probes wait for a second. */
@@ -20,7 +20,7 @@ const PATIENCE_MS = 500
 let asked = 0
 
 /** Questions a worker has not answered yet, by their id. */
-type Open = Map<number, (answer: Answers[Question]) => void>
+type Open = Map<number, (answer: Replies[Question]) => void>
 const open = new WeakMap<Worker, Open>()
 
 /** Asks a worker. Undefined when it does not answer in time. */
@@ -28,18 +28,18 @@ export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
   patienceMs = PATIENCE_MS,
-): Promise<Answers[Asked] | undefined> {
+): Promise<Replies[Asked] | undefined> {
   const id = ++asked
   const questions = openQuestions(worker)
   return new Promise((resolve) => {
-    const settle = (answer?: Answers[Question]): void => {
+    const settle = (answer?: Replies[Question]): void => {
       clearTimeout(timer)
       questions.delete(id)
-      resolve(answer as Answers[Asked] | undefined)
+      resolve(answer as Replies[Asked] | undefined)
     }
     const timer = setTimeout(settle, patienceMs)
     questions.set(id, settle)
-    tell(worker, { ask: question, id }, () => settle())
+    send(worker, { ask: question, id }, () => settle())
   })
 }
 
@@ -49,26 +49,26 @@ function openQuestions(worker: Worker): Open {
   if (known !== undefined) return known
   const questions: Open = new Map()
   open.set(worker, questions)
-  worker.on('message', ({ id, answer }: Answer) => questions.get(id)?.(answer))
+  worker.on('message', ({ id, answer }: Reply) => questions.get(id)?.(answer))
   return questions
 }
 
 /** Tells a worker to go down in order. */
-export function tellToDrain(worker: Worker): void {
+export function requestDrain(worker: Worker): void {
   // One that cannot hear it is on its way down already.
-  tell(worker, { drain: true }, () => undefined)
+  send(worker, { drain: true }, () => undefined)
 }
 
-function tell(worker: Worker, order: Order, failed: () => void): void {
+function send(worker: Worker, order: Order, failed: () => void): void {
   worker.send(order, (error: Error | null) => {
     if (error !== null) failed()
   })
 }
 
 /** In a worker: answers the supervisor, and does what it says. */
-export function heedSupervisor(operations: Operations, drain: () => void): void {
+export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
   const answer = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
-    process.send?.({ id, answer: await answerTo(ask, operations) } satisfies Answer)
+    process.send?.({ id, answer: await answerTo(ask, operations) } satisfies Reply)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()
@@ -76,7 +76,7 @@ export function heedSupervisor(operations: Operations, drain: () => void): void 
   })
 }
 
-async function answerTo(question: Question, operations: Operations): Promise<Answers[Question]> {
+async function answerTo(question: Question, operations: OpsSource): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()

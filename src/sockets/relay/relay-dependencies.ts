@@ -7,7 +7,7 @@ import type { RestClient } from '../../upstream/rest-client.ts'
 import type { RelayLimits } from './relay.ts'
 
 /** What the routes below /ws work with. */
-export interface RelayParts {
+export interface RelayDependencies {
   readonly config: Config['relay'] & Pick<RelayLimits, 'heartbeatMs'>
   readonly upstream: Config['upstream']
   readonly drainMs: number

@@ -1,45 +1,31 @@
 import { logFailure } from '../../telemetry/failure-log.ts'
 import { codeLabel, type CloseStatus } from '../close-codes.ts'
 import type { Registered } from '../registry.ts'
-import type { RelayDependencies } from './relay-dependencies.ts'
-import type { RelaySlot } from './relay-slot.ts'
-import { Relay } from './relay.ts'
-import type { PeerConnection } from '../peer.ts'
+import type { SocketSlot } from '../slot.ts'
+import type { SocketDependencies } from '../socket-dependencies.ts'
+import type { SocketIdentity } from '../socket-log.ts'
+import { Relay, type RelayLimits, type RelayPeers } from './relay.ts'
 
-/** What a relay is seen as in the metrics. */
-export type RelayKind = 'public' | 'demo' | 'real' | 'trading'
-
-/** What the log says of a relay beside its end. */
-export interface RelayIdentity {
-  readonly kind: RelayKind
-  readonly reqId: string
-  readonly session: string
-  /** The tag of its account, where it has one. */
-  readonly account?: string
-  readonly client: string
+interface JoinedRelayDependencies extends Pick<SocketDependencies, 'metrics' | 'log'> {
+  readonly limits: RelayLimits
 }
 
-/** An open relay as operators see it: counted while it is open, logged and given back when it ends. */
+/** An open relay as operators see it: counted while it is open, logged and released when it ends. */
 export class JoinedRelay implements Registered {
-  readonly #deps: Pick<RelayDependencies, 'metrics' | 'log'>
-  readonly #identity: RelayIdentity
-  readonly #slot: RelaySlot
+  readonly #deps: JoinedRelayDependencies
+  readonly #identity: SocketIdentity
+  readonly #slot: SocketSlot
   readonly #openedAt = performance.now()
   readonly #relay: Relay
 
-  constructor(
-    connections: { browser: PeerConnection; upstream: PeerConnection },
-    identity: RelayIdentity,
-    slot: RelaySlot,
-    deps: Pick<RelayDependencies, 'metrics' | 'log' | 'config'>,
-  ) {
+  constructor(peers: RelayPeers, identity: SocketIdentity, slot: SocketSlot, deps: JoinedRelayDependencies) {
     this.#deps = deps
     this.#identity = identity
     this.#slot = slot
     deps.metrics.relays.inc({ kind: identity.kind })
     slot.owner = this
-    this.#relay = new Relay(connections, {
-      limits: deps.config,
+    this.#relay = new Relay(peers, {
+      limits: deps.limits,
       metrics: deps.metrics,
       onEnd: (close, violation) => this.#ended(close, violation),
     })
@@ -55,15 +41,14 @@ export class JoinedRelay implements Registered {
 
   #ended(close: CloseStatus | undefined, violation: string | undefined): void {
     const { metrics, log } = this.#deps
-    const { kind, ...identity } = this.#identity
+    const { kind, reqId } = this.#identity
     this.#slot.release()
     metrics.relays.dec({ kind })
     metrics.relayCloses.inc({ code: codeLabel(close) })
     if (violation !== undefined) {
-      const requestLog = log.child({ reqId: identity.reqId })
-      logFailure(requestLog, 'upstream broke the WebSocket protocol', { kind, why: violation })
+      logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
     }
     const seconds = Math.round((performance.now() - this.#openedAt) / 1000)
-    log.info({ audit: 'relay_ended', ...identity, kind, code: close?.code, seconds }, 'relay ended')
+    log.info({ audit: 'relay_ended', ...this.#identity, code: close?.code, seconds }, 'relay ended')
   }
 }

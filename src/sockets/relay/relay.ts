@@ -10,6 +10,7 @@ import {
   TOO_MANY_PIECES,
   type CloseStatus,
 } from '../close-codes.ts'
+import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
 import { operationOf } from './operations.ts'
@@ -40,11 +41,6 @@ export interface RelayPeers {
   readonly upstream: PeerConnection
 }
 
-/** The pings are WebSocket pings. The response to upstream's operation `ping` would reach the page, which has not sent one. */
-const HEARTBEAT_MS = 25_000
-/** A peer that was silent for this many heartbeats is gone. */
-const MAX_SILENT_BEATS = 2
-
 type WebSocketError = Error & { readonly code?: string }
 
 /**
@@ -56,9 +52,7 @@ export class Relay {
   readonly #upstream: Peer
   readonly #limits: RelayLimits
   readonly #options: RelayOptions
-  readonly #heartbeatMs: number
-  #heartbeat: NodeJS.Timeout
-  #beatAt = performance.now()
+  readonly #heartbeat: Heartbeat
   #slowTimer: NodeJS.Timeout | undefined
   #ended = false
 
@@ -67,8 +61,8 @@ export class Relay {
     this.#limits = options.limits
     this.#browser = new Peer(peers.browser, false)
     this.#upstream = new Peer(peers.upstream, true)
-    this.#heartbeatMs = options.limits.heartbeatMs ?? HEARTBEAT_MS
-    this.#heartbeat = this.#beatIn(this.#heartbeatMs)
+    const peersToPing = [this.#browser, this.#upstream]
+    this.#heartbeat = new Heartbeat(peersToPing, (peer) => this.#gone(peer), options.limits.heartbeatMs)
     this.#browser.onSent = () => this.#sent(this.#upstream, this.#browser)
     this.#upstream.onSent = () => this.#sent(this.#browser, this.#upstream)
     this.#listenToBrowser()
@@ -166,30 +160,6 @@ export class Relay {
     from.resume()
   }
 
-  #beatIn(ms: number): NodeJS.Timeout {
-    const dueAt = performance.now() + ms
-    return setTimeout(() => this.#beat(performance.now() - dueAt), ms)
-  }
-
-  /** @param lateMs how long the event loop was blocked: messages that arrived meanwhile have not been read yet */
-  #beat(lateMs: number): void {
-    const now = performance.now()
-    const allowedMs = MAX_SILENT_BEATS * this.#heartbeatMs
-    let nextMs = this.#heartbeatMs
-    for (const peer of [this.#browser, this.#upstream]) {
-      peer.checkBytes(this.#beatAt)
-      peer.excuse(lateMs)
-      // Nothing is read from a paused peer, so it cannot show that it lives, and its pongs would only pile up.
-      if (peer.isPaused) continue
-      const leftMs = allowedMs - peer.silentMs(now)
-      if (leftMs <= 0) return this.#gone(peer)
-      peer.socket.ping()
-      nextMs = Math.min(nextMs, Math.ceil(leftMs))
-    }
-    this.#beatAt = now
-    this.#heartbeat = this.#beatIn(nextMs)
-  }
-
   #gone(peer: Peer): void {
     if (peer === this.#upstream) this.end(CLOSE.upstreamLost)
     // Nobody reads a close frame there; the `close` event of the socket ends the relay.
@@ -200,7 +170,7 @@ export class Relay {
   #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined, violation?: string): void {
     if (this.#ended) return
     this.#ended = true
-    clearTimeout(this.#heartbeat)
+    this.#heartbeat.stop()
     clearTimeout(this.#slowTimer)
     closeSocket(this.#browser.socket, toBrowser)
     closeSocket(this.#upstream.socket, toUpstream)

@@ -50,8 +50,8 @@ export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): Cl
 /** For upstream, when this server ended the relay or the browser left without a close frame. */
 export const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
 
-/** For a peer whose unfinished message takes too much memory. */
-export const TOO_MANY_PIECES: CloseStatus = { code: 1008, reason: '' }
+/** For a peer that sends more than it may: too many messages, or an unfinished one that takes too much memory. */
+export const POLICY_VIOLATION: CloseStatus = { code: 1008, reason: '' }
 
 const MAX_REASON_BYTES = 123
 const NO_STATUS = 1005
@@ -95,7 +95,7 @@ export function fromViolation(errorCode: string | undefined): CloseStatus {
     case 'WS_ERR_INVALID_UTF8':
       return { code: 1007, reason: '' }
     case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
-      return TOO_MANY_PIECES
+      return POLICY_VIOLATION
     default:
       return { code: 1002, reason: '' }
   }

@@ -56,6 +56,11 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   return { ...deps, caps: new Caps(config.relay), registry }
 }
 
+/** The handler of every WebSocket route, once the preHandler has run its handshake. */
+export function joinSocket(socket: WebSocket, request: FastifyRequest): void {
+  request.handshake?.join(socket)
+}
+
 /** @throws Problem origin_rejected */
 function requireListedOrigin(
   request: FastifyRequest,

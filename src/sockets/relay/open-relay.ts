@@ -6,9 +6,11 @@ import type { RestClients } from '../../upstream/rest-clients.ts'
 import { CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
-import type { SocketKind } from '../socket-log.ts'
-import { JoinedRelay } from './joined-relay.ts'
+import type { SocketSlot } from '../slot.ts'
+import type { SocketIdentity, SocketKind } from '../socket-log.ts'
+import { OpenSocket } from '../open-socket.ts'
 import type { OtpClient } from './otp.ts'
+import { Relay, type RelayPeers } from './relay.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from './upstream-socket.ts'
 
 /** What relays work with. */
@@ -90,8 +92,7 @@ async function openUpstream(
   if (outcome.is === 'open') {
     const { connection: upstream } = outcome
     return {
-      join: (browser, slot, identity) =>
-        void new JoinedRelay({ browser, upstream }, identity, slot, { ...deps, limits }),
+      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps),
       drop: () => upstream.socket.terminate(),
     }
   }
@@ -100,6 +101,27 @@ async function openUpstream(
   const { kind } = handshake.purpose
   logFailure(handshake.request.log, 'upstream refused a socket', { why, kind }, cause)
   return handshake.end(close)
+}
+
+function joinRelay(
+  peers: RelayPeers,
+  slot: SocketSlot,
+  identity: SocketIdentity,
+  deps: RelayDependencies,
+): void {
+  const { metrics, log, config } = deps
+  const open = new OpenSocket(identity, slot, deps)
+  slot.owner = new Relay(peers, {
+    limits: config.relay,
+    metrics,
+    onEnd: (close, violation) => {
+      const { kind, reqId } = identity
+      if (violation !== undefined) {
+        logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
+      }
+      open.ended(close)
+    },
+  })
 }
 
 /** Demo or real, where the path of the one-time URL says so. */

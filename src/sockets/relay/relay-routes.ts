@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { WebSocket } from 'ws'
 import { Problem } from '../../problem.ts'
 import { ID } from '../../proxy/endpoint.ts'
 import { logTag } from '../../telemetry/log-tag.ts'
 import { Handshake, type Opened } from '../handshake.ts'
+import { joinSocket } from '../prepare-sockets.ts'
 import type { SocketPurpose } from '../socket-log.ts'
 import { openPublicRelay, openTradingRelay, type RelayDependencies } from './open-relay.ts'
 import { OtpClient } from './otp.ts'
@@ -28,7 +28,7 @@ export async function relayRoutes(
 
   const openPublic = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     shake(request, reply, { kind: 'public' }, (handshake) => openPublicRelay(handshake, relayDeps))
-  fastify.get('/ws/public', { websocket: true, preHandler: openPublic }, join)
+  fastify.get('/ws/public', { websocket: true, preHandler: openPublic }, joinSocket)
 
   const openTrading = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { accountId = '' } = request.params as { accountId?: string }
@@ -38,9 +38,5 @@ export async function relayRoutes(
       openTradingRelay(handshake, accountId, relayDeps),
     )
   }
-  fastify.get('/ws/trading/:accountId', { websocket: true, preHandler: openTrading }, join)
-}
-
-function join(socket: WebSocket, request: FastifyRequest): void {
-  request.handshake?.join(socket)
+  fastify.get('/ws/trading/:accountId', { websocket: true, preHandler: openTrading }, joinSocket)
 }

@@ -7,12 +7,13 @@ import {
   fromUpstream,
   fromViolation,
   GOING_AWAY,
-  TOO_MANY_PIECES,
+  POLICY_VIOLATION,
   type CloseStatus,
 } from '../close-codes.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
+import type { Registered } from '../registry.ts'
 import { operationOf } from './operations.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
@@ -47,7 +48,7 @@ type WebSocketError = Error & { readonly code?: string }
  * Joins a browser's socket to an upstream one. Messages pass both ways, in order and unchanged, until either peer or the server
  * ends the relay. While one peer is slow the other is paused, so memory stays bounded.
  */
-export class Relay {
+export class Relay implements Registered {
   readonly #browser: Peer
   readonly #upstream: Peer
   readonly #limits: RelayLimits
@@ -97,7 +98,7 @@ export class Relay {
     onPeerClose(socket, (code, reason) =>
       this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
     )
-    this.#listenToControl(this.#browser, () => this.#finish(TOO_MANY_PIECES, GOING_AWAY))
+    this.#listenToControl(this.#browser, () => this.#finish(POLICY_VIOLATION, GOING_AWAY))
   }
 
   #listenToUpstream(): void {
@@ -113,7 +114,7 @@ export class Relay {
     })
     onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
     this.#listenToControl(this.#upstream, () =>
-      this.#finish(CLOSE.upstreamLost, TOO_MANY_PIECES, 'control frames in the middle of a message'),
+      this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
     )
   }
 

@@ -61,8 +61,8 @@ function withSecretFiles(
 }
 
 /**
- * Returns what must override this process's environment so that a worker has the same configuration: the secrets as this
- * process read them, since their files may have changed, and the random secret of development.
+ * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
+ * this process read them, since their files may have changed, and the random secret of development.
  */
 export function workerEnvironment(config: Config): Record<string, string> {
   const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {

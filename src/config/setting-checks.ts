@@ -50,7 +50,7 @@ function roughSite(origin: string): string {
   return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
-/** Production is every PUBLIC_URL whose host is not a loopback one, even a missing PUBLIC_URL, but no invalid one. */
+/** Whether PUBLIC_URL is missing or names another host than a loopback one. An invalid URL does not count. */
 export function isProduction(publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return true
   const url = URL.parse(publicUrl)

@@ -21,7 +21,7 @@ export function isOutOfDescriptors(error: unknown, depth = MAX_CAUSES): boolean 
   return isOutOfDescriptors(error.cause, depth - 1)
 }
 
-/** Like {@link isOutOfDescriptors}, for a caller that has only a code: it also checks whether descriptors are left now. */
+/** Like {@link isOutOfDescriptors}, for a caller that has only a code. It also checks whether any are left now. */
 export function meansOutOfDescriptors(code: string): boolean {
   return CODES.has(code) || !hasDescriptors()
 }

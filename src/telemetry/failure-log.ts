@@ -94,7 +94,7 @@ function report(kind: Kind): void {
   log[level]({ ...details, count }, message)
 }
 
-/** Identifies the innermost cause, by its message only if it has no code: a message may contain a port, which varies. */
+/** Identifies the innermost cause, by its message only if it has no code: a message may name a port, which varies. */
 function identity(cause: unknown): string {
   let inner = cause
   for (let depth = 0; depth < MAX_CAUSES && inner instanceof Error; depth++) {

@@ -69,7 +69,7 @@ export function loggerOptions(level: string): LoggerOptions {
 let lastMs = 0
 let lastTime = ''
 
-/** Returns the time field of a line. It is cached, since many lines share a millisecond and formatting a date is slow. */
+/** Returns the time field of a line, cached because many lines share a millisecond and formatting a date is slow. */
 export function logTime(): string {
   const now = Date.now()
   if (now !== lastMs) {

@@ -5,7 +5,7 @@ import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
-/** In seconds. The smallest suit responses made by this server alone; the largest exceed the usual upstream timeouts. */
+/** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 

@@ -121,12 +121,7 @@ export const settingRules = {
   RELAY_STORE_GRACE_SECONDS: whole(120, 1, DAY, 'How long a relay survives without the session store'),
   HEALTH_SECONDS: whole(10, 1, 3600, 'Shortest interval between upstream health requests of all instances'),
   UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Upstream connect timeout'),
-  UPSTREAM_MAX_CONNECTION_SECONDS: whole(
-    60,
-    1,
-    DAY,
-    'Longest use of a connection to the upstream REST API, after which its address is looked up again',
-  ),
+  UPSTREAM_MAX_CONNECTION_SECONDS: whole(60, 1, DAY, 'How long a connection to the REST API may be reused'),
   UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Upstream response-header timeout'),
   UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Upstream body idle timeout'),
 

@@ -12,6 +12,8 @@ import { probeRedis } from '../store/probe.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
 import { EXIT } from './exit-codes.ts'
 
+type Result = Omit<CheckResult, 'setting'>
+
 const TIMEOUT_MS = 5000
 const HEALTH_PATH = '/v1/health'
 
@@ -36,7 +38,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const { oauth, upstream, relay, redisUrl } = config
   const results = await Promise.all([
     redisUrl === undefined ? [] : probeRedis(redisUrl, TIMEOUT_MS),
-    checkProvider(oauth),
+    reach('AUTH_URL', oauth.authUrl, () => requestToken(oauth)),
     reach('API_URL', upstream.apiUrl, requestHealth),
     checkSockets(relay),
     oauth.revocationUrl === undefined ? [] : reach('REVOCATION_URL', oauth.revocationUrl, connect),
@@ -61,19 +63,10 @@ function warning(setting: string, message: string): CheckResult {
   return { is: 'warning', setting, message }
 }
 
-async function checkProvider(config: Config['oauth']): Promise<CheckResult> {
-  const setting = 'AUTH_URL'
-  const { origin } = new URL(config.authUrl)
-  const result = await probeTokenEndpoint(config)
-  if (result.is === 'unreachable') return unreachable(setting, origin, faultOf(result.cause))
-  return { ...result, setting, message: `${origin} ${result.message}` }
-}
-
 /** Opens a public socket upstream, as the server does for a browser. */
 async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay']): Promise<CheckResult> {
   const setting = 'WS_URL'
-  const { protocol, host } = new URL(wsUrl)
-  const where = `${protocol}//${host}`
+  const where = new URL(wsUrl).origin
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const outcome = await openUpstreamSocket(wsUrl + PUBLIC_SOCKET_PATH, maxUpstreamMessageBytes, signal)
   if (outcome.is === 'open') {
@@ -86,10 +79,11 @@ async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay'])
   return { is: 'failed', setting, message: `${where} refuses sockets (${why})`, advice }
 }
 
+/** Makes a check result of what `attempt` returns or throws. */
 async function reach(
   setting: string,
   address: string,
-  attempt: (url: URL, signal: AbortSignal) => Promise<Omit<CheckResult, 'setting'>>,
+  attempt: (url: URL, signal: AbortSignal) => Promise<Result>,
 ): Promise<CheckResult> {
   const { origin } = new URL(address)
   try {
@@ -105,7 +99,13 @@ function unreachable(setting: string, where: string, fault: string): CheckResult
   return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
 }
 
-async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<CheckResult, 'setting'>> {
+async function requestToken(config: Config['oauth']): Promise<Result> {
+  const result = await probeTokenEndpoint(config)
+  if (result.is === 'unreachable') throw result.cause
+  return result
+}
+
+async function requestHealth(base: URL, signal: AbortSignal): Promise<Result> {
   const url = base.href.replace(/\/$/, '') + HEALTH_PATH
   const request = (base.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
   try {
@@ -118,10 +118,7 @@ async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<Check
   }
 }
 
-async function connect(
-  { protocol, hostname, port }: URL,
-  signal: AbortSignal,
-): Promise<Omit<CheckResult, 'setting'>> {
+async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<Result> {
   const isTls = protocol === 'https:'
   const host = withoutBrackets(hostname)
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }

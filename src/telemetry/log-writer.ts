@@ -130,9 +130,7 @@ export class LogWriter {
 }
 
 function linesOf(chunk: Buffer): number {
-  let lines = 0
-  for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines++
-  return lines
+  return chunk.toString('latin1').split('\n').length - 1
 }
 
 /** Allocates outside of Node's pool, since `buffer.byteLength` would otherwise be the size of the pool. */

@@ -9,24 +9,6 @@ const PIPE_BUF = 4096
 /** Well below the capacity of a pipe, and at full load no more than ten milliseconds of lines. */
 const CHUNK_BYTES = 16_384
 
-/** The fields of an error that are logged. Any other property might be a credential. */
-interface LoggedError {
-  readonly type: string
-  readonly code?: string
-  readonly message: string
-  /** Only for faults of this server. */
-  readonly stack?: string
-  readonly cause?: LoggedError
-}
-
-/** The process that writes the log. */
-export interface LogOptions {
-  /** The id of the worker, if it is one. */
-  readonly worker: number | undefined
-  /** Whether other processes write to the same stdout. */
-  readonly isShared: boolean
-}
-
 /** The log of a process. */
 export interface ServerLog {
   readonly log: Logger
@@ -34,8 +16,14 @@ export interface ServerLog {
   readonly droppedLines: () => number
 }
 
-/** Creates a log that writes JSON lines to stdout, several at a time. */
-export function createLog(level: string, { worker, isShared }: LogOptions): ServerLog {
+/**
+ * Creates a log that writes JSON lines to stdout, several at a time. `worker` is the id of a worker process, and
+ * `isShared` tells whether other processes write to the same stdout.
+ */
+export function createLog(
+  level: string,
+  { worker, isShared }: { readonly worker: number | undefined; readonly isShared: boolean },
+): ServerLog {
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
@@ -79,7 +67,8 @@ export function logTime(): string {
   return lastTime
 }
 
-function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): LoggedError | undefined {
+/** Picks the fields of an error that may be logged. Any other property might be a credential. */
+function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): object | undefined {
   if (!(error instanceof Error) || depth === 0) return undefined
   const { code } = error as { code?: unknown }
   const cause = loggedError(error.cause, hasStack, depth - 1)

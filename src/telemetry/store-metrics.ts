@@ -8,12 +8,7 @@ const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** What a scrape calls. The owners of the store and of the near cache replace these functions. */
 interface Source {
   isUp: () => boolean
-  nearCache: () => {
-    readonly hits: number
-    readonly misses: number
-    readonly sessions: number
-    readonly bytes: number
-  }
+  nearCache: () => Readonly<Record<'hits' | 'misses' | 'sessions' | 'bytes', number>>
   facts: () => Promise<StoreFacts | undefined>
 }
 

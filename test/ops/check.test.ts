@@ -73,8 +73,8 @@ await test('where everything is as the settings say, the verdict is good and the
   t.match(on(verdict, 'REDIS_URL'), [/^ok: 127\.0\.0\.1:\d+ is Redis .* a master that takes writes$/])
   t.match(on(verdict, 'AUTH_URL'), [/^ok: http:\S+ is a token endpoint that knows this client$/])
   t.match(on(verdict, 'API_URL'), [/^ok: http:\S+ is healthy \(200\)$/])
-  t.match(on(verdict, 'WS_URL'), [/^ok: ws:\S+ opens sockets$/])
-  t.match(on(verdict, 'REVOCATION_URL'), [/^ok: .* takes connections$/])
+  t.match(on(verdict, 'WS_URL'), [/^ok: ws:\S+ accepts sockets$/])
+  t.match(on(verdict, 'REVOCATION_URL'), [/^ok: .* accepts connections$/])
 })
 
 await test('what cannot be reached is named, with what to do, and the code is 69', async (t) => {
@@ -101,7 +101,7 @@ await test('what cannot be reached is named, with what to do, and the code is 69
     'it takes the connection, and then speaks no TLS',
   )
   t.match(on(verdict, 'REDIS_URL'), [/^failed: .*\(ECONNREFUSED\)$/])
-  t.match(verdict.stdout, /^ +Nobody listens there/m)
+  t.match(verdict.stdout, /^ +Nothing listens there/m)
 })
 
 await test('what answers, but is something else, is told apart', async (t) => {
@@ -120,12 +120,12 @@ await test('what answers, but is something else, is told apart', async (t) => {
     const verdict = await run({ ...settings, ...address })
     t.equal(verdict.exitCode, 69)
     t.match(on(verdict, 'AUTH_URL'), [/^failed: http:\S+ is no token endpoint: /])
-    t.match(on(verdict, 'WS_URL'), [/^failed: ws:\S+ opens no socket \(status (200|404)\)$/])
+    t.match(on(verdict, 'WS_URL'), [/^failed: ws:\S+ refuses sockets \(status (200|404)\)$/])
     t.match(verdict.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }
   const unhealthy = await run({ ...settings, API_URL: elsewhere })
   t.equal(unhealthy.exitCode, 0)
-  t.match(on(unhealthy, 'API_URL'), [/^warning: http:\S+ answers, but is not healthy \(404\)$/])
+  t.match(on(unhealthy, 'API_URL'), [/^warning: http:\S+ responds, but is not healthy \(404\)$/])
 
   const stranger = await run({ ...settings, CLIENT_ID: 'another-client' })
   t.equal(stranger.exitCode, 69)

@@ -3,10 +3,10 @@ import { RedisCluster } from 'redis'
 import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
   backoffMs,
-  CONNECT_TIMEOUT_MS,
   CONNECTION,
   delay,
   nodeOptions,
+  SOCKET,
   within,
   type LinkEvents,
   type MasterCommands,
@@ -16,7 +16,7 @@ import {
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_INTERVAL_MS = 1000
-/** A connection that is silent for this long is reopened. A stall of this process may last nearly as long without harm. */
+/** A connection that is silent for this long is reopened. The event loop may be blocked for nearly as long. */
 const MAX_SILENCE_MS = 4000
 /** After this many consecutive rounds of pings with a reply missing, the link tries a new client. */
 const MAX_MISSED = 2
@@ -33,12 +33,7 @@ function createClient({ nodes, access }: ClusterAddress) {
     defaults: {
       ...credentials,
       ...CONNECTION,
-      socket: {
-        ...(tls && { tls }),
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        socketTimeout: MAX_SILENCE_MS,
-        reconnectStrategy: backoffMs,
-      },
+      socket: { ...(tls && { tls }), ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: backoffMs },
     },
     // A lost master has a successor within seconds, so the client looks for it as soon as the connection fails.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
@@ -47,7 +42,7 @@ function createClient({ nodes, access }: ClusterAddress) {
   return client.on('error', () => undefined)
 }
 
-/** The link to a Redis Cluster. It tracks no keys, because node-redis does not pass on the invalidations of a Cluster. */
+/** The link to a Redis Cluster. It cannot track keys, because node-redis drops the invalidations of a Cluster. */
 export class ClusterLink implements RedisLink {
   readonly tracks = false
   readonly #address: ClusterAddress

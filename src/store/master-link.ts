@@ -17,13 +17,10 @@ export interface MasterServer {
   readonly options: RedisClientOptions
 }
 
-/** Finds the current master. */
-export interface MasterFinder {
-  /** Undefined when no master is known at the moment. Never rejects. */
-  find(): Promise<MasterServer | undefined>
-}
+/** Finds the current master. Undefined when none is known at the moment. Never rejects. */
+export type FindMaster = () => Promise<MasterServer | undefined>
 
-/** How often the link asks the finder whether the master is still the same. */
+/** How often the link checks that the master is still the same. */
 const FIND_INTERVAL_MS = 1000
 
 /**
@@ -33,14 +30,14 @@ const FIND_INTERVAL_MS = 1000
  */
 export class MasterLink implements RedisLink {
   readonly tracks = true
-  readonly #finder: MasterFinder
+  readonly #findMaster: FindMaster
   #connection: TrackedConnection | undefined
   /** Set while the connection serves. */
   #serving: { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void } | undefined
   #isClosed = false
 
-  constructor(finder: MasterFinder) {
-    this.#finder = finder
+  constructor(findMaster: FindMaster) {
+    this.#findMaster = findMaster
   }
 
   open(events: LinkEvents): Promise<void> {
@@ -86,7 +83,7 @@ export class MasterLink implements RedisLink {
 
   async #run(events: LinkEvents, connected: () => void): Promise<void> {
     for (let tries = 0; !this.#isClosed; tries++) {
-      const server = await this.#finder.find()
+      const server = await this.#findMaster()
       if (server === undefined) events.lost('no Sentinel names a master')
       else if (await this.#serveFrom(server, events, connected)) tries = 0
       if (!this.#isClosed) await delay(backoffMs(tries))
@@ -125,7 +122,7 @@ export class MasterLink implements RedisLink {
     connected()
     while (!this.#isOver(stage)) {
       await Promise.race([delay(FIND_INTERVAL_MS), lost.promise])
-      const current = this.#isOver(stage) ? undefined : await this.#finder.find()
+      const current = this.#isOver(stage) ? undefined : await this.#findMaster()
       if (current !== undefined && current.name !== server.name) end('the master was replaced')
     }
     if (!this.#isClosed) {

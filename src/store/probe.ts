@@ -15,26 +15,20 @@ const setting = 'REDIS_URL'
 /** Share of maxmemory in use from which the check warns. */
 const NEARLY_FULL = 0.9
 
-interface Requirements {
-  /** The server must be a master and accept a write. In a Cluster the URL may name any node, and any node may own the key. */
-  readonly isMaster: boolean
-  readonly timeoutMs: number
-}
-
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
 export async function probeRedis(redisUrl: string, timeoutMs: number): Promise<CheckResult[]> {
   const address = parseRedisUrl(redisUrl)
   switch (address?.is) {
     case undefined:
-      return [{ is: 'failed', setting, message: 'not the address of a Redis' }]
+      return [failed('not the address of a Redis')]
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const name = `${hostname}:${port || 6379}`
-      return probeServer({ url: address.url }, name, { isMaster: true, timeoutMs })
+      return probeServer({ url: address.url }, name, true, timeoutMs)
     }
     case 'cluster': {
       const probe = (node: RedisNode) =>
-        probeServer(nodeOptions(node, address.access), nameOf(node), { isMaster: false, timeoutMs })
+        probeServer(nodeOptions(node, address.access), nameOf(node), false, timeoutMs)
       return (await Promise.all(address.nodes.map(probe))).flat()
     }
     case 'sentinel':
@@ -50,28 +44,29 @@ async function probeSentinels(
   const master = replies.find((reply) => reply !== undefined)
   if (master === undefined) {
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
-    const message = `no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`
-    return [{ is: 'failed', setting, message, advice }]
+    return [failed(`no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`, advice)]
   }
-  return probeServer(nodeOptions(master, access), nameOf(master), { isMaster: true, timeoutMs })
+  return probeServer(nodeOptions(master, access), nameOf(master), true, timeoutMs)
 }
 
 function nameOf({ host, port }: RedisNode): string {
   return `${host}:${port}`
 }
 
+/** @param mustBeMaster and accept a write. Not in a Cluster: a named node may be a replica, or not own the key */
 async function probeServer(
   options: RedisClientOptions,
   name: string,
-  { isMaster, timeoutMs }: Requirements,
+  mustBeMaster: boolean,
+  timeoutMs: number,
 ): Promise<CheckResult[]> {
   try {
     return await withConnection(options, timeoutMs, async (connection) => {
       await connection.ping()
       const info = parseInfo(await connection.info())
-      const isWritable = isMaster && info['role'] === 'master'
-      const refusal = isWritable ? await tryToWrite(connection, timeoutMs) : undefined
-      return judge(info, name, isMaster, refusal)
+      const mayWrite = mustBeMaster && info['role'] === 'master'
+      const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
+      return judge(info, name, mustBeMaster, refusal)
     })
   } catch (error) {
     return [unreachable(error, name)]
@@ -101,48 +96,37 @@ function judge(
   const { redis_version: version = '', role } = info
   const message = `${name} is Redis ${version}`
   if (Number.parseInt(version, 10) < OLDEST_REDIS) {
-    return [{ is: 'failed', setting, message, advice: `Redis ${OLDEST_REDIS} or newer is needed.` }]
+    return [failed(message, `Redis ${OLDEST_REDIS} or newer is needed.`)]
   }
   if (mustBeMaster && role !== 'master') {
     const advice = 'Name the master, or let Sentinels name it: redis+sentinel://host:port/master-name.'
-    return [{ is: 'failed', setting, message: `${message}, but a replica, which takes no writes`, advice }]
+    return [failed(`${message}, but a replica, which takes no writes`, advice)]
   }
-  const warnings = [...writeWarnings(message, refusal), ...memoryWarnings(info, message)]
+  const warnings = memoryWarnings(info, message)
+  if (refusal !== undefined) warnings.unshift(refusedWrite(message, refusal))
   if (warnings.length > 0) return warnings
   return [{ is: 'ok', setting, message: mustBeMaster ? `${message}, a master that takes writes` : message }]
 }
 
-function writeWarnings(message: string, refusal: WriteRefusal | undefined): CheckResult[] {
-  if (refusal === undefined) return []
+function refusedWrite(message: string, refusal: WriteRefusal): CheckResult {
+  const text = `${message}, which refuses writes (${refusal.toUpperCase()})`
   // A full server still lets sessions go on and log out. A server that accepts no writes at all is of no use.
-  const is = refusal === 'oom' ? 'warning' : 'failed'
-  const code = refusal.toUpperCase()
-  return [
-    { is, setting, message: `${message}, which refuses writes (${code})`, advice: REFUSAL_ADVICE[refusal] },
-  ]
+  return refusal === 'oom' ? warning(text, REFUSAL_ADVICE.oom) : failed(text, REFUSAL_ADVICE[refusal])
 }
 
 function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {
   const warnings: CheckResult[] = []
   const { maxmemory_policy: policy = 'noeviction' } = info
   if (policy !== 'noeviction') {
-    warnings.push({
-      is: 'warning',
-      setting,
-      message: `${message}, which may drop sessions (${policy})`,
-      advice: 'Set maxmemory-policy to noeviction. Otherwise Redis logs users out when memory is short.',
-    })
+    const advice = 'Set maxmemory-policy to noeviction. Otherwise Redis logs users out when memory is short.'
+    warnings.push(warning(`${message}, which may drop sessions (${policy})`, advice))
   }
   const { usedBytes, maxBytes } = readMemory(info)
   if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
     const percent = Math.round((usedBytes / maxBytes) * 100)
-    warnings.push({
-      is: 'warning',
-      setting,
-      message: `${message}, which uses ${percent} % of its maxmemory`,
-      advice:
-        'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills Redis: a full Redis refuses logins.',
-    })
+    const advice =
+      'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it. A full Redis refuses logins.'
+    warnings.push(warning(`${message}, which uses ${percent} % of its maxmemory`, advice))
   }
   return warnings
 }
@@ -152,5 +136,13 @@ function unreachable(error: unknown, name: string): CheckResult {
   const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
     ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
     : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
-  return { is: 'failed', setting, message: `${name} does not serve us (${code})`, advice }
+  return failed(`${name} does not serve us (${code})`, advice)
+}
+
+function warning(message: string, advice: string): CheckResult {
+  return { is: 'warning', setting, message, advice }
+}
+
+function failed(message: string, advice?: string): CheckResult {
+  return { is: 'failed', setting, message, ...(advice !== undefined && { advice }) }
 }

@@ -94,8 +94,8 @@ export const CONNECTION = {
   disableOfflineQueue: true,
 } as const
 
-/** Connect timeout of every lasting connection. */
-export const CONNECT_TIMEOUT_MS = 2000
+/** Socket options of every lasting connection. */
+export const SOCKET = { connectTimeout: 2000 } as const
 
 /** The code of a Redis error message: its first word (redis.io/docs/reference/protocol-spec: simple errors). */
 export function errorCode(message: string): string | undefined {

@@ -6,7 +6,7 @@ import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
-import { Sentinels } from './sentinels.ts'
+import { masterFinder } from './sentinels.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
@@ -199,7 +199,7 @@ export class RedisStore implements Store {
     return undefined
   }
 
-  /** Runs a command that may change a key, and notifies the listeners: the server does not report writes made here (NOLOOP). */
+  /** Runs a command that may change a key. Notifies the listeners, because the server does not (NOLOOP). */
   async #change<Reply>(key: string, command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     try {
       return await this.#ask(command)
@@ -300,10 +300,10 @@ function linkTo(url: string): RedisLink {
       throw new TypeError('not the address of a Redis')
     case 'single': {
       const server = { name: 'master', options: { url: address.url } }
-      return new MasterLink({ find: async () => server })
+      return new MasterLink(async () => server)
     }
     case 'sentinel':
-      return new MasterLink(new Sentinels(address))
+      return new MasterLink(masterFinder(address))
     case 'cluster':
       return new ClusterLink(address)
   }

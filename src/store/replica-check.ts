@@ -1,12 +1,5 @@
 import type { RedisClientOptions } from 'redis'
-import {
-  backoffMs,
-  CONNECT_TIMEOUT_MS,
-  CONNECTION,
-  newConnection,
-  within,
-  type Connection,
-} from './redis-link.ts'
+import { backoffMs, CONNECTION, newConnection, SOCKET, within, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
@@ -28,7 +21,7 @@ export class ReplicaCheck {
   constructor(options: RedisClientOptions) {
     const socket = {
       ...options.socket,
-      connectTimeout: CONNECT_TIMEOUT_MS,
+      ...SOCKET,
       socketTimeout: MAX_SILENCE_MS,
       reconnectStrategy: backoffMs,
     }

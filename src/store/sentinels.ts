@@ -1,29 +1,24 @@
-import type { MasterFinder, MasterServer } from './master-link.ts'
+import type { FindMaster } from './master-link.ts'
 import type { RedisAccess, RedisAddress, RedisNode } from '../config/redis-address.ts'
 import { nodeOptions, withConnection } from './redis-link.ts'
 
 /** The timeout of one Sentinel, connecting included. */
 const SENTINEL_TIMEOUT_MS = 1000
 
-/** Asks the Sentinels where the master is (redis.io/docs/reference/sentinel-clients). */
-export class Sentinels implements MasterFinder {
-  readonly #name: string
-  readonly #access: RedisAccess
-  /** The Sentinel that replied last comes first. */
-  #sentinels: readonly RedisNode[]
-
-  constructor({ nodes, access, master }: Extract<RedisAddress, { is: 'sentinel' }>) {
-    this.#sentinels = nodes
-    this.#access = access
-    this.#name = master
-  }
-
-  async find(): Promise<MasterServer | undefined> {
-    for (const sentinel of this.#sentinels) {
-      const master = await askSentinel(sentinel, this.#access, this.#name)
+/** Finds the master through the Sentinels (redis.io/docs/reference/sentinel-clients). */
+export function masterFinder({
+  nodes,
+  access,
+  master: name,
+}: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
+  // The Sentinel that replied last comes first.
+  let sentinels = nodes
+  return async () => {
+    for (const sentinel of sentinels) {
+      const master = await askSentinel(sentinel, access, name)
       if (master === undefined) continue
-      this.#sentinels = [sentinel, ...this.#sentinels.filter((other) => other !== sentinel)]
-      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, this.#access) }
+      sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
+      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, access) }
     }
     return undefined
   }

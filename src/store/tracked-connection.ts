@@ -1,9 +1,9 @@
 import type { RedisClientOptions } from 'redis'
 import {
-  CONNECT_TIMEOUT_MS,
   CONNECTION,
   newConnection,
   replyCode,
+  SOCKET,
   within,
   type Connection,
   type LinkEvents,
@@ -27,7 +27,7 @@ export class TrackedConnection {
   readonly #connection: Connection
 
   constructor(options: RedisClientOptions) {
-    const socket = { ...options.socket, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false }
+    const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
     const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
     this.#connection = newConnection(tracking as RedisClientOptions)
   }

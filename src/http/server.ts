@@ -161,7 +161,7 @@ function refuseWhileClosing(server: FastifyInstance): void {
     isClosing = true
   })
   server.addHook('onRequest', (request, reply, done) => {
-    // A page cannot read the response to a WebSocket handshake. There the relay's close code tells it instead.
+    // A page cannot read the response to a WebSocket handshake. There the close code of the relay says it.
     if (!isClosing || isPathOf(request.raw.url ?? '', '/ws')) return done()
     reply.header('connection', 'close')
     done(new Problem('shutting_down', { retryAfterSeconds: 1 }))

@@ -52,8 +52,8 @@ export interface RedisLink {
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
   /**
-   * Waits briefly for a replica to have every write to the key so far, and tells whether one has. Undefined where there
-   * are no replicas. Uses a connection of its own, so it delays no other command.
+   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where
+   * there are no replicas. Uses a connection of its own, so it delays no other command.
    */
   isReplicated(key: string): Promise<boolean | undefined>
   close(): Promise<void>

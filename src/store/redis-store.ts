@@ -277,7 +277,7 @@ export class RedisStore implements Store {
     // The reason why the link stays down may differ from the reason why it was lost.
     if (isNew || reason !== this.#downReason) {
       if (meansOutOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
-      else this.#log.warn({ reason }, 'the session store does not answer')
+      else this.#log.warn({ reason }, 'the session store does not respond')
     }
     this.#downReason = reason
     if (isNew) this.#notify(undefined)

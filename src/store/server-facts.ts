@@ -72,7 +72,8 @@ export class ServerFacts {
     const [counts, memories] = await Promise.all([this.#ask(countSessions), this.#ask(memoryOf)])
     if (counts === undefined && memories === undefined) return
     const memory = fullest(memories ?? [])
-    const facts = { ...(counts && { sessions: sum(counts) }), ...(memory && { memory }) }
+    const sessions = counts?.reduce((total, count) => total + count, 0)
+    const facts = { ...(sessions !== undefined && { sessions }), ...(memory && { memory }) }
     this.#latest = { facts, at: performance.now() }
   }
 
@@ -95,10 +96,6 @@ async function memoryOf(master: MasterCommands): Promise<Memory> {
 function fullest(memories: readonly Memory[]): Memory | undefined {
   const share = ({ usedBytes, maxBytes }: Memory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
   return memories.toSorted((one, other) => share(other) - share(one) || other.usedBytes - one.usedBytes)[0]
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
 }
 
 /** The fields of a reply to INFO. */

@@ -50,14 +50,14 @@ export interface Store {
   /** Adds to a counter and returns the count. The first call creates the counter and sets its expiry. */
   count(key: string, by: number, expiresAt: number): Promise<number>
   /**
-   * Reports every change to a key that was read here, whoever made it, expiry included, if {@link staleMs} is Infinity;
-   * else only the changes made here. An {@link extend} made here may go unreported, since its caller knows the result.
+   * If {@link staleMs} is Infinity, reports every change to a key that was read here, made anywhere, expiry included;
+   * otherwise only the changes made here. An {@link extend} made here may go unreported, since its caller knows the result.
    * `undefined`: any key may have changed, because the connection was unhealthy. Listeners must not throw.
    */
   onChange(listener: (key: string | undefined) => void): void
   /**
-   * Waits briefly for every write to the key so far to reach a replica, and tells whether it did. Undefined where there
-   * are no replicas. Never rejects.
+   * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
+   * there are no replicas. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
   /** Reports every request from now on to the observer. A store without round trips reports none. */

@@ -40,19 +40,16 @@ export class TrackedConnection {
       .on('ping-interval', () => events.alive())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
     await within(OPEN_MS, this.#connection.connect())
-    const [reply] = await within(OPEN_MS, this.#prepare())
-    const { role } = (reply ?? { role: 'master' }) as { role: string }
-    if (role !== 'master') throw new Error(`it is a ${role}`)
-  }
-
-  #prepare() {
-    return Promise.all([
+    const preparing = Promise.all([
       // The ACL may forbid ROLE. Then the first write shows whether the server is a master.
       this.#connection.role().catch(() => undefined),
       this.#connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
       // A server that is still loading its data refuses this.
       this.#connection.ping(),
     ])
+    const [reply] = await within(OPEN_MS, preparing)
+    const { role } = (reply ?? { role: 'master' }) as { role: string }
+    if (role !== 'master') throw new Error(`it is a ${role}`)
   }
 
   commands(): RedisCommands {

@@ -137,7 +137,8 @@ function send(
       },
       withholds: (status) =>
         status >= 500 || (status >= 300 && status < 400 && status !== 304) || (status === 401 && isBearer),
-      waited: () => deps.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+      onHeadersOrFailure: () =>
+        deps.metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
 }

@@ -165,7 +165,7 @@ export class SharedResponse {
     if (outcome.is !== 'answered') {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
-    const { status, headers: responded, body } = outcome.answer
+    const { status, headers: responded, body } = outcome.response
     const isWithheld = status >= 500 || (status >= 300 && status < 400)
     if (isWithheld) return { is: 'withheld', status }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }

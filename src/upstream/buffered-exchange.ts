@@ -2,20 +2,20 @@ import type { Dispatcher } from 'undici'
 import type { UpstreamHeaders } from './headers.ts'
 import { noResponse, type NoResponse, type Sent } from './no-response.ts'
 
-/** The whole of a small answer. */
+/** A response that was read whole. */
 export interface RestResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
   readonly body: Buffer
 }
 
-/** How a request whose answer is read whole ended. */
-export type FetchOutcome = { readonly is: 'answered'; readonly answer: RestResponse } | NoResponse
+/** The outcome of a request whose response the server reads whole. */
+export type FetchOutcome = { readonly is: 'answered'; readonly response: RestResponse } | NoResponse
 
 const MAX_RESPONSE_BYTES = 65_536
 
-/** One exchange with upstream whose answer this server reads itself: whole, bounded in size and in time. */
-export class Collecting implements Dispatcher.DispatchHandler {
+/** One exchange with upstream whose response the server reads itself: whole, bounded in size and time. */
+export class BufferedExchange implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<FetchOutcome>
   #resolve: (outcome: FetchOutcome) => void = () => undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -25,30 +25,30 @@ export class Collecting implements Dispatcher.DispatchHandler {
   #headers: UpstreamHeaders = {}
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  #expired: Error | undefined
-  readonly #isCut: () => boolean
-  readonly #deadline: NodeJS.Timeout
+  #timeout: Error | undefined
+  readonly #isConnectionFailing: () => boolean
+  readonly #timer: NodeJS.Timeout
   readonly #signal: AbortSignal | undefined
   readonly #onAbort = (): void => this.#expire()
 
   /**
-   * @param timeoutMs for all of it, the wait for a connection included
-   * @param isCut whether what looks like the end of a response is a connection that fails
-   * @param signal aborted when nobody wants the answer any more
+   * @param timeoutMs covers the whole exchange, including the wait for a connection
+   * @param isConnectionFailing see ForwardingOptions
+   * @param signal aborts the exchange, which then ends like one that timed out
    */
-  constructor(timeoutMs: number, isCut: () => boolean, signal?: AbortSignal) {
-    this.#isCut = isCut
+  constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal) {
+    this.#isConnectionFailing = isConnectionFailing
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve
     })
-    this.#deadline = setTimeout(() => this.#expire(), timeoutMs)
+    this.#timer = setTimeout(() => this.#expire(), timeoutMs)
     this.#signal = signal
     signal?.addEventListener('abort', this.#onAbort)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#expired !== undefined) controller.abort(this.#expired)
+    if (this.#timeout !== undefined) controller.abort(this.#timeout)
   }
 
   onBodySent(): void {
@@ -74,14 +74,16 @@ export class Collecting implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length
-    if (this.#bytes > MAX_RESPONSE_BYTES) controller.abort(new Error('the answer is too large'))
+    if (this.#bytes > MAX_RESPONSE_BYTES) controller.abort(new Error('the response is too large'))
     else this.#chunks.push(chunk)
   }
 
   onResponseEnd(): void {
-    if (this.#isCut()) return this.onResponseError(undefined, new Error('the connection was reset'))
-    const answer = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
-    this.#settle({ is: 'answered', answer })
+    if (this.#isConnectionFailing()) {
+      return this.onResponseError(undefined, new Error('the connection was reset'))
+    }
+    const response = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
+    this.#settle({ is: 'answered', response })
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
@@ -89,14 +91,14 @@ export class Collecting implements Dispatcher.DispatchHandler {
   }
 
   #settle(outcome: FetchOutcome): void {
-    clearTimeout(this.#deadline)
+    clearTimeout(this.#timer)
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#resolve(outcome)
   }
 
   #expire(): void {
-    this.#expired = new DOMException('upstream did not answer in time', 'TimeoutError')
-    if (this.#controller === undefined) this.onResponseError(undefined, this.#expired)
-    else this.#controller.abort(this.#expired)
+    this.#timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
+    if (this.#controller === undefined) this.onResponseError(undefined, this.#timeout)
+    else this.#controller.abort(this.#timeout)
   }
 }

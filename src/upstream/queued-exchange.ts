@@ -2,24 +2,24 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { discard } from './request-body.ts'
 
-/** What the parts of an exchange are told to. */
 type ExchangeHandler = Required<Omit<Dispatcher.DispatchHandler, 'onRequestUpgrade' | 'onResponseError'>> & {
   onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
 }
 
 /**
- * An exchange that waits for one of the connections, all of which are taken. When its time is up it has failed without
- * a byte being sent, and nothing will be: should its turn come all the same, it is let pass.
+ * An exchange that waits for a connection because all are in use. If none becomes free in time, the exchange fails
+ * without having sent a byte. undici cannot take a request out of its queue, so one that is dispatched after that is
+ * aborted before it is sent.
  */
-export class Queued implements Dispatcher.DispatchHandler {
+export class QueuedExchange implements Dispatcher.DispatchHandler {
   readonly #handler: ExchangeHandler
   readonly #timer: NodeJS.Timeout
-  #isOver = false
+  #hasTimedOut = false
 
   constructor(handler: ExchangeHandler, waitMs: number, body: Readable | Buffer | null) {
     this.#handler = handler
     this.#timer = setTimeout(() => {
-      this.#isOver = true
+      this.#hasTimedOut = true
       discard(body)
       handler.onResponseError(undefined, new Error('no connection to upstream became free in time'))
     }, waitMs)
@@ -27,7 +27,7 @@ export class Queued implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
     clearTimeout(this.#timer)
-    if (this.#isOver) controller.abort(new Error('it has waited for too long'))
+    if (this.#hasTimedOut) controller.abort(new Error('the request waited too long for a connection'))
     else this.#handler.onRequestStart(controller, context)
   }
 
@@ -57,6 +57,6 @@ export class Queued implements Dispatcher.DispatchHandler {
 
   onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     clearTimeout(this.#timer)
-    if (!this.#isOver) this.#handler.onResponseError(controller, cause)
+    if (!this.#hasTimedOut) this.#handler.onResponseError(controller, cause)
   }
 }

@@ -7,7 +7,7 @@ import type { LoginTransactions } from './login-transactions.ts'
 import type { Provider } from '../oauth/provider.ts'
 import type { StartLimit } from './start-limit.ts'
 
-/** What the routes below /auth work with. */
+/** Dependencies of the routes below /auth. */
 export interface LoginDependencies {
   readonly config: Config['oauth']
   readonly sessionMaxMs: number

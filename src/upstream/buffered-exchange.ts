@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
+import { Exchange } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
-import { noResponse, type NoResponse, type Sent } from './no-response.ts'
+import { noResponse, type NoResponse } from './no-response.ts'
 
 /** A response that was read whole. */
 export interface RestResponse {
@@ -15,17 +16,11 @@ export type FetchOutcome = { readonly is: 'answered'; readonly response: RestRes
 const MAX_RESPONSE_BYTES = 65_536
 
 /** One exchange with upstream whose response the server reads itself: whole, bounded in size and time. */
-export class BufferedExchange implements Dispatcher.DispatchHandler {
-  readonly outcome: Promise<FetchOutcome>
-  #resolve: (outcome: FetchOutcome) => void = () => undefined
-  #controller: Dispatcher.DispatchController | undefined
-  #sent: Sent = 'nothing'
-  #responseBegan = false
+export class BufferedExchange extends Exchange<FetchOutcome> {
   #status = 0
   #headers: UpstreamHeaders = {}
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  #timeout: Error | undefined
   readonly #isConnectionFailing: () => boolean
   readonly #timer: NodeJS.Timeout
   readonly #signal: AbortSignal | undefined
@@ -37,30 +32,11 @@ export class BufferedExchange implements Dispatcher.DispatchHandler {
    * @param signal aborts the exchange, which then ends like one that timed out
    */
   constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal) {
+    super()
     this.#isConnectionFailing = isConnectionFailing
-    this.outcome = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
     this.#timer = setTimeout(() => this.#expire(), timeoutMs)
     this.#signal = signal
     signal?.addEventListener('abort', this.#onAbort)
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#timeout !== undefined) controller.abort(this.#timeout)
-  }
-
-  onBodySent(): void {
-    this.#sent = 'part'
-  }
-
-  onRequestSent(): void {
-    this.#sent = 'whole'
-  }
-
-  onResponseStarted(): void {
-    this.#responseBegan = true
   }
 
   onResponseStart(
@@ -83,22 +59,22 @@ export class BufferedExchange implements Dispatcher.DispatchHandler {
       return this.onResponseError(undefined, new Error('the connection was reset'))
     }
     const response = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
-    this.#settle({ is: 'answered', response })
+    this.settle({ is: 'answered', response })
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    this.#settle(noResponse(cause, this.#sent, this.#responseBegan))
+    this.settle(noResponse(cause, this.sent, this.responseBegan))
   }
 
-  #settle(outcome: FetchOutcome): void {
+  protected override settle(outcome: FetchOutcome): void {
     clearTimeout(this.#timer)
     this.#signal?.removeEventListener('abort', this.#onAbort)
-    this.#resolve(outcome)
+    super.settle(outcome)
   }
 
   #expire(): void {
-    this.#timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
-    if (this.#controller === undefined) this.onResponseError(undefined, this.#timeout)
-    else this.#controller.abort(this.#timeout)
+    const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
+    if (this.controller === undefined) this.onResponseError(undefined, timeout)
+    this.abort(timeout)
   }
 }

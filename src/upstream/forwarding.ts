@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
+import { Exchange } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
@@ -49,14 +50,9 @@ const MAX_TEXT_BYTES = 16_384
 const MAX_INFORMATIONAL = 10
 
 /** One exchange with upstream that streams the response to the browser, with backpressure. */
-export class Forwarding implements Dispatcher.DispatchHandler {
-  readonly outcome: Promise<ForwardOutcome>
+export class Forwarding extends Exchange<ForwardOutcome> {
   readonly #request: ForwardRequest
   readonly #options: ForwardingOptions
-  #resolve: (outcome: ForwardOutcome) => void = () => undefined
-  #controller: Dispatcher.DispatchController | undefined
-  #sent: Sent = 'nothing'
-  #responseBegan = false
   #informationalCount = 0
   /** 0 until the final response headers arrive. */
   #status = 0
@@ -70,30 +66,11 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   readonly #onDrain = (): void => this.#resume()
 
   constructor(request: ForwardRequest, options: ForwardingOptions) {
+    super()
     this.#request = request
     this.#options = options
-    this.outcome = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
     // Never removed: removing a listener costs more than calling one that does nothing.
     request.response.on('close', () => this.#onBrowserGone())
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#isBrowserGone) controller.abort(new Error('the browser left'))
-  }
-
-  onBodySent(): void {
-    this.#sent = 'part'
-  }
-
-  onRequestSent(): void {
-    this.#sent = 'whole'
-  }
-
-  onResponseStarted(): void {
-    this.#responseBegan = true
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
@@ -109,7 +86,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     if (withholds(status)) {
       this.#isWithheld = true
       const retryAfter = headers['retry-after']
-      return this.#settle({ is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
+      return this.settle({ is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
     }
     begin(status, headers)
     const length = headers['content-length']
@@ -144,7 +121,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     }
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
-    this.#settle({ is: 'answered', status: this.#status })
+    this.settle({ is: 'answered', status: this.#status })
     this.#request.response.end()
   }
 
@@ -152,23 +129,23 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
-      this.#settle({ is: 'cut', cause })
+      this.settle({ is: 'cut', cause })
       this.#request.response.destroy()
-    } else if (cause instanceof BodyRefused) this.#settle({ is: 'bodyRefused', problem: cause.problem })
-    else this.#settle(noResponse(cause, this.#sent, this.#responseBegan || hasResponseBegun(cause)))
+    } else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
+    else this.settle(noResponse(cause, this.sent, this.responseBegan || hasResponseBegun(cause)))
   }
 
-  #settle(outcome: ForwardOutcome): void {
+  protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()
     this.#options.onSettled()
-    this.#resolve(outcome)
+    super.settle(outcome)
   }
 
   #settleBrowserGone(cause?: Error): void {
-    this.#settle({ is: 'browserGone', sent: this.#sent, status: this.#status, ...(cause && { cause }) })
+    this.settle({ is: 'browserGone', sent: this.sent, status: this.#status, ...(cause && { cause }) })
   }
 
   #waitForBrowser(): void {
@@ -179,7 +156,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
 
   #resume(): void {
     this.#stopWaiting()
-    this.#controller?.resume()
+    this.controller?.resume()
   }
 
   #stopWaiting(): void {
@@ -198,8 +175,8 @@ export class Forwarding implements Dispatcher.DispatchHandler {
   #onBrowserGone(): void {
     if (this.#isBrowserGone || this.#isSettled) return
     this.#isBrowserGone = true
-    if (this.#request.isSafe || this.#sent !== 'whole') {
-      this.#controller?.abort(new Error('the browser left'))
+    if (this.#request.isSafe || this.sent !== 'whole') {
+      this.abort(new Error('the browser left'))
     } else {
       // The response may be paused for the browser, which will never read on.
       this.#resume()

@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
-import { QueuedExchange } from './queued-exchange.ts'
 import { discard } from './request-body.ts'
 
 /** One request to the upstream REST API. */
@@ -158,12 +157,14 @@ export class RestClient {
 
   #dispatch(
     { method, path, headers, body, timeoutMs }: RestRequest,
-    handler: Forwarding | BufferedExchange,
+    exchange: Forwarding | BufferedExchange,
   ): void {
     try {
-      if (this.#running > this.#connections + MAX_WAITING)
-        throw new Error('too many requests wait for upstream')
+      if (this.#running > this.#connections + MAX_WAITING) {
+        throw new Error('too many requests are waiting for upstream')
+      }
       if (Date.now() >= this.#replacePoolAt) this.#replacePool()
+      if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
       const hasFreeConnection = this.#pool.dispatch(
         {
           path: this.#basePath + path,
@@ -172,12 +173,12 @@ export class RestClient {
           body,
           headersTimeout: timeoutMs ?? this.#config.headersMs,
         },
-        this.#isFull ? new QueuedExchange(handler, this.#config.connectMs, body) : handler,
+        exchange,
       )
       this.#isFull = !hasFreeConnection
     } catch (error) {
       discard(body)
-      handler.onResponseError(undefined, error as Error)
+      exchange.onResponseError(undefined, error as Error)
     }
   }
 }

@@ -86,14 +86,16 @@ export interface SettledLogin {
   readonly cookieValue?: string
 }
 
-type Running = {
+interface Running {
   readonly is: 'running'
   readonly flow: Flow
   readonly returnTo: string
   /** By when the login is settled, unless its process has died (epoch ms). */
   readonly until: number
 }
+
 type LoginState = ({ readonly is: 'pending' } & LoginTransaction) | Running | LoginOutcome
+
 interface BrowserLogin {
   readonly key: string
   readonly cookie: LoginCookie

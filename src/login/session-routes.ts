@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requesterOf, type Requester } from '../http/requester.ts'
+import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { NamedSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
@@ -51,7 +50,8 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
 
 /**
  * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
- * finished and failed logins. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
+ * finished and failed logins.
+ * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
 async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { transactions, sessions } = deps
@@ -76,19 +76,12 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
     else await sessions.end(session, 'logout', requester)
   }
-  for (const each of toEnd.values()) await endSession(deps, each, requester)
+  for (const { id, isAuthentic } of toEnd.values()) {
+    const record = await sessions.endById(id, 'logout', isAuthentic, requester)
+    // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
+    if (record !== undefined) await transactions.forget([record.loginKey])
+  }
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
-}
-
-/** Ends a session and removes the login that created it. */
-async function endSession(
-  { sessions, transactions }: LoginDependencies,
-  { id, isAuthentic }: NamedSession,
-  requester: Requester,
-): Promise<void> {
-  const record = await sessions.endById(id, 'logout', isAuthentic, requester)
-  // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
-  if (record !== undefined) await transactions.forget([record.loginKey])
 }

@@ -35,14 +35,13 @@ export class ProviderRefusal extends Error {
   }
 }
 
-/** The reasons that a callback may give for a failed login. */
-export type AuthErrorOfCallback = Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable'
-
 /**
  * Maps the `error` of a callback (RFC 6749 §4.1.2.1). Anybody can write such a link, so `invalid_client`, which alerts the
  * operator, is not accepted from it.
  */
-export function callbackError(error: string | undefined): AuthErrorOfCallback {
+export function callbackError(
+  error: string,
+): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {
   switch (error) {
     case 'access_denied':
     case 'request_denied':

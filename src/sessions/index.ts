@@ -14,7 +14,7 @@ import { SessionWatcher, type WatchListener } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export type { CausedEnd, Session, SessionRecord } from './repository.ts'
-export type { NamedSession, SessionCookie } from './session-cookie.ts'
+export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { saveNewSession } from './session-writer.ts'
 export { createSigner } from './signer.ts'
@@ -56,26 +56,17 @@ export class Sessions {
   readonly #watcher: SessionWatcher
   readonly #tokens: AccessTokens
 
-  constructor(
-    config: Pick<Config, 'cookies' | 'secrets' | 'session'>,
-    { store, envelope, provider, metrics, log }: SessionDependencies,
-  ) {
+  constructor(config: Pick<Config, 'cookies' | 'secrets' | 'session'>, deps: SessionDependencies) {
+    const { store, metrics, log } = deps
     const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
-    this.#repository = new SessionRepository(store, envelope, config.session, tagSecret)
+    this.#repository = new SessionRepository(store, deps.envelope, config.session, tagSecret)
     this.#reader = new SessionReader(this.cookie, this.#repository, store)
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
     })
-    this.#tokens = new AccessTokens({
-      store,
-      sessions: this.#repository,
-      reader: this.#reader,
-      provider,
-      metrics,
-      log,
-    })
+    this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
     metrics.sessionStore.nearCache = () => this.#reader.nearCache
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
     this.#repository.onEnd((key, reason, existed, requester) => {

@@ -20,12 +20,6 @@ interface Load {
   readonly promise: Promise<Session | undefined>
 }
 
-/** How a session is looked up. */
-export interface SessionName {
-  readonly id: string
-  readonly key: string
-}
-
 /**
  * Caches live sessions in this process, so that a request costs no round trip. The store reports changes; if it cannot,
  * sessions are cached only for a moment. Misses are not cached, so that an attacker cannot fill the cache.
@@ -85,7 +79,7 @@ export class NearCache {
   }
 
   /** Like {@link load}, but counts as use: see {@link SessionRepository.touch}. @throws StoreUnavailable */
-  touch({ id, key }: SessionName, endsAt: number): Promise<Session | undefined> {
+  touch({ id, key }: Pick<Session, 'id' | 'key'>, endsAt: number): Promise<Session | undefined> {
     return this.#readOnce(key, true, () => this.#sessions.touch(id, endsAt))
   }
 

@@ -38,12 +38,13 @@ export interface Session {
   readonly sealed: string
 }
 
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: missing for an unknown reason. */
-export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'gone'
+const CAUSED_ENDS = ['logout', 'replaced', 'refused'] as const
 
-/** The reasons for which the server itself ends a session, leaving a tombstone. */
-export type CausedEnd = Extract<EndReason, 'logout' | 'replaced' | 'refused'>
-const CAUSED_ENDS: ReadonlySet<string> = new Set<CausedEnd>(['logout', 'replaced', 'refused'])
+/** A reason for which the server itself ends a session, leaving a tombstone. */
+export type CausedEnd = (typeof CAUSED_ENDS)[number]
+
+/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: missing for an unknown reason. */
+export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
 /**
  * Called when this process ends a session or finds that one has ended.
@@ -159,7 +160,7 @@ export class SessionRepository {
     const expiry = expiryOf(session)
     if (expiry !== undefined) return expiry
     const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
-    return tombstone !== undefined && isCausedEnd(tombstone.value) ? tombstone.value : 'gone'
+    return CAUSED_ENDS.find((reason) => reason === tombstone?.value) ?? 'gone'
   }
 
   /**
@@ -233,10 +234,6 @@ export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | 
   return now >= idleEndsAt ? 'idle' : undefined
 }
 
-function isCausedEnd(text: string): text is CausedEnd {
-  return CAUSED_ENDS.has(text)
-}
-
 const SHAPE = {
   accessToken: 'string',
   tokenExpiresAt: 'number',
@@ -248,14 +245,11 @@ const SHAPE = {
 
 /** Undefined if another version of the server wrote the record. */
 function parseRecord(text: string): SessionRecord | undefined {
-  let record: unknown
   try {
-    record = JSON.parse(text)
+    const record = JSON.parse(text) as Record<string, unknown> | null
+    const fits = Object.entries(SHAPE).every(([name, type]) => typeof record?.[name] === type)
+    return fits ? (record as unknown as SessionRecord) : undefined
   } catch {
     return undefined
   }
-  if (typeof record !== 'object' || record === null) return undefined
-  const fields = record as Record<string, unknown>
-  const fits = Object.entries(SHAPE).every(([name, type]) => typeof fields[name] === type)
-  return fits ? (record as SessionRecord) : undefined
 }

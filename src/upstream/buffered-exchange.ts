@@ -21,22 +21,24 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   #headers: UpstreamHeaders = {}
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  readonly #isConnectionFailing: () => boolean
   readonly #timer: NodeJS.Timeout
   readonly #signal: AbortSignal | undefined
-  readonly #onAbort = (): void => this.#expire()
+  readonly #expire = (): void => {
+    const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
+    if (this.controller === undefined) this.onResponseError(undefined, timeout)
+    this.abort(timeout)
+  }
 
   /**
    * @param timeoutMs covers the whole exchange, including the wait for a connection
-   * @param isConnectionFailing see ForwardingOptions
+   * @param isConnectionFailing see {@link Exchange}
    * @param signal aborts the exchange, which then ends like one that timed out
    */
   constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal) {
-    super()
-    this.#isConnectionFailing = isConnectionFailing
-    this.#timer = setTimeout(() => this.#expire(), timeoutMs)
+    super(isConnectionFailing)
+    this.#timer = setTimeout(this.#expire, timeoutMs)
     this.#signal = signal
-    signal?.addEventListener('abort', this.#onAbort)
+    signal?.addEventListener('abort', this.#expire)
   }
 
   onResponseStart(
@@ -54,10 +56,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
     else this.#chunks.push(chunk)
   }
 
-  onResponseEnd(): void {
-    if (this.#isConnectionFailing()) {
-      return this.onResponseError(undefined, new Error('the connection was reset'))
-    }
+  protected override onComplete(): void {
     const response = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
     this.settle({ is: 'answered', response })
   }
@@ -68,13 +67,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
 
   protected override settle(outcome: FetchOutcome): void {
     clearTimeout(this.#timer)
-    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#signal?.removeEventListener('abort', this.#expire)
     super.settle(outcome)
-  }
-
-  #expire(): void {
-    const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
-    if (this.controller === undefined) this.onResponseError(undefined, timeout)
-    this.abort(timeout)
   }
 }

@@ -11,10 +11,17 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | undefined
   protected sent: Sent = 'nothing'
   protected responseBegan = false
+  readonly #isConnectionFailing: () => boolean
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
 
+  /** @param isConnectionFailing whether a connection is failing now, so that an apparent end of a response is a truncation */
+  constructor(isConnectionFailing: () => boolean) {
+    this.#isConnectionFailing = isConnectionFailing
+  }
+
   abstract onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
+  protected abstract onComplete(): void
 
   /**
    * Fails the exchange, before any byte is sent, if no connection becomes free in time. undici cannot remove a request from
@@ -44,6 +51,11 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
 
   onResponseStarted(): void {
     this.responseBegan = true
+  }
+
+  onResponseEnd(): void {
+    if (this.#isConnectionFailing()) this.onResponseError(undefined, new Error('the connection was reset'))
+    else this.onComplete()
   }
 
   /** Aborts the request now, or as soon as undici starts it. */

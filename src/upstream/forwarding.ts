@@ -38,8 +38,6 @@ export interface ForwardingOptions {
   readonly stallMs: number
   /** Called once, when the outcome is known. */
   readonly onSettled: () => void
-  /** Whether a connection is failing right now, so that what looks like the end of a response is a truncation. */
-  readonly isConnectionFailing: () => boolean
 }
 
 /** A discarded response is read to its end up to this size, so that its connection can be reused. */
@@ -63,10 +61,14 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isSettled = false
   #isWithheld = false
   #stallTimer: NodeJS.Timeout | undefined
-  readonly #onDrain = (): void => this.#resume()
+  readonly #resume = (): void => {
+    this.#stopWaiting()
+    this.controller?.resume()
+  }
 
-  constructor(request: ForwardRequest, options: ForwardingOptions) {
-    super()
+  /** @param isConnectionFailing see {@link Exchange} */
+  constructor(request: ForwardRequest, options: ForwardingOptions, isConnectionFailing: () => boolean) {
+    super(isConnectionFailing)
     this.#request = request
     this.#options = options
     // Never removed: removing a listener costs more than calling one that does nothing.
@@ -115,10 +117,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     else this.#request.response.end(chunk.toString('latin1'), 'latin1')
   }
 
-  onResponseEnd(): void {
-    if (this.#options.isConnectionFailing()) {
-      return this.onResponseError(undefined, new Error('the connection was reset'))
-    }
+  protected override onComplete(): void {
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
     this.settle({ is: 'answered', status: this.#status })
@@ -151,19 +150,14 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #waitForBrowser(): void {
     if (this.#stallTimer !== undefined) return
     this.#stallTimer = setTimeout(() => this.#onBrowserStalled(), this.#options.stallMs)
-    this.#request.response.once('drain', this.#onDrain)
-  }
-
-  #resume(): void {
-    this.#stopWaiting()
-    this.controller?.resume()
+    this.#request.response.once('drain', this.#resume)
   }
 
   #stopWaiting(): void {
     if (this.#stallTimer === undefined) return
     clearTimeout(this.#stallTimer)
     this.#stallTimer = undefined
-    this.#request.response.off('drain', this.#onDrain)
+    this.#request.response.off('drain', this.#resume)
   }
 
   /** Without this, a browser that never reads could block an upstream connection for good. */

@@ -48,7 +48,8 @@ export async function receiveBody(
       : { is: 'whole', content, headers: ['content-length', String(content.length)] }
   }
   if (content.length > maxBytes) {
-    dropRest(request)
+    // Reads and drops the rest. Without this, the browser might never get to read the response.
+    request.resume()
     throw new Problem('body_too_large')
   }
   const headers = length === undefined ? [] : ['content-length', length]
@@ -87,11 +88,6 @@ function receiveStart(
   })
 }
 
-/** Reads and drops the rest of a body. Without this, the browser might never get to read the response. */
-function dropRest(request: IncomingMessage): void {
-  request.resume()
-}
-
 /**
  * Stands between the browser's request and undici, which destroys the body of a request that fails. If that were the
  * browser's request itself, the connection on which the browser waits for its response would be destroyed with it.
@@ -103,8 +99,20 @@ class StreamedBody extends Readable {
   /** Received in this window; undefined if upstream was slower than the browser in it, so that the window does not count. */
   #windowBytes: number | undefined = 0
   readonly #windowTimer: NodeJS.Timeout
-  readonly #onData = (chunk: Buffer): void => this.#take(chunk)
-  readonly #onEnd = (): void => this.#finish()
+  readonly #onData = (chunk: Buffer): void => {
+    this.#bytes += chunk.length
+    if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
+    if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
+    else if (!this.push(chunk)) {
+      this.#windowBytes = undefined
+      this.#source.pause()
+    }
+  }
+  readonly #onEnd = (): void => {
+    this.#source.off('close', this.#onClose)
+    clearInterval(this.#windowTimer)
+    this.push(null)
+  }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
 
   constructor(source: IncomingMessage, start: Buffer, maxBytes: number) {
@@ -119,28 +127,10 @@ class StreamedBody extends Readable {
     this.push(start)
   }
 
-  #take(chunk: Buffer): void {
-    this.#bytes += chunk.length
-    if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
-    if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
-    else if (!this.push(chunk)) this.#pause()
-  }
-
-  #pause(): void {
-    this.#windowBytes = undefined
-    this.#source.pause()
-  }
-
   #endWindow(): void {
     const bytes = this.#windowBytes
     this.#windowBytes = this.#source.isPaused() ? undefined : 0
     if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) this.destroy(new BodyRefused(tooSlow()))
-  }
-
-  #finish(): void {
-    this.#source.off('close', this.#onClose)
-    clearInterval(this.#windowTimer)
-    this.push(null)
   }
 
   override _read(): void {
@@ -150,7 +140,8 @@ class StreamedBody extends Readable {
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearInterval(this.#windowTimer)
     this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
-    dropRest(this.#source)
+    // Reads and drops the rest, as in receiveBody().
+    this.#source.resume()
     done(error)
   }
 }

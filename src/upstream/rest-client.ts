@@ -65,11 +65,7 @@ export class RestClient {
     this.#config = config
     this.#connections = connections
     this.#basePath = pathname === '/' ? '' : pathname
-    this.#forwardingOptions = {
-      stallMs: config.bodyMs,
-      onSettled: () => void this.#running--,
-      isConnectionFailing: this.#isConnectionFailing,
-    }
+    this.#forwardingOptions = { stallMs: config.bodyMs, onSettled: () => void this.#running-- }
     this.#origin = origin
     this.#idleMs = idleMs
     this.#pool = this.#createPool()
@@ -80,7 +76,7 @@ export class RestClient {
     // The browser may have left during the session lookup or between two tries: 'close' would not be emitted again.
     if (forwardRequest.response.destroyed)
       return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
-    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions)
+    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing)
     this.#running++
     this.#dispatch(request, forwarding)
     return forwarding.outcome

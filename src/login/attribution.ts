@@ -18,9 +18,9 @@ export type Attribution = Partial<Record<AttributionName, string>>
 export type AttributionProblem = 'missing' | 'repeated' | 'format'
 
 /**
- * Something that is valid but probably a mistake. `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal
- * digits, which means itself; `encoded_twice`: the decoded value still has escapes; `space`: the value begins or ends with a
- * space; `name`: another parameter is spelled almost like this one.
+ * A probable mistake that is formally valid. `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal
+ * digits, which means itself; `encoded_twice`: the decoded value still has escapes; `space`: the value begins or ends
+ * with a space; `name`: another parameter is spelled almost like this one.
  */
 export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'name'
 
@@ -66,7 +66,7 @@ interface Pair {
   readonly value: string
 }
 
-/** Matches by index, because URLSearchParams has one entry for each pair that is not empty (WHATWG URL, urlencoded parsing). */
+/** Pairs match by index: URLSearchParams has one entry per pair that is not empty (WHATWG URL, urlencoded parsing). */
 function readPairs(query: string): Pair[] {
   const raws = query.split('&').filter((pair) => pair !== '')
   return [...new URLSearchParams(query)].map(([name, value], index) => ({

@@ -44,7 +44,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
   fastify.head<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     const link = checkLink(deps, request)
     announceLink(reply, link)
-    // The values are decoded, so that a wrong encoding is visible, and in JSON, because they may contain any printable character.
+    // Decoded, so that a wrong encoding is visible, and as JSON, because a value may contain any printable character.
     return reply.header('x-attribution-values', JSON.stringify(link.reading.values)).send()
   })
 

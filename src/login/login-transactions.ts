@@ -219,7 +219,7 @@ export class LoginTransactions {
     return this.#cookies.attributes(lifetimeMs)
   }
 
-  /** Compare-and-set from pending to running. Of several concurrent callbacks, one wins; the others get undefined and try again. */
+  /** Compare-and-set from pending to running. Of several concurrent callbacks, one wins; the others get undefined. */
   async #claim(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
     const { key, cookie, transaction } = ticket
     const { flow, returnTo } = transaction

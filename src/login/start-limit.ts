@@ -33,7 +33,7 @@ export class StartLimit {
    */
   async allows(address: string, weight = 1): Promise<boolean> {
     if (this.#perMinute === 0) return true
-    // Counting stops at the smallest network that exceeds its limit: otherwise, one client could use up its whole site's limit.
+    // Stops at the smallest network over its limit. Otherwise, one client could use up the limit of its whole site.
     for (const [index, network] of networks(address).entries()) {
       const limit = this.#perMinute * (FACTORS[index] ?? 1)
       if ((await this.#count(startsKey(network), weight)) > limit) return false

@@ -16,7 +16,7 @@ export interface TokenGrant {
 export type GrantOutcome =
   | { readonly is: 'granted'; readonly grant: TokenGrant }
   | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
-  /** `try_later`: the provider says that it is overloaded, and asks to be left alone for `busyForMs` (0 if it names no time). */
+  /** `try_later`: the provider is overloaded and asks to be left alone for `busyForMs` (0 if it names no time). */
   | {
       readonly is: 'unavailable'
       readonly code: 'provider_unavailable' | 'try_later'

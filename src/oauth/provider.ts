@@ -27,7 +27,7 @@ export interface AuthorizationRequest {
 
 type ProviderRequest = 'exchange' | 'refresh' | 'revoke'
 
-/** The `outcome` label of the metrics. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
+/** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
 type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
 
 /** Notified of every request to the provider, once it is over. */
@@ -112,7 +112,7 @@ export class Provider {
   async refresh(refreshToken: string): Promise<RefreshOutcome> {
     const outcome = await this.#circuit.run(
       () => this.#grant(() => client.refreshTokenGrant(this.#refresher, refreshToken)),
-      // `invalid_grant` concerns this one token and shows that the provider works. Any other failure would hit the next token too.
+      // `invalid_grant` concerns only this token and shows that the provider works. Other failures would hit any token.
       (outcome) => outcome.is !== 'granted' && outcome.code !== 'invalid_grant',
     )
     if (outcome?.is === 'unavailable' && outcome.busyForMs !== undefined) {
@@ -173,7 +173,7 @@ export class Provider {
     }
   }
 
-  /** RFC 9207 §2.4 compares `iss` with the issuer exactly, but AUTH_URL is stored without the trailing slash of some issuers. */
+  /** RFC 9207 §2.4 compares `iss` exactly, but AUTH_URL is stored without the trailing slash that some issuers have. */
   #normalizeIssuer(callback: URLSearchParams): void {
     const { authUrl } = this.#config
     const [issuer, ...more] = callback.getAll('iss')

@@ -65,7 +65,7 @@ export class AccessTokens {
     return record.refreshToken === undefined || Date.now() < renewAt(record)
   }
 
-  /** Renews the token of a session. While the old token is valid, a failure does not affect the caller. @throws StoreUnavailable */
+  /** Renews a session's token. While the old token is valid, it is used if the renewal fails. @throws StoreUnavailable */
   async renewed(session: Session): Promise<TokenLookup> {
     const isValid = () => Date.now() < session.record.tokenExpiresAt
     try {
@@ -98,7 +98,7 @@ export class AccessTokens {
     return { is: 'ended' }
   }
 
-  /** Joins the running renewal of a session, or starts one unless a pause forbids it. `patienceMs` counts from its start. */
+  /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
   async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
     const running = this.#renewals.get(session.sealed)
     if (running === undefined) {
@@ -129,7 +129,7 @@ export class AccessTokens {
     return Math.max(ofSession, ofProvider)
   }
 
-  /** Refreshes and saves the token under a lock that all instances share, or waits until the owner of the lock has done so. */
+  /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
   async #renew(session: Session): Promise<TokenLookup> {
     const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
@@ -191,7 +191,7 @@ export class AccessTokens {
     return { is: 'providerDown', cause, retryAfterMs }
   }
 
-  /** Saves new tokens before they are used. If the session has ended meanwhile, it stays ended and the tokens are revoked. */
+  /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
   async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
     const saved = await this.#replace(session, record)
     if (saved !== undefined) return { is: 'good', session: saved }
@@ -202,7 +202,7 @@ export class AccessTokens {
     return { is: 'ended' }
   }
 
-  /** Retries during a short outage of the store: the old refresh token is used up, so `record` is the only copy of the new one. */
+  /** Retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one. */
   async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const giveUpAt = Date.now() + SAVE_MS
     for (;;) {

@@ -32,7 +32,7 @@ export class Envelope {
     return `${VERSION}.${this.#current}.${sealed.toString('base64url')}`
   }
 
-  /** Decrypts a text. Undefined if its version or server secret is unknown here, it is damaged, or `holderSecret` is wrong. */
+  /** Decrypts a text. Undefined if its version or server secret is unknown, it is damaged, or `holderSecret` is wrong. */
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
     const sealed = Buffer.from(body, 'base64url')

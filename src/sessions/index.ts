@@ -26,7 +26,7 @@ export type Authorization =
   /** The session's access token can be used. */
   | { readonly is: 'authorized'; readonly session: Session }
   | { readonly is: 'anonymous' }
-  /** The session has just ended: at one of its limits, by a logout, or because the provider or upstream refused its token. */
+  /** The session has just ended: at a limit, by a logout, or because the provider or upstream refused its token. */
   | { readonly is: 'ended'; readonly tag: string }
   | { readonly is: 'storeDown'; readonly cause: StoreUnavailable }
   /** The token must be renewed, but cannot be at present. The client may try again after `retryAfterMs`. */

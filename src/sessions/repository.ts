@@ -43,7 +43,7 @@ const CAUSED_ENDS = ['logout', 'replaced', 'refused'] as const
 /** A reason for which the server itself ends a session, leaving a tombstone. */
 export type CausedEnd = (typeof CAUSED_ENDS)[number]
 
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: missing for an unknown reason. */
+/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
 export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
 /**

@@ -15,7 +15,7 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
 
-  /** @param isConnectionFailing whether a connection is failing now, so that an apparent end of a response is a truncation */
+  /** @param isConnectionFailing whether a connection is failing now, so that the apparent end of a response is false */
   constructor(isConnectionFailing: () => boolean) {
     this.#isConnectionFailing = isConnectionFailing
   }

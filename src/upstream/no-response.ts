@@ -29,7 +29,7 @@ export function hasResponseBegun(cause: Error & { code?: string }): boolean {
   return cause.name === 'HTTPParserError' || cause.code === 'UND_ERR_HEADERS_OVERFLOW'
 }
 
-/** The code of an error from Node, undici or OpenSSL, else its name. Safe to log, unlike the message, which may hold a URL. */
+/** The code of an error, else its name. Both are safe to log, unlike the message, which may contain a URL. */
 export function codeOf(error: Error & { code?: unknown }): string {
   return typeof error.code === 'string' ? error.code : error.name
 }

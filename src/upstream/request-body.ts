@@ -96,7 +96,7 @@ class StreamedBody extends Readable {
   readonly #source: IncomingMessage
   readonly #maxBytes: number
   #bytes: number
-  /** Received in this window; undefined if upstream was slower than the browser in it, so that the window does not count. */
+  /** Received in this window; undefined, so that the window does not count, if upstream was slower than the browser. */
   #windowBytes: number | undefined = 0
   readonly #windowTimer: NodeJS.Timeout
   readonly #onData = (chunk: Buffer): void => {

@@ -15,7 +15,7 @@ export interface RestRequest {
   /** Flat list of names and values. */
   readonly headers: readonly string[]
   readonly body: Readable | Buffer | null
-  /** Response-header timeout, or for {@link RestClient.exchange} that of the whole exchange. Default: UPSTREAM_HEADERS_SECONDS. */
+  /** Response-header timeout, for {@link RestClient.exchange} overall timeout. Default: UPSTREAM_HEADERS_SECONDS. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -36,7 +36,7 @@ const MAX_HEADER_BYTES = 32_768
 /** At shutdown, requests that were sent but whose browsers have left get this long to finish. */
 const CLOSE_GRACE_MS = 5000
 
-/** A client of the upstream REST API with its own connections. It follows no redirects, decodes no bodies and retries nothing. */
+/** A client of the upstream REST API with its own connections. It does not follow redirects, decode bodies or retry. */
 export class RestClient {
   #pool: Pool
   /** When the pool is to be replaced (epoch ms). */

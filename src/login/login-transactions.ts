@@ -45,9 +45,8 @@ export type LoginOutcome =
       /** Store key of the session. */
       readonly session: string
       readonly cookieValue: string
-      /** Of the session (epoch ms). */
+      /** Of the session and of its cookie (epoch ms). */
       readonly endsAt: number
-      /** Of the session cookie (epoch ms). */
       readonly cookieEndsAt: number
     }
   | { readonly is: 'failed'; readonly error: AuthError; readonly flow: Flow; readonly returnTo: string }
@@ -80,9 +79,8 @@ export interface SettledLogin {
   /** Store key of its record; absent if the record is gone. */
   readonly key?: string
   readonly cookieName: string
-  /** Store key of the session that it created. */
+  /** Store key and cookie value of the session that it created. */
   readonly session?: string
-  /** Cookie value of that session. */
   readonly cookieValue?: string
 }
 
@@ -148,7 +146,10 @@ export class LoginTransactions {
     const key = keyOf(cookie)
     const sealed = this.#seal(key, cookie, { is: 'pending', ...transaction })
     await this.#store.create(key, sealed, Date.now() + this.#ttlMs)
-    const candidates = earlier.map((login) => ({ name: login.cookie.name, inUse: isInUse(login) }))
+    const candidates = earlier.map(({ cookie: { name }, loginState }) => ({
+      name,
+      inUse: isInUse(loginState),
+    }))
     return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(candidates) }
   }
 
@@ -165,25 +166,21 @@ export class LoginTransactions {
     let waited = false
     for (;;) {
       const stored = await this.#store.readUntracked(key)
-      const loginState = stored && this.#open(key, cookie, stored.value)
-      if (stored === undefined || loginState === undefined) return { is: 'unknown' }
-      switch (loginState.is) {
+      const login = stored && this.#open(key, cookie, stored.value)
+      if (stored === undefined || login === undefined) return { is: 'unknown' }
+      switch (login.is) {
         case 'finished':
         case 'failed':
-          return { is: 'replayed', outcome: loginState, waited, cookie }
+          return { is: 'replayed', outcome: login, waited, cookie }
         case 'running':
-          if (Date.now() > loginState.until) {
-            return { is: 'abandoned', flow: loginState.flow, returnTo: loginState.returnTo }
-          }
+          if (Date.now() > login.until) return { is: 'abandoned', flow: login.flow, returnTo: login.returnTo }
           waited = true
           await delay(POLL_MS)
           continue
         case 'pending': {
-          const { is: _, ...transaction } = loginState
-          const ticket = await this.#claim(
-            { key, cookie, transaction, sealed: stored.value },
-            stored.expiresAt,
-          )
+          const { is: _, ...transaction } = login
+          const pending = { key, cookie, transaction, sealed: stored.value }
+          const ticket = await this.#claim(pending, stored.expiresAt)
           if (ticket !== undefined) return { is: 'fresh', ticket }
         }
       }
@@ -199,10 +196,8 @@ export class LoginTransactions {
   /** The finished, failed and lost logins of this browser. */
   async settled(cookieHeader: string | undefined): Promise<SettledLogin[]> {
     const logins = await this.#loginsOf(cookieHeader)
-    return logins.flatMap((login) => {
-      if (isInUse(login)) return []
-      const { key, cookie, loginState } = login
-      const cookieName = cookie.name
+    return logins.flatMap(({ key, cookie: { name: cookieName }, loginState }) => {
+      if (isInUse(loginState)) return []
       if (loginState.is === 'lost') return { cookieName }
       if (loginState.is !== 'finished') return { key, cookieName }
       return { key, cookieName, session: loginState.session, cookieValue: loginState.cookieValue }
@@ -274,6 +269,6 @@ function previousSessions(current: string | undefined, earlier: readonly Browser
 }
 
 /** Whether a login may still be completed. One that cannot be decrypted here may still be completed by another instance. */
-function isInUse({ loginState: { is } }: BrowserLogin): boolean {
+function isInUse({ is }: BrowserLogin['loginState']): boolean {
   return is === 'pending' || is === 'running' || is === 'unreadable'
 }

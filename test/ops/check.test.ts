@@ -119,7 +119,7 @@ await test('what answers, but is something else, is told apart', async (t) => {
   ]) {
     const verdict = await run({ ...settings, ...address })
     t.equal(verdict.exitCode, 69)
-    t.match(on(verdict, 'AUTH_URL'), [/^failed: http:\S+ is no token endpoint: /])
+    t.match(on(verdict, 'AUTH_URL'), [/^failed: http:\S+ is not a token endpoint: /])
     t.match(on(verdict, 'WS_URL'), [/^failed: ws:\S+ refuses sockets \(status (200|404)\)$/])
     t.match(verdict.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }

@@ -1,4 +1,3 @@
-import calculateSlot from 'cluster-key-slot'
 import { RedisCluster } from 'redis'
 import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
@@ -22,6 +21,7 @@ const MAX_SILENCE_MS = 4000
 const MAX_MISSED = 2
 /** Timeout for a new client to reach every master. */
 const RENEW_MS = 5000
+const SLOTS = 16_384
 
 type ClusterAddress = Extract<RedisAddress, { is: 'cluster' }>
 type Client = ReturnType<typeof createClient>
@@ -99,7 +99,7 @@ export class ClusterLink implements RedisLink {
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
-    const { host, port, address } = this.#client.slots[calculateSlot(key)]?.master ?? {}
+    const { host, port, address } = this.#client.slots[slotOf(key)]?.master ?? {}
     if (host === undefined || port === undefined || address === undefined) return false
     const check = this.#replicas.get(address) ?? new ReplicaCheck(nodeOptions({ host, port }, this.#access))
     this.#replicas.set(address, check)
@@ -159,4 +159,14 @@ export class ClusterLink implements RedisLink {
 
 async function ping(client: Client, node: Client['masters'][number]) {
   return (await client.nodeClient(node)).ping()
+}
+
+/** CRC16 (XMODEM) of the key (redis.io/docs/reference/cluster-spec: keys distribution model). Ours hold no braces. */
+function slotOf(key: string): number {
+  let crc = 0
+  for (const byte of Buffer.from(key)) {
+    crc ^= byte << 8
+    for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1) & 0xffff
+  }
+  return crc % SLOTS
 }

@@ -24,6 +24,7 @@ import { catalog } from './proxy/catalog.ts'
 import { openApiRoute } from './proxy/openapi-route.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
+import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
 import { Readiness } from './ops/readiness.ts'
 
@@ -84,7 +85,9 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
-    await relayRoutes(scope, await prepareSockets(scope, { config, ...shared }))
+    const deps = await prepareSockets(scope, { config, ...shared })
+    await relayRoutes(scope, deps)
+    await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)
   await server.register(problemRoutes, pages)

@@ -187,6 +187,7 @@ function parse(settings: Settings) {
       otpUrlPointer: settings.OTP_URL_POINTER,
       otpHosts: settings.OTP_HOSTS === undefined ? [] : splitList(settings.OTP_HOSTS),
       maxPerSession: settings.MAX_RELAYS_PER_SESSION,
+      maxSessionSockets: settings.MAX_SESSION_SOCKETS,
       maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
       publicHandshakesPerMinute:
         settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,

@@ -105,13 +105,14 @@ export const settingRules = {
   API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, per process; 0 = no limit'),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, per process'),
+  MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),
   PUBLIC_HANDSHAKES_PER_MINUTE: {
     kind: 'whole',
     minimum: 0,
     maximum: 1_000_000,
     description:
-      'Public sockets that one client address may open in a minute, per process; 0 = no limit (default: 4 × MAX_PUBLIC_RELAYS_PER_IP)',
+      'Public and session sockets that one client address may open in a minute, per process; 0 = no limit (default: 4 × MAX_PUBLIC_RELAYS_PER_IP)',
   },
   MAX_RELAYS: whole(20_000, 1, 1_000_000, 'Open sockets of one process; a quarter is reserved for trading'),
   MAX_BUFFERED_BYTES: whole(MIB, 1024, 1024 * MIB, 'Bytes waiting for one peer before the other is paused'),

@@ -19,6 +19,7 @@ interface Shared {
 /** What the routes below /auth work with. */
 export interface LoginDependencies extends Shared {
   readonly config: Config['oauth']
+  readonly publicUrl: string
   readonly sessionMaxMs: number
   readonly transactions: LoginTransactions
   readonly startLimit: StartLimit
@@ -27,13 +28,14 @@ export interface LoginDependencies extends Shared {
 
 /** Adds to what the whole server shares what only logins need. */
 export function createLoginDependencies(
-  { cookies, oauth, secrets, session }: Config,
+  { cookies, oauth, publicUrl, secrets, session }: Config,
   { store, envelope, ...shared }: Shared & { readonly store: Store; readonly envelope: Envelope },
 ): LoginDependencies {
   const loginCookies = new LoginCookies(cookies, secrets)
   return {
     ...shared,
     config: oauth,
+    publicUrl,
     sessionMaxMs: session.maxMs,
     transactions: new LoginTransactions(store, envelope, loginCookies, oauth.loginTtlMs),
     startLimit: new StartLimit(store, oauth.startsPerMinute),

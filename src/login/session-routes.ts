@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
+import type { Session, SessionLookup } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
-const SECOND = 1000
-
-/** `GET /auth/session` and `POST /auth/logout`, for the pages of the frontend. */
+/** `GET` and `POST /auth/session`, and `POST /auth/logout`: what pages ask about their session and do with it. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
-  const { guard, sessions } = deps
-  guard.addPreflight(fastify, '/auth/session', ['GET'])
+  const { guard, sessions, publicUrl } = deps
+  guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
   fastify.removeAllContentTypeParsers()
@@ -20,25 +19,17 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   })
 
   fastify.get('/auth/session', async (request) => {
-    const found = await sessions.read(request.headers.cookie)
-    const now = Math.floor(Date.now() / SECOND)
-    switch (found.is) {
-      case 'storeDown':
-        throw found.cause
-      case 'none':
-        return { authenticated: false, now }
-      case 'live': {
-        const { record, idleEndsAt, tag } = found.session
-        request.sessionTag = tag
-        return {
-          authenticated: true,
-          now,
-          expires_at: Math.floor(record.endsAt / SECOND),
-          idle_expires_at: Math.floor(Math.min(idleEndsAt, record.endsAt) / SECOND),
-          scope: record.scope,
-        }
-      }
+    const session = sessionOf(await sessions.read(request.headers.cookie), request)
+    return sessions.state(session)
+  })
+
+  fastify.post('/auth/session', async (request, reply) => {
+    guard.requireScript(request)
+    const session = sessionOf(await sessions.extend(request.headers.cookie), request)
+    if (session === undefined) {
+      throw new Problem('login_required', { loginUrl: `${publicUrl}/auth/login` })
     }
+    return reply.code(204).send()
   })
 
   fastify.post('/auth/logout', async (request, reply) => {
@@ -46,6 +37,14 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     await logOut(deps, request, reply)
     return reply.code(204).send()
   })
+}
+
+/** @throws StoreUnavailable */
+function sessionOf(found: SessionLookup, request: FastifyRequest): Session | undefined {
+  if (found.is === 'storeDown') throw found.cause
+  if (found.is === 'none') return undefined
+  request.sessionTag = found.session.tag
+  return found.session
 }
 
 /**

@@ -10,7 +10,8 @@ import { SessionRepository, type CausedEnd, type Session, type SessionRecord } f
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
 import { registerSessionWriter } from './session-writer.ts'
-import { SessionWatcher, type WatchListener } from './watcher.ts'
+import { sessionState, type SessionState } from './session-state.ts'
+import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export type { CausedEnd, Session, SessionRecord } from './repository.ts'
@@ -19,7 +20,7 @@ export type { SessionLookup } from './session-reader.ts'
 export { saveNewSession } from './session-writer.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
-export type { WatchListener } from './watcher.ts'
+export type { SessionState } from './session-state.ts'
 
 /** What a browser's cookie authorizes. `tag` identifies a session in the log that exists but cannot be used. */
 export type Authorization =
@@ -105,9 +106,20 @@ export class Sessions {
     return this.#reader.reload(id)
   }
 
-  /** Calls `listener` once when a live session ends, on any instance. Returns a function that stops the watch. */
-  watch(session: Session, listener: WatchListener): () => void {
-    return this.#watcher.watch(session, listener)
+  /** Uses the session of a Cookie header: its idle limit has moved, if that was due, when this resolves. */
+  extend(cookieHeader: string | undefined): Promise<SessionLookup> {
+    return this.#reader.extend(cookieHeader)
+  }
+
+  /** What a page may know of its session; undefined stands for none. */
+  state(session: Session | undefined): SessionState {
+    const { limits, stepMs } = this.#repository
+    return sessionState(session, limits.idleMs, stepMs)
+  }
+
+  /** Watches a live session, whose end may come from any instance. Returns a function that stops the watch. */
+  watch(session: Session, watch: Watch): () => void {
+    return this.#watcher.watch(session, watch)
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */

@@ -30,6 +30,7 @@ export class NearCache {
   readonly #staleMs: number
   readonly #live: LRUCache<string, Session>
   readonly #loads = new Map<string, Load>()
+  readonly #readListeners: ((session: Session) => void)[] = []
   /** Plain numbers, because the hot path increments them. */
   readonly counts = { hits: 0, misses: 0 }
 
@@ -55,6 +56,11 @@ export class NearCache {
       this.#loads.delete(key)
       this.#live.delete(key)
     })
+  }
+
+  /** Calls `listener` for every session that is read from the store. */
+  onRead(listener: (session: Session) => void): void {
+    this.#readListeners.push(listener)
   }
 
   /** The number of cached sessions and the approximate memory they use. */
@@ -114,6 +120,7 @@ export class NearCache {
         else this.#keep(key, session, askedAt)
       }
     }
+    if (session !== undefined) for (const listener of this.#readListeners) listener(session)
     return session
   }
 

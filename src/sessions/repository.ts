@@ -67,7 +67,8 @@ export interface SessionLimits {
 /** Stores sessions sealed, under the hash of their id. A session that has ended cannot be brought back. */
 export class SessionRepository {
   readonly limits: SessionLimits
-  readonly #stepMs: number
+  /** The idle limits move in steps of this length. */
+  readonly stepMs: number
   readonly #store: Store
   readonly #envelope: Envelope
   readonly #tagSecret: string
@@ -79,7 +80,7 @@ export class SessionRepository {
     this.#store = store
     this.#envelope = envelope
     this.limits = limits
-    this.#stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
+    this.stepMs = Math.max(1, Math.min(MAX_STEP_MS, Math.floor(limits.idleMs / 10)))
     this.#tagSecret = tagSecret
   }
 
@@ -223,7 +224,7 @@ export class SessionRepository {
    */
   #idleEnd(endsAt: number): number {
     const spare = endsAt - (Date.now() + this.limits.idleMs)
-    return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.#stepMs) * this.#stepMs
+    return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.stepMs) * this.stepMs
   }
 }
 

@@ -48,6 +48,11 @@ export class SessionReader {
     return { ...this.#near.counts, ...this.#near.size }
   }
 
+  /** Calls `listener` for every session that is read from the store. */
+  onRead(listener: (session: Session) => void): void {
+    this.#near.onRead(listener)
+  }
+
   /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
@@ -64,6 +69,12 @@ export class SessionReader {
     if (session === undefined) return this.#loadToUse(cookie)
     this.#used(cookie, session)
     return { is: 'live', session }
+  }
+
+  /** Uses the session of a Cookie header, and waits until its idle limit has moved if that was due. */
+  async extend(header: string | undefined): Promise<SessionLookup> {
+    const found = await this.read(header)
+    return found.is === 'live' ? this.recheck(found.session, true) : found
   }
 
   /** Reads a session by its id from the store. */

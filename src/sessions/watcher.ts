@@ -6,12 +6,21 @@ import type { EndReason, Session, SessionRepository } from './repository.ts'
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
 
-/** Called once, when the watched session has ended. */
-export type WatchListener = (reason: WatchEnd) => void
+/** Somebody who watches a session. */
+export interface Watch {
+  /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
+  readonly isUse: boolean
+  /** Called when this process notices that the limits or the scope of the session have changed. */
+  readonly onChange?: (session: Session) => void
+  /** Called once, when the session has ended. */
+  readonly onEnd: (reason: WatchEnd) => void
+}
 
 interface Watched {
   session: Session
-  readonly listeners: Set<WatchListener>
+  readonly watches: Set<Watch>
+  /** How many of the watches count as use. */
+  uses: number
   /** Runs the next check, or, if the session has ended, the delayed notification. */
   timer?: NodeJS.Timeout
   hasEnded?: true
@@ -31,6 +40,8 @@ const RETRY_MS = 1000
  * then the browser should have the new cookie.
  */
 const REPLACED_MS = 1000
+/** How often a session is checked that is watched but not used, in case the notification of its end was lost. */
+const LISTENING_RECHECK_MS = 10_000
 /** How many sessions are checked concurrently when any of them may have changed. */
 const MAX_CONCURRENT_CHECKS = 64
 /** The longest delay of a Node timer that does not overflow. */
@@ -44,16 +55,19 @@ export class SessionWatcher {
   readonly #watched = new Map<string, Watched>()
   readonly #sessions: SessionRepository
   readonly #reader: SessionReader
+  readonly #store: Store
   readonly #options: WatcherOptions
-  /** The longest time between two checks of a session. */
+  /** The longest time between two checks of a session whose end the store may not report. */
   readonly #recheckMs: number
 
   constructor(sessions: SessionRepository, reader: SessionReader, store: Store, options: WatcherOptions) {
     this.#sessions = sessions
     this.#reader = reader
+    this.#store = store
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.onEnd((key, reason) => this.#end(key, reason))
+    reader.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
       else void this.#checkAll()
@@ -61,15 +75,17 @@ export class SessionWatcher {
   }
 
   /** Watches a live session. Returns a function that stops the watch; calling it twice is harmless. */
-  watch(session: Session, listener: WatchListener): () => void {
-    const watched = this.#watched.get(session.key) ?? { session, listeners: new Set() }
+  watch(session: Session, watch: Watch): () => void {
+    const watched = this.#watched.get(session.key) ?? { session, watches: new Set(), uses: 0 }
     this.#watched.set(session.key, watched)
-    watched.listeners.add(listener)
+    watched.watches.add(watch)
+    if (watch.isUse) watched.uses++
+    else this.#store.watchBurials()
     // The session may have ended after the caller read it and before the watch began.
     void this.#check(session.key)
     return () => {
-      watched.listeners.delete(listener)
-      if (watched.listeners.size > 0 || this.#watched.get(session.key) !== watched) return
+      if (watched.watches.delete(watch) && watch.isUse) watched.uses--
+      if (watched.watches.size > 0 || this.#watched.get(session.key) !== watched) return
       clearTimeout(watched.timer)
       this.#watched.delete(session.key)
     }
@@ -84,9 +100,9 @@ export class SessionWatcher {
   }
 
   /** Never rejects, because nothing would handle the rejection. */
-  async #recheck(session: Session): Promise<SessionLookup | { readonly is: 'unknown' }> {
+  async #recheck(watched: Watched): Promise<SessionLookup | { readonly is: 'unknown' }> {
     try {
-      return await this.#reader.recheck(session, this.#options.keepAlive)
+      return await this.#reader.recheck(watched.session, this.#isUsed(watched))
     } catch {
       return { is: 'unknown' }
     }
@@ -95,12 +111,12 @@ export class SessionWatcher {
   async #check(key: string): Promise<void> {
     const watched = this.#watched.get(key)
     if (watched === undefined || watched.hasEnded) return
-    const found = await this.#recheck(watched.session)
+    const found = await this.#recheck(watched)
     if (this.#watched.get(key) !== watched) return
     switch (found.is) {
       case 'live':
         delete watched.unreadSince
-        watched.session = found.session
+        this.#update(watched, found.session)
         return this.#schedule(watched)
       case 'none': {
         void this.#sessions.recordExpiry(watched.session)
@@ -120,8 +136,9 @@ export class SessionWatcher {
     const now = Date.now()
     const { idleEndsAt, record } = watched.session
     const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
-    let pauseMs = Math.min(untilEndMs, this.#recheckMs)
-    if (this.#options.keepAlive && idleEndsAt < record.endsAt) {
+    const isOnlyListening = watched.uses === 0 && this.#store.reportsBurials
+    let pauseMs = Math.min(untilEndMs, isOnlyListening ? LISTENING_RECHECK_MS : this.#recheckMs)
+    if (this.#isUsed(watched) && idleEndsAt < record.endsAt) {
       const { idleMs } = this.#sessions.limits
       const untilDueMs = idleEndsAt - idleMs - now
       // A limit that is overdue was read late or could not be moved. Retries then become rarer while time is left.
@@ -129,6 +146,26 @@ export class SessionWatcher {
       pauseMs = Math.min(pauseMs, untilDueMs < 0 ? retryMs : untilDueMs)
     }
     this.#checkIn(watched, Math.max(pauseMs, 0) + 1)
+  }
+
+  #isUsed({ uses }: Watched): boolean {
+    return uses > 0 && this.#options.keepAlive
+  }
+
+  /** A request may have moved the limits of a watched session. */
+  #noteRead(session: Session): void {
+    const watched = this.#watched.get(session.key)
+    if (watched !== undefined) this.#update(watched, session)
+  }
+
+  #update(watched: Watched, session: Session): void {
+    const { session: before } = watched
+    watched.session = session
+    const isSame =
+      before.idleEndsAt === session.idleEndsAt &&
+      before.record.endsAt === session.record.endsAt &&
+      before.record.scope === session.record.scope
+    if (!isSame) for (const { onChange } of watched.watches) onChange?.(session)
   }
 
   #checkIn(watched: Watched, ms: number): void {
@@ -144,7 +181,7 @@ export class SessionWatcher {
     clearTimeout(watched.timer)
     const notify = (): void => {
       this.#watched.delete(key)
-      for (const listener of watched.listeners) listener(reason)
+      for (const { onEnd } of watched.watches) onEnd(reason)
     }
     if (reason === 'replaced') watched.timer = setTimeout(notify, REPLACED_MS).unref()
     else notify()

@@ -6,6 +6,7 @@ import { Permits } from '../http/permits.ts'
 export interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
+  readonly maxSessionSockets: number
   readonly maxPublicPerIp: number
   readonly publicHandshakesPerMinute: number
 }
@@ -26,8 +27,8 @@ export class Caps {
     this.#limits = limits
   }
 
-  /** Counts a public handshake of a client address. False when it exceeds the limit of this minute. */
-  allowsPublicHandshake(address: string): boolean {
+  /** Counts a handshake of a client address that needs no login. False when it exceeds the limit of this minute. */
+  allowsHandshake(address: string): boolean {
     return this.#handshakes.allows(network(address), this.#limits.publicHandshakesPerMinute)
   }
 
@@ -45,6 +46,11 @@ export class Caps {
   /** A permit for a trading socket of a session. */
   acquireSession(key: string): Release | undefined {
     return this.#acquire(`session:${key}`, this.#limits.maxPerSession)
+  }
+
+  /** A permit for a session socket of a session. */
+  acquireSessionSocket(key: string): Release | undefined {
+    return this.#acquire(`session socket:${key}`, this.#limits.maxSessionSockets)
   }
 
   /** A permit for a public socket of a client address. */

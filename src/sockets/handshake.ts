@@ -95,9 +95,10 @@ export class Handshake implements Registered {
   /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
-    const stop = this.#deps.sessions.watch(session, (reason) =>
-      this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
-    )
+    const stop = this.#deps.sessions.watch(session, {
+      isUse: true,
+      onEnd: (reason) => this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
+    })
     this.#onRelease(stop)
   }
 

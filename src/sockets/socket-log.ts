@@ -3,7 +3,7 @@ import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 
 /** What metrics and logs call a socket. */
-export type SocketKind = 'public' | 'demo' | 'real' | 'trading'
+export type SocketKind = 'public' | 'demo' | 'real' | 'trading' | 'session'
 
 /** What a socket is for: its kind, and the log tag of its account where it has one. */
 export interface SocketPurpose {

@@ -1,4 +1,4 @@
-import { RedisCluster } from 'redis'
+import { RedisCluster, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
   backoffMs,
@@ -12,6 +12,7 @@ import {
   type RedisCommands,
   type RedisLink,
 } from './redis-link.ts'
+import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_INTERVAL_MS = 1000
@@ -51,6 +52,8 @@ export class ClusterLink implements RedisLink {
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
   #pings: NodeJS.Timeout | undefined
+  #subscriber: ChannelSubscriber | undefined
+  #events: LinkEvents | undefined
   #missed = 0
   #isRenewing = false
   #isClosed = false
@@ -62,6 +65,7 @@ export class ClusterLink implements RedisLink {
   }
 
   async open(events: LinkEvents): Promise<void> {
+    this.#events = events
     for (let tries = 0; !this.#isClosed; tries++) {
       try {
         await this.#client.connect()
@@ -94,6 +98,17 @@ export class ClusterLink implements RedisLink {
     return Promise.all(client.masters.map(async (node) => question(await client.nodeClient(node))))
   }
 
+  get isSubscribed(): boolean {
+    return this.#subscriber?.isUp === true
+  }
+
+  subscribe(channel: string, listener: (message: string) => void): void {
+    this.#subscriber ??= new ChannelSubscriber(channel, () => this.#anyNode(), {
+      message: listener,
+      up: () => this.#events?.changed(undefined),
+    })
+  }
+
   abandon(): void {
     // node-redis follows the redirections of a Cluster by itself, and drops silent masters.
   }
@@ -109,8 +124,15 @@ export class ClusterLink implements RedisLink {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#pings)
+    this.#subscriber?.close()
     for (const check of this.#replicas.values()) check.close()
     if (this.#client.isOpen) this.#client.destroy()
+  }
+
+  #anyNode(): RedisClientOptions | undefined {
+    const { masters } = this.#client
+    const node = masters[Math.floor(Math.random() * masters.length)]
+    return node && nodeOptions(node, this.#access)
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */

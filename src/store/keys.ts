@@ -7,6 +7,9 @@ const SESSIONS = `${PREFIX}session:`
 /** The prefix and the length of session keys. No other key has both. */
 export const SESSION_KEYS = { prefix: SESSIONS, length: SESSIONS.length + sha256('').length } as const
 
+/** The channel on which every instance announces the sessions that it ends. */
+export const ENDED_CHANNEL = `${PREFIX}ended`
+
 /** Key of a session. The id is the browser's secret, so the store holds only its hash. */
 export function sessionKey(sessionId: string): string {
   return SESSIONS + sha256(sessionId)

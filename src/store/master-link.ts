@@ -62,6 +62,12 @@ export class MasterLink implements RedisLink {
     return [await question(this.#master().untracked())]
   }
 
+  readonly isSubscribed = false
+
+  subscribe(): void {
+    // The invalidations of the tracked keys say the same.
+  }
+
   abandon(reason: string): void {
     this.#serving?.end(reason)
   }

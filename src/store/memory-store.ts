@@ -9,6 +9,7 @@ const MAX_KEYS = 100_000
 /** A store inside this process, for development. It ends with the process, and no other process sees it. */
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
+  readonly reportsBurials = true
   readonly #values = new LRUCache<string, StoredValue>({
     max: MAX_KEYS,
     ttl: 1,
@@ -78,6 +79,10 @@ export class MemoryStore implements Store {
 
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
+  }
+
+  watchBurials(): void {
+    // Every change is reported.
   }
 
   async isReplicated(): Promise<undefined> {

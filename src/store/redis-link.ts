@@ -49,6 +49,13 @@ export interface RedisLink {
   readMany(keys: readonly string[]): Promise<(string | null)[]>
   /** Asks every master. Rejects when one of them does not reply. */
   askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
+  /**
+   * Subscribes to a channel. A link that tracks does nothing, since the server reports the changed keys themselves. After a
+   * gap in the subscription, {@link LinkEvents.changed} reports that any key may have changed.
+   */
+  subscribe(channel: string, listener: (message: string) => void): void
+  /** Whether a subscription is in place. */
+  readonly isSubscribed: boolean
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
   /**

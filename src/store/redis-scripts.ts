@@ -29,12 +29,16 @@ export const REMOVE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-/** Removes a key, writes its tombstone, and returns the value. Does nothing if the key does not exist. */
+/**
+ * Removes a key, writes its tombstone, publishes both, and returns the value. Does nothing if the key does not exist. A user
+ * who may not publish can still remove.
+ */
 export const BURY = `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
+redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
 return value`
 
 /** Reads a key and its expiry. */

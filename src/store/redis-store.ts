@@ -4,6 +4,7 @@ import { CommandTimeout, Deadline, LATE_MS } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { ENDED_CHANNEL } from './keys.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
 import { masterFinder } from './sentinels.ts'
@@ -145,7 +146,7 @@ export class RedisStore implements Store {
   }
 
   async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const call = { keys: [key, tombstoneKey], arguments: [value, String(expiresAt)] }
+    const call = { keys: [key, tombstoneKey], arguments: [value, String(expiresAt), ENDED_CHANNEL] }
     // The script reads the key. Without tracking: a stranger may have named it.
     const removed = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
     return (removed as string | null) ?? undefined
@@ -162,6 +163,14 @@ export class RedisStore implements Store {
 
   onChange(listener: (key: string | undefined) => void): void {
     this.#listeners.push(listener)
+  }
+
+  get reportsBurials(): boolean {
+    return this.#link.tracks || this.#link.isSubscribed
+  }
+
+  watchBurials(): void {
+    this.#link.subscribe(ENDED_CHANNEL, (message) => this.#notify(message.split(' ', 1)[0]))
   }
 
   observe(observer: StoreObserver): void {

@@ -56,6 +56,13 @@ export interface Store {
    */
   onChange(listener: (key: string | undefined) => void): void
   /**
+   * From now on {@link onChange} also reports the keys that are buried elsewhere, where {@link staleMs} is short. It costs a
+   * connection there, and nothing where every change is reported anyway.
+   */
+  watchBurials(): void
+  /** Whether {@link onChange} reports the burials of all instances at present. */
+  readonly reportsBurials: boolean
+  /**
    * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
    * there are no replicas. Never rejects.
    */

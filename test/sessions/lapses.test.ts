@@ -56,7 +56,9 @@ await test('who holds a session that is not used hears that it was idle', async 
     const heard = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
-      return new Promise<string>((resolve) => void endings.watch(found.session, resolve))
+      return new Promise<string>(
+        (resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }),
+      )
     })
     t.same(await Promise.all(heard), [reason, reason])
   }

@@ -103,7 +103,9 @@ await test('who only holds a session hears of its end, after it was used elsewhe
   const [holder, other] = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   const id = await newSession(other)
   const session = await live(holder, id)
-  const ended = new Promise<string>((resolve) => void holder.endings.watch(session, resolve))
+  const ended = new Promise<string>(
+    (resolve) => void holder.endings.watch(session, { isUse: true, onEnd: resolve }),
+  )
   for (let touch = 1; touch <= 2; touch++) {
     const changed = new Promise<void>((resolve) => {
       holder.store.onChange((key) => key === session.key && resolve())
@@ -122,7 +124,8 @@ await test('many held sessions are all told when the store is emptied', async (t
   const ids = await Promise.all(Array.from({ length: 500 }, () => newSession(instance)))
   const sessions = await Promise.all(ids.map((id) => live(instance, id)))
   const endings = sessions.map(
-    (session) => new Promise<string>((resolve) => void instance.endings.watch(session, resolve)),
+    (session) =>
+      new Promise<string>((resolve) => void instance.endings.watch(session, { isUse: true, onEnd: resolve })),
   )
   const operator = await createClient({ url: redis.url }).connect()
   t.teardown(() => operator.close())
@@ -153,7 +156,9 @@ await test('where changes are not told, sessions are kept near for a moment only
   const id = await newSession(one)
   const session = await live(one, id)
   const held = await live(other, id)
-  const ended = new Promise<string>((resolve) => void other.endings.watch(held, resolve))
+  const ended = new Promise<string>(
+    (resolve) => void other.endings.watch(held, { isUse: true, onEnd: resolve }),
+  )
   await one.sessions.end(session.key, 'logout')
   t.equal((await one.reader.read(one.cookie(id))).is, 'none', 'where it was ended, at once')
   t.equal(await ended, 'logout')
@@ -171,7 +176,7 @@ await test('a session that could not be re-read is held on to, whatever the faul
   let reason: string | undefined
   for (const fault of [new StoreUnavailable(undefined), new Error('a bug')]) {
     store.fault = fault
-    instance.endings.watch(session, (why) => (reason = why))
+    instance.endings.watch(session, { isUse: true, onEnd: (why) => (reason = why) })
     await new Promise((resolve) => void setImmediate(resolve))
     t.equal(reason, undefined)
   }
@@ -186,7 +191,7 @@ await test('sessions that could not be re-read are not all tried again in one mo
   const tries: number[] = []
   for (let held = 0; held < count; held++) {
     const session = await live(instance, await newSession(instance))
-    t.teardown(instance.endings.watch(session, () => undefined))
+    t.teardown(instance.endings.watch(session, { isUse: true, onEnd: () => undefined }))
   }
   const done = Promise.withResolvers<void>()
   store.read = async () => {
@@ -213,7 +218,7 @@ await test('a held session whose limit cannot be moved is not asked about every 
   const instance = instanceOn(store)
   // Its limit has long been due to be moved.
   const session = await live(instance, await newSession(instanceOn(store, 300_000)))
-  t.teardown(instance.endings.watch(session, () => undefined))
+  t.teardown(instance.endings.watch(session, { isUse: true, onEnd: () => undefined }))
   await new Promise((resolve) => void setTimeout(resolve, 1200))
   t.equal(store.asked, 1)
 })

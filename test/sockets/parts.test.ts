@@ -85,7 +85,13 @@ await test('a client is an IPv4 address or an IPv6 /64', async (t) => {
 })
 
 await test('a place is given back once, however often', async (t) => {
-  const caps = new Caps({ maxRelays: 1, maxPerSession: 2, maxPublicPerIp: 1, publicHandshakesPerMinute: 0 })
+  const caps = new Caps({
+    maxRelays: 1,
+    maxSessionSockets: 1,
+    maxPerSession: 2,
+    maxPublicPerIp: 1,
+    publicHandshakesPerMinute: 0,
+  })
   const leave = caps.acquireProcess()
   t.equal(caps.acquireProcess(), undefined)
   leave?.()

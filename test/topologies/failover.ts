@@ -94,7 +94,8 @@ export async function hearsEndings(t: Test, { url, masters }: Topology): Promise
     const held = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
-      return () => new Promise<string>((resolve) => void endings.watch(found.session, resolve))
+      return () =>
+        new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
     })
     const ended = (await Promise.all(held)).map((watch) => watch())
     const asked = Date.now()

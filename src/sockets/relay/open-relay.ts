@@ -27,7 +27,7 @@ export async function openPublicRelay(
 ): Promise<Opened | undefined> {
   const { caps, config } = deps
   const { ip } = handshake.request
-  if (!caps.allowsPublicHandshake(ip)) return handshake.end(CLOSE.rateLimited)
+  if (!caps.allowsHandshake(ip)) return handshake.end(CLOSE.rateLimited)
   if (!handshake.acquire(caps.acquireProcess())) return
   if (!handshake.acquire(caps.acquireUnreserved())) return
   if (!handshake.acquire(caps.acquireAddress(ip))) return

@@ -1,0 +1,126 @@
+import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
+import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
+import { Heartbeat } from '../heartbeat.ts'
+import { Peer, type PeerConnection } from '../peer.ts'
+import { onPeerClose } from '../receiver.ts'
+import type { Registered } from '../registry.ts'
+import { MessageLimit } from './message-limit.ts'
+
+/** How long before the end of a session its page is warned. */
+const WARNING_MS = 60_000
+/** The longest delay of a Node timer that does not overflow. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+/** A page that does not read this little is not there. */
+const MAX_BUFFERED_BYTES = 65_536
+
+/** What a session socket works with. */
+export interface SessionSocketOptions {
+  readonly sessions: Sessions
+  /** Called once, when the socket ends. Undefined stands for a close frame without a code. */
+  readonly onEnd: (close: CloseStatus | undefined) => void
+}
+
+/**
+ * An open session socket: it sends a page the state of its session whenever that changes, a warning before the session expires,
+ * and the reason of its end (docs/reference.md, The session socket). Being open is no use of the session.
+ */
+export class SessionSocket implements Registered {
+  readonly #peer: Peer
+  readonly #options: SessionSocketOptions
+  readonly #heartbeat: Heartbeat
+  readonly #limit = new MessageLimit()
+  #unwatch = (): void => undefined
+  #session: Session
+  #warning: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(browser: PeerConnection, session: Session, options: SessionSocketOptions) {
+    this.#peer = new Peer(browser, false)
+    this.#session = session
+    this.#options = options
+    this.#heartbeat = new Heartbeat([this.#peer], () => browser.socket.terminate())
+    this.#listen()
+    this.#update(session)
+    if (this.#isOver) return
+    this.#unwatch = options.sessions.watch(session, {
+      isUse: false,
+      onChange: (changed) => this.#update(changed),
+      onEnd: (reason) => {
+        if (reason === 'storeLost') return this.end(CLOSE.storeDown)
+        this.#send({ event: 'ended', reason })
+        this.end(CLOSE.sessionExpired)
+      },
+    })
+  }
+
+  get bufferedBytes(): number {
+    return this.#peer.bufferedBytes
+  }
+
+  end(close: CloseStatus | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#heartbeat.stop()
+    clearTimeout(this.#warning)
+    this.#unwatch()
+    closeSocket(this.#peer.socket, close)
+    this.#options.onEnd(close)
+  }
+
+  #listen(): void {
+    const { socket } = this.#peer
+    socket.on('message', (data) => {
+      this.#peer.receivedMessage()
+      if (!this.#limit.allows((data as Buffer).length)) this.end(POLICY_VIOLATION)
+    })
+    const onControl = (data: Buffer): void => {
+      if (!this.#peer.receivedControl(data)) this.end(POLICY_VIOLATION)
+    }
+    socket.on('pong', onControl)
+    socket.on('ping', (data: Buffer) => {
+      onControl(data)
+      this.#peer.pong(data)
+    })
+    // ws has already sent the browser the close frame for its violation.
+    socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
+    onPeerClose(socket, (code, reason) => this.end({ code, reason: reason.toString() }))
+  }
+
+  #update(session: Session): void {
+    this.#session = session
+    this.#send({ event: 'session', ...this.#options.sessions.state(session) })
+    this.#scheduleWarning()
+  }
+
+  #scheduleWarning(): void {
+    clearTimeout(this.#warning)
+    const dueInMs = 1000 * nearerEnd(this.#options.sessions.state(this.#session)).at - WARNING_MS - Date.now()
+    const isDue = dueInMs <= MAX_TIMER_MS
+    this.#warning = setTimeout(
+      () => (isDue ? void this.#warn() : this.#scheduleWarning()),
+      Math.min(Math.max(dueInMs, 0), MAX_TIMER_MS),
+    ).unref()
+  }
+
+  /** Warns of the nearer end, unless the session was used on another instance in the meantime. */
+  async #warn(): Promise<void> {
+    const before = this.#session
+    const found = await this.#options.sessions.reread(before)
+    // The read has updated the session if its limits had changed.
+    if (this.#isOver || found.is === 'none' || this.#session !== before) return
+    const state = this.#options.sessions.state(before)
+    this.#send({ event: 'expiring', ...nearerEnd(state), now: state.now })
+  }
+
+  #send(message: object): void {
+    if (this.#isOver) return
+    this.#peer.socket.send(JSON.stringify(message))
+    if (this.#peer.bufferedBytes > MAX_BUFFERED_BYTES) this.end(CLOSE.slowConsumer)
+  }
+}
+
+function nearerEnd(state: SessionState): { readonly at: number; readonly why: 'idle' | 'absolute' } {
+  if (!state.authenticated) return { at: state.now, why: 'absolute' }
+  const { expires_at: absolute, idle_expires_at: idle } = state
+  return idle < absolute ? { at: idle, why: 'idle' } : { at: absolute, why: 'absolute' }
+}

@@ -1,0 +1,73 @@
+import type { RedisClientOptions } from 'redis'
+import { backoffMs, CONNECTION, delay, newConnection, SOCKET, within, type Connection } from './redis-link.ts'
+
+/** A server that accepts connections but does not reply is dropped after this time. */
+const OPEN_MS = 2500
+/** A connection that is silent for this long is dropped; it is pinged every second. */
+const MAX_SILENCE_MS = 4000
+
+/** What a subscriber reports. */
+interface SubscriberEvents {
+  message(text: string): void
+  /** The subscription is in place, perhaps again. Messages before that were lost. */
+  up(): void
+}
+
+/** Subscribes to a channel of a Cluster over a connection of its own. Every node receives what any node publishes. */
+export class ChannelSubscriber {
+  readonly #channel: string
+  readonly #nextNode: () => RedisClientOptions | undefined
+  readonly #events: SubscriberEvents
+  #connection: Connection | undefined
+  #isUp = false
+  #isClosed = false
+
+  /** @param nextNode another node at each call, so that the subscriber moves on from one that is gone */
+  constructor(channel: string, nextNode: () => RedisClientOptions | undefined, events: SubscriberEvents) {
+    this.#channel = channel
+    this.#nextNode = nextNode
+    this.#events = events
+    void this.#run()
+  }
+
+  /** Whether messages arrive at present. */
+  get isUp(): boolean {
+    return this.#isUp
+  }
+
+  close(): void {
+    this.#isClosed = true
+    if (this.#connection?.isOpen) this.#connection.destroy()
+  }
+
+  async #run(): Promise<void> {
+    for (let tries = 0; !this.#isClosed; tries++) {
+      const node = this.#nextNode()
+      if (node !== undefined && (await this.#serveFrom(node))) tries = 0
+      if (!this.#isClosed) await delay(backoffMs(tries))
+    }
+  }
+
+  /** Stays subscribed until the connection ends. Returns whether it ever was subscribed. */
+  async #serveFrom(node: RedisClientOptions): Promise<boolean> {
+    const socket = { ...node.socket, ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: false }
+    const connection = newConnection({ ...node, ...CONNECTION, socket } as RedisClientOptions)
+    const ended = new Promise<void>((resolve) => connection.on('error', () => resolve()).on('end', resolve))
+    this.#connection = connection
+    let hasServed = false
+    try {
+      const subscribed = connection
+        .connect()
+        .then(() => connection.subscribe(this.#channel, (text) => this.#events.message(text)))
+      await within(OPEN_MS, subscribed)
+      this.#isUp = hasServed = true
+      if (!this.#isClosed) this.#events.up()
+      await ended
+    } catch {
+      // The next node may do better.
+    }
+    this.#isUp = false
+    if (connection.isOpen) connection.destroy()
+    return hasServed
+  }
+}

@@ -81,7 +81,7 @@ await test('Every document and heading that the code cites exists', (t) => {
   let cited = 0
   for (const file of files) {
     const text = readFileSync(`${root}/${file}`, 'utf8')
-    // A citation names a document in docs/ and optionally a heading: (docs/a.md, A heading).
+    // A citation is a path in docs/, with a heading after a comma or without, in parentheses.
     for (const [, path = '', heading] of text.matchAll(/\(docs\/([\w/-]+\.md)(?:, ([^()]+))?\)/g)) {
       cited++
       t.ok(existsSync(new URL(path, DOCS)), `${file}: ${path}`)

@@ -41,10 +41,20 @@ await test('GET /metrics: 200 with the metrics an operator needs, before any of 
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
   const names = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   for (const name of [
-    ...['http_request_duration_seconds', 'upstream_request_duration_seconds', 'upstream_requests_total'],
-    ...['logins_total', 'attribution_links_total', 'signups_completed_total'],
-    ...['sessions_created_total', 'sessions_ended_total', 'token_refreshes_total'],
-    ...['near_cache_lookups_total', 'session_store_up', 'relays', 'relay_endings_total', 'build_info'],
+    'http_request_duration_seconds',
+    'upstream_request_duration_seconds',
+    'upstream_requests_total',
+    'logins_total',
+    'attribution_links_total',
+    'signups_completed_total',
+    'sessions_created_total',
+    'sessions_ended_total',
+    'token_refreshes_total',
+    'near_cache_lookups_total',
+    'session_store_up',
+    'relays',
+    'relay_endings_total',
+    'build_info',
   ]) {
     t.ok(names.has(`bff_${name}`), name)
   }

@@ -206,7 +206,7 @@ await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each
   t.ok(ttl > 0 && ttl <= 60_000, 'the count expires after a minute')
 })
 
-await test('GET /auth/login: auth_error=try_later while the store is down, when the process counts starts by itself', async (t) => {
+await test('GET /auth/login: auth_error=try_later while the store is down; the process itself then counts starts', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2' }
   const world = await loginWorld(t, { redis: true, settings })
   const { server, redis } = world

@@ -138,11 +138,11 @@ await test('GET /auth/callback: state_mismatch for a record under other SESSION_
   const { browser, server, settings } = world
   const client = await storeClient(t, world)
   const login = await startLogin(world)
-  const stranger = await testServer(t, {
+  const other = await testServer(t, {
     ...settings,
     SESSION_SECRETS: 'another-secret-of-thirty-two-bytes-or-more',
   })
-  const there = `${stranger.url}/auth/callback?code=x&state=${login.state}`
+  const there = `${other.url}/auth/callback?code=x&state=${login.state}`
   const arrival = await browser.navigate(there, { from: login.authorize })
   t.equal(arrival.url.search, '?auth_error=state_mismatch')
   t.same(arrival.hops[0]?.headers.getSetCookie(), [])
@@ -153,7 +153,7 @@ await test('GET /auth/callback: state_mismatch for a record under other SESSION_
     'the login finishes where the record can be decrypted',
   )
   const [old] = browser.named('__Host-session')
-  t.notOk(await isLoggedIn(browser, stranger.url))
+  t.notOk(await isLoggedIn(browser, other.url))
   t.same(browser.named('__Host-session'), [old], 'the session cookie is not cleared')
   t.ok(await isLoggedIn(browser, server.url))
 })

@@ -104,7 +104,7 @@ await test('--check: exit code 69 names every unreachable address and a remedy',
   t.match(check.stdout, /^ +Nobody listens there/m)
 })
 
-await test('--check: exit code 69 for an address where something else answers, 0 for an unhealthy upstream', async (t) => {
+await test('--check: exit code 69 for an address where another service listens, 0 for an unhealthy upstream', async (t) => {
   const settings = await reachableSettings(t)
   const { url } = await rawUpstream(t)
   const always200 = { AUTH_URL: url, API_URL: `${url}/elsewhere`, WS_URL: url.replace('http', 'ws') }

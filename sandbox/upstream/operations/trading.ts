@@ -87,7 +87,7 @@ function proposalOf({ proposals }: Connection, id: string): Terms {
   return terms
 }
 
-function priceMoved(asked: number, actual: number): Refusal {
-  const message = `The underlying market has moved: you asked for ${asked}, the price is ${actual}.`
+function priceMoved(requested: number, actual: number): Refusal {
+  const message = `The underlying market has moved: you asked for ${requested}, the price is ${actual}.`
   return new Refusal('PriceMoved', message)
 }

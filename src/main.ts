@@ -15,24 +15,24 @@ const isWarmUp = option === '--warm-up'
 if (rest.length > 0 || (option !== undefined && !isCheck && !isWarmUp)) {
   exit(
     'Usage: node src/main.ts [--check | --warm-up]\n' +
-      '  --check    try the settings, and what they name, instead of starting\n' +
-      '  --warm-up  compile into NODE_COMPILE_CACHE what a start needs, instead of starting; needs no settings',
+      '  --check    check the settings and the services that they name, then exit\n' +
+      '  --warm-up  fill NODE_COMPILE_CACHE with what a start needs, then exit; needs no settings',
     EXIT.usage,
   )
 }
 if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
-  exit(`Node ${OLDEST_NODE} or newer is needed, this is ${process.versions.node}.`)
+  exit(`Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}.`)
 }
 if (isWarmUp) {
   const { warmUp } = await import('./ops/warm-up.ts')
-  const refusal = await warmUp()
-  if (refusal !== undefined) exit(refusal)
+  const failure = await warmUp()
+  if (failure !== undefined) exit(failure)
   process.exit(0)
 }
-// A worker has the settings that its supervisor has read.
+// A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')
 const config = configOrExit()
-// From here on each process loads only what it needs.
+// The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
   process.exit(await check(config, (line) => void process.stdout.write(`${line}\n`)))
@@ -41,7 +41,7 @@ const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isSha
 const { log } = serverLog
 if (cluster.isPrimary) {
   for (const warning of config.warnings) log.warn(warning)
-  // Of each process: its workers have the same limit.
+  // The limit holds for each process; workers inherit it.
   const warning = descriptorWarning(config.relay.maxRelays)
   if (warning !== undefined) log.warn(warning)
   log.info(summary(config), 'starting')

@@ -1,4 +1,4 @@
-/** Every error code a browser may see, with its status, its title, and what to do about it. */
+/** Every error code that a browser may receive: its status, its title, and what to do about it. */
 const KINDS = {
   login_required: [
     401,
@@ -107,7 +107,7 @@ const KINDS = {
 /** A stable, documented error code. */
 export type ProblemCode = keyof typeof KINDS
 
-/** Every code, for the documentation and its test. */
+/** Every code, for the OpenAPI document. */
 export const PROBLEM_CODES = Object.keys(KINDS) as readonly ProblemCode[]
 
 /** One field that failed validation. */
@@ -116,22 +116,22 @@ export interface FieldError {
   readonly message: string
 }
 
-/** What a problem may say beyond its code. `status` only where upstream's own is passed on. */
+/** What a problem may contain besides its code. `status` is set only to pass on upstream's own status. */
 export interface ProblemDetails {
   readonly detail?: string
   readonly status?: number
   readonly errors?: readonly FieldError[]
-  /** The request may have been executed: look before repeating it. */
+  /** The request may have been executed, so the client must check before it repeats it. */
   readonly outcome?: 'unknown'
   readonly loginUrl?: string
   readonly retryAfterSeconds?: number
-  /** Other headers that belong to this problem, by lower-case name. */
+  /** Other response headers of this problem, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>
-  /** For the log only. */
+  /** Only for the log, never sent to the client. */
   readonly cause?: unknown
 }
 
-/** An error a browser may know (RFC 9457). Anything else that is thrown becomes a bare `internal_error`. */
+/** An error whose details a browser may see (RFC 9457). Any other error is sent as a bare `internal_error`. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
@@ -155,7 +155,7 @@ export class Problem extends Error {
     return KINDS[this.code][2]
   }
 
-  /** Headers that belong to this problem, beside its content type. */
+  /** The response headers of this problem besides its content type. */
   headers(): Record<string, string> {
     const { retryAfterSeconds: seconds, headers } = this.details
     return { ...headers, ...(seconds !== undefined && { 'retry-after': String(seconds) }) }
@@ -178,7 +178,7 @@ export class Problem extends Error {
   }
 }
 
-/** The code that a text is, if it is one. */
+/** Returns the text as a code if it is one. */
 export function problemCodeOf(text: string): ProblemCode | undefined {
   return Object.hasOwn(KINDS, text) ? (text as ProblemCode) : undefined
 }

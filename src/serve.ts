@@ -10,11 +10,12 @@ import { handleSupervisorMessages } from './ops/worker-channel.ts'
 import { MemoryStore } from './store/memory-store.ts'
 import { RedisStore } from './store/redis-store.ts'
 
+/** How long the start waits for the session store before the server listens anyway. */
 const STORE_WAIT_MS = 3000
-/** A worker has ended by itself, its log written, before its supervisor kills what is left. */
+/** A worker's time limit is shorter by this, so that it exits and writes its log before its supervisor kills it. */
 const WORKER_AHEAD_MS = 500
 
-/** Runs the server in this process: the only one, or a worker, whose supervisor has the ops listener. */
+/** Runs the server in this process, the only one or a worker. A worker has no ops listener; its supervisor has one. */
 export async function serve(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   const app = await buildApp(config, { store, log, droppedLines })
@@ -34,11 +35,11 @@ export async function serve(config: Config, { log, droppedLines }: ServerLog): P
   if (cluster.isWorker) handleSupervisorMessages(app.ops, () => shutdown({ by: 'supervisor' }))
 
   const { host, port, opsPort } = config.listen
-  // Alive from here on; ready once the store has been reached, or has been waited for long enough.
+  // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.
   if (ops !== undefined) await listenOrExit(ops, { host, port: opsPort }, log)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
   await listenOrExit(app.server, { host, port }, log)
   log.info({ publicUrl: config.publicUrl }, 'ready')
-  // For the next start, of a worker that replaces this one perhaps.
+  // The next start uses this cache, for instance that of a worker that replaces this one.
   flushCompileCache()
 }

@@ -1,9 +1,9 @@
-/** What a look at something outside has shown, for an operator to read. Holds no secret. */
+/** The result of one check by `--check`, for an operator. Contains no secret. */
 export interface CheckResult {
   readonly is: 'ok' | 'warning' | 'failed'
-  /** The setting that names it. */
+  /** The setting that names what was checked. */
   readonly setting: string
   readonly message: string
-  /** What to do about it. */
+  /** What the operator can do about it. */
   readonly advice?: string
 }

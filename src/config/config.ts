@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
+import { isOn, splitList } from './setting-formats.ts'
 import {
-  crossChecks,
-  isOn,
-  isProduction,
-  productionChecks,
-  settingWarnings,
-  workerCount,
-} from './setting-checks.ts'
-import { splitList } from './setting-formats.ts'
-import { readSettings, SECRET_SETTINGS, settingRules, type SettingRule, type Settings } from './settings.ts'
+  readSettings,
+  SECRET_SETTINGS,
+  settingRules,
+  type SettingProblem,
+  type SettingRule,
+  type Settings,
+} from './settings.ts'
 
-/** Wrong or missing settings, one line each. No line ever carries a value. */
+/** Every wrong or missing setting. The message has a line for each, and no value. */
 export class ConfigError extends Error {
-  readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(`${problems.length} setting(s) are wrong:\n${problems.map((line) => `  ${line}`).join('\n')}`)
+  readonly problems: readonly SettingProblem[]
+  constructor(problems: readonly SettingProblem[]) {
+    const lines = problems.map(({ setting, message }) => `  ${setting} ${message}`)
+    super(`${problems.length} setting(s) are wrong:\n${lines.join('\n')}`)
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -29,38 +30,39 @@ export type Config = ReturnType<typeof parse>
  * @throws ConfigError naming every wrong setting at once
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const problems: string[] = []
+  const problems: SettingProblem[] = []
   const raw = withSecretFiles(environment, problems)
-  const settings = readSettings(raw, problems)
-  const reported = new Set(problems.map((line) => line.split(' ', 1)[0] ?? ''))
-  problems.push(...productionChecks(raw, reported), ...crossChecks(raw, settings))
+  const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
+  problems.push(...crossChecks(settings, raw['REDIS_URL'] !== undefined))
   if (problems.length > 0) throw new ConfigError(problems)
   return parse(settings as Settings)
 }
 
-/** An empty value counts as unset, as container tools write it; `NAME_FILE` stands for NAME. */
+/** Reads the files that `NAME_FILE` names. An empty value counts as unset, since container tools write it that way. */
 function withSecretFiles(
   environment: Readonly<Record<string, string | undefined>>,
-  problems: string[],
+  problems: SettingProblem[],
 ): Record<string, string> {
   const raw: Record<string, string> = {}
   for (const [name, value] of Object.entries(environment)) if (value) raw[name] = value
   for (const name of SECRET_SETTINGS) {
     const file = raw[`${name}_FILE`]
     if (file === undefined) continue
-    if (raw[name] !== undefined) problems.push(`${name} must not be set together with ${name}_FILE`)
+    if (raw[name] !== undefined) {
+      problems.push({ setting: name, message: `must not be set together with ${name}_FILE` })
+    }
     try {
       raw[name] = readFileSync(file, 'utf8').trim()
     } catch {
-      problems.push(`${name}_FILE must name a readable file`)
+      problems.push({ setting: `${name}_FILE`, message: 'must name a readable file' })
     }
   }
   return raw
 }
 
 /**
- * What a worker's environment must have beside this process's own, so that its configuration is the same: secrets as
- * they were read, whatever has become of their files, and the random ones of development.
+ * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
+ * this process read them, since their files may have changed, and the random secret of development.
  */
 export function workerEnvironment(config: Config): Record<string, string> {
   const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
@@ -68,19 +70,18 @@ export function workerEnvironment(config: Config): Record<string, string> {
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
     REDIS_URL: config.redisUrl ?? '',
   }
-  // Empty counts as unset.
+  // An empty value counts as unset.
   return { ...secrets, ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])) }
 }
 
 function drainWaitSeconds(settings: Settings, production: boolean): number {
-  const fallback = production ? Math.min(5, settings.DRAIN_SECONDS / 4) : 0
-  return settings.DRAIN_WAIT_SECONDS ?? fallback
+  return settings.DRAIN_WAIT_SECONDS ?? (production ? Math.min(5, settings.DRAIN_SECONDS / 4) : 0)
 }
 
 const withoutSlash = (address: string) => address.replace(/\/+$/, '')
 const seconds = (count: number) => count * 1000
 
-/** Whether the peer at an address, `hop` hops away, may speak for the client. */
+/** Fastify's `trustProxy`. The function tells whether to trust the proxy that is `hop` hops away. */
 type TrustProxy = false | string[] | ((address: string, hop: number) => boolean)
 
 function trustProxy(value: string | undefined): TrustProxy {
@@ -90,13 +91,13 @@ function trustProxy(value: string | undefined): TrustProxy {
   return (_address, hop) => hop < hops
 }
 
-/** No connection of a browser is silent for longer while it is answered: a GET may be sent upstream twice. */
+/** Longer than a browser's connection can be silent while it waits for a response. A GET may be sent upstream twice. */
 function connectionIdleSeconds(settings: Settings): number {
   const { UPSTREAM_CONNECT_SECONDS, UPSTREAM_HEADERS_SECONDS, UPSTREAM_BODY_SECONDS } = settings
   return 60 + Math.max(2 * (UPSTREAM_CONNECT_SECONDS + UPSTREAM_HEADERS_SECONDS), UPSTREAM_BODY_SECONDS)
 }
 
-/** The numbers that are not what they are by default. */
+/** The numeric settings that differ from their defaults. */
 function changedLimits(settings: Settings): Record<string, number> {
   const changed: Record<string, number> = {}
   for (const [name, rule] of Object.entries<SettingRule>(settingRules)) {
@@ -125,7 +126,7 @@ function parse(settings: Settings) {
     logLevel: settings.LOG_LEVEL,
     listen: { host: settings.HOST, port: settings.PORT, opsPort: settings.OPS_PORT },
     workers: workerCount(settings.WORKERS),
-    /** As it was set. */
+    /** The setting itself, for the log. */
     trustProxy: settings.TRUST_PROXY ?? 'none',
     changedLimits: changedLimits(settings),
     drainMs: seconds(settings.DRAIN_SECONDS),

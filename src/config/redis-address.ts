@@ -1,17 +1,19 @@
-/** A server that Redis or a Sentinel listens on. */
+import { withoutBrackets } from './hostname.ts'
+
+/** The address of a Redis server or a Sentinel. */
 export interface RedisNode {
   readonly host: string
   readonly port: number
 }
 
-/** Who we are to the servers, and whether we speak TLS with them. */
+/** The credentials for the servers, and whether connections to them use TLS. */
 export interface RedisAccess {
   readonly username?: string
   readonly password?: string
   readonly tls: boolean
 }
 
-/** Where the session store is: what REDIS_URL says. */
+/** The session store that REDIS_URL names. */
 export type RedisAddress =
   | { readonly is: 'single'; readonly url: string }
   | { readonly is: 'cluster'; readonly nodes: readonly RedisNode[]; readonly access: RedisAccess }
@@ -19,7 +21,7 @@ export type RedisAddress =
       readonly is: 'sentinel'
       readonly nodes: readonly RedisNode[]
       readonly access: RedisAccess
-      /** The name the Sentinels know the master by. */
+      /** The master's name in the configuration of the Sentinels. */
       readonly master: string
     }
 
@@ -27,7 +29,7 @@ const SENTINEL = /^redis(s?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/]+)\/([A-Za-z0-9._
 const REDIS_PORT = 6379
 const SENTINEL_PORT = 26_379
 
-/** Undefined when it is no address of a session store. */
+/** Parses REDIS_URL. Returns undefined if the text is not a valid address of a session store. */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const sentinel = SENTINEL.exec(text)
   if (sentinel !== null) return sentinelAddress(sentinel)
@@ -36,7 +38,7 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   if (!first || !urls.every(isRedisUrl)) return undefined
   if (urls.length === 1) return { is: 'single', url: text }
   const access = accessOf(first.username, first.password, first.protocol === 'rediss:')
-  // A cluster has one database, and one way in.
+  // A Cluster has only database 0, and all of its nodes are reached in the same way.
   const isUniform = urls.every(
     ({ protocol, pathname }) => protocol === first.protocol && /^\/?0?$/.test(pathname),
   )
@@ -58,12 +60,11 @@ function isRedisUrl(url: URL | null): url is URL {
   return url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
 }
 
-function nodeOf({ hostname, port }: URL, fallback: number): RedisNode {
-  // An IPv6 address has no brackets outside a URL.
-  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? fallback : Number(port) }
+function nodeOf({ hostname, port }: URL, defaultPort: number): RedisNode {
+  return { host: withoutBrackets(hostname), port: port === '' ? defaultPort : Number(port) }
 }
 
-/** Undefined when a `%` stands for nothing. */
+/** Returns undefined if the percent-encoding is invalid. */
 function accessOf(username: string, password: string, tls: boolean): RedisAccess | undefined {
   try {
     return {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseRedisUrl } from './redis-address.ts'
 
-/** What the text of a setting may be: a test, and how a fault is explained. */
+/** A format of setting values: a test, and what a value must be, in words that complete “NAME must be …”. */
 export interface Format {
   readonly test: (value: string) => boolean
   readonly must: string
@@ -13,39 +13,40 @@ const isOrigin = (value: string) =>
 const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
-const isBase = (url: URL) => url.search === '' && url.hash === '' && !hasUserinfo(url)
+const isBase = ({ search, hash, username, password }: URL) =>
+  search === '' && hash === '' && username === '' && password === ''
 
-/** The formats named in the rules of the settings. */
+/** The formats that the rules of the settings refer to by name. */
 export const settingFormats = {
   origin: { test: isOrigin, must: 'an origin such as https://bff.example' },
   origins: {
     test: (value) => everyPart(value, isOrigin),
-    must: 'origins such as https://app.example, comma-separated',
+    must: 'comma-separated origins such as https://app.example',
   },
   httpUrl: {
     test: (value) => isUrl(value, ['http:', 'https:'], isBase),
-    must: 'an http(s) address without user, query or fragment',
+    must: 'an http or https address without user, query or fragment',
   },
   wsUrl: {
     test: (value) => isUrl(value, ['ws:', 'wss:'], isBase),
-    must: 'a ws(s) address without user, query or fragment',
+    must: 'a ws or wss address without user, query or fragment',
   },
   redisUrl: {
     test: (value) => parseRedisUrl(value) !== undefined,
-    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), several of a cluster comma-separated, or redis+sentinel://host:port,host:port/master-name',
+    must: 'redis://user:password@host:6379/0 (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name',
   },
   secrets: {
     test: (value) => everyPart(value, (part) => Buffer.byteLength(part) >= 32),
-    must: 'secrets of at least 32 bytes each, comma-separated',
+    must: 'comma-separated secrets of at least 32 bytes each',
   },
   trustProxy: {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
-    must: 'none, a number of hops, or addresses and CIDRs, comma-separated',
+    must: 'none, a number of hops, or comma-separated addresses and CIDRs',
   },
-  hosts: { test: (value) => everyPart(value, isHost), must: 'hosts (host or host:port), comma-separated' },
+  hosts: { test: (value) => everyPart(value, isHost), must: 'comma-separated hosts (host or host:port)' },
   path: {
     test: (value) => /^(\/[A-Za-z0-9_-]+)+$/.test(value),
-    must: 'a path such as /partners/v1/overview: letters, digits, _ and - only',
+    must: 'a path such as /partners/v1/overview, of letters, digits, _ and - only',
   },
   jsonPointer: {
     test: (value) => /^(\/([^~]|~[01])*)+$/.test(value),
@@ -54,47 +55,35 @@ export const settingFormats = {
   headerName: { test: (value) => /^[A-Za-z0-9-]+$/.test(value), must: 'a header name' },
   scope: {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),
-    must: 'scopes separated by one space (RFC 6749 §3.3)',
+    must: 'scopes separated by single spaces (RFC 6749 §3.3)',
   },
   folder: {
     test: (value) => statSync(value, { throwIfNoEntry: false })?.isDirectory() === true,
-    must: 'a folder that is there',
+    must: 'an existing folder',
   },
-  text: { test: (value) => value !== '', must: 'a text that is not empty' },
+  text: { test: (value) => value !== '', must: 'a non-empty text' },
   workers: {
     test: (value) => value === 'auto' || /^[1-9]\d{0,2}$/.test(value),
     must: 'a number of processes from 1 to 999, or auto',
   },
   printable: { test: isPrintable, must: 'printable ASCII' },
-  flag: { test: (value) => /^(0|1|true|false)$/.test(value), must: '1 or 0' },
+  flag: { test: (value) => /^(0|1|true|false)$/.test(value), must: 'true or false (or 1 or 0)' },
 } as const satisfies Record<string, Format>
 
 /** The name of a format. */
 export type SettingFormat = keyof typeof settingFormats
 
-/** `a, b` → `['a', 'b']`; an empty part stays, so that it can be refused. */
+/** Splits `a, b` into `['a', 'b']`. Keeps empty parts, so that the formats refuse them. */
 export function splitList(value: string): string[] {
   return value.split(',').map((part) => part.trim())
 }
 
-/** Names and addresses that only this machine answers to (RFC 6761 §6.3, RFC 1122 §3.2.1.3). */
-export function isLoopbackHost(hostname: string): boolean {
-  const name = hostname.toLowerCase()
-  return (
-    name === 'localhost' ||
-    name.endsWith('.localhost') ||
-    name === '[::1]' ||
-    (isIP(name) === 4 && name.startsWith('127.'))
-  )
-}
+/** Whether the value of a flag means true. */
+export const isOn = (value: string) => value === '1' || value === 'true'
 
-function isUrl(value: string, schemes: readonly string[], more: (url: URL) => boolean): boolean {
+function isUrl(value: string, schemes: readonly string[], test: (url: URL) => boolean): boolean {
   const url = URL.parse(value)
-  return url !== null && schemes.includes(url.protocol) && /^[a-z]+:\/\//i.test(value) && more(url)
-}
-
-function hasUserinfo(url: URL): boolean {
-  return url.username !== '' || url.password !== ''
+  return url !== null && schemes.includes(url.protocol) && /^[a-z]+:\/\//i.test(value) && test(url)
 }
 
 function isAddressRange(value: string): boolean {

@@ -4,13 +4,12 @@ import type { Guard } from './guard.ts'
 import { isPathOf } from './known-paths.ts'
 
 const HSTS = 'max-age=31536000'
-/** Where pages of listed origins may read answers (docs/reference.md, Who may call), the refusals among them. */
+/** Paths whose responses a page of a listed origin may read, errors included (docs/reference.md, Who may call). */
 const CORS_PATHS = ['/api', '/auth/session', '/auth/logout'] as const
 
-/** Puts the headers on a reply that every answer has, whatever else becomes of the request. */
-export type AddBaseHeaders = (request: FastifyRequest, reply: FastifyReply) => void
+type AddBaseHeaders = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** The headers of every answer; which they are depends on nothing but the settings, the path and the Origin. */
+/** Makes the function that adds the headers of every response. They depend only on the settings, the path and the Origin. */
 export function baseHeaders(config: Config['http'], guard: Guard): AddBaseHeaders {
   return (request, reply) => {
     const { origin } = request.headers
@@ -30,8 +29,8 @@ export function baseHeaders(config: Config['http'], guard: Guard): AddBaseHeader
   }
 }
 
-/** The same for an answer that is written by hand, to no request. */
-export function bareHeaders(config: Config['http'], requestId: string): string[] {
+/** The same headers for a response that is written by hand, because there is no parsed request. */
+export function rawBaseHeaders(config: Config['http'], requestId: string): string[] {
   return [
     `X-Request-Id: ${requestId}`,
     'X-Content-Type-Options: nosniff',

@@ -1,19 +1,19 @@
 import { isIPv6, SocketAddress } from 'node:net'
 
-/** An address with the port that some gateways write behind it. */
+/** An address with the port that some gateways append. */
 const WITH_PORT = /^[ \t]*(?:\[([0-9A-Fa-f:.]+)\]|(\d+(?:\.\d+){3}))(?::\d{1,5})?[ \t]*$/
 
-/** One household or server: an IPv4 address, or the /64 of an IPv6 one, since a client has all of its /64. */
+/** The smallest network of a client: its IPv4 address, or the /64 of its IPv6 address, all of which one client controls. */
 export function network(address: string | undefined): string {
   return networks(address)[0]
 }
 
 /**
- * The networks of an address that one client may have, the smallest first: of an IPv6 one its /64 (a household or server),
- * /56 and /48 (a site); of IPv4 just the address.
+ * The networks that one client may control, the smallest first: for an IPv6 address its /64 (a household or server), /56
+ * and /48 (a site); for IPv4 just the address.
  */
 export function networks(address: string | undefined): [smallest: string, ...larger: string[]] {
-  // A client that has hung up has no address any more.
+  // A closed connection no longer has an address.
   if (address === undefined) return ['gone']
   const [bare = ''] = address.split('%', 1)
   if (!isIPv6(bare)) return [bare]
@@ -27,8 +27,8 @@ export function networks(address: string | undefined): [smallest: string, ...lar
 }
 
 /**
- * The addresses of an X-Forwarded-For header without the ports that some gateways write (`192.0.2.1:4711`,
- * `[2001:db8::1]:4711`). With a port no address would be found trusted, and every connection would be another client.
+ * Removes the ports that some gateways write into X-Forwarded-For (`192.0.2.1:4711`, `[2001:db8::1]:4711`). With a port
+ * no address would match TRUST_PROXY, and every connection would count as another client.
  */
 export function withoutPorts(forwardedFor: string): string {
   const elements = forwardedFor.split(',').map((element) => {
@@ -38,13 +38,13 @@ export function withoutPorts(forwardedFor: string): string {
   return elements.join(',')
 }
 
-/** The first four of the eight groups of a canonical address; `::` stands for as many zeros as are missing. */
+/** The first four of the eight groups of a canonical address. `::` stands for all missing zeros. */
 function firstGroups(address: string): string[] {
   const [head = '', tail] = address.split('::', 2)
   const front = head === '' ? [] : head.split(':')
   if (tail === undefined) return front.slice(0, 4)
   const back = tail === '' ? [] : tail.split(':')
   // A dotted quad at the end stands for two groups.
-  const known = front.length + back.length + (tail.includes('.') ? 1 : 0)
-  return [...front, ...Array<string>(8 - known).fill('0'), ...back].slice(0, 4)
+  const present = front.length + back.length + (tail.includes('.') ? 1 : 0)
+  return [...front, ...Array<string>(8 - present).fill('0'), ...back].slice(0, 4)
 }

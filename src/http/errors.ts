@@ -5,7 +5,7 @@ import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { sendProblem } from './send-problem.ts'
 
-/** Problems of calls that a well-meant page does not make. */
+/** Problems that a legitimate page does not cause; each is logged for the audit. */
 const REFUSALS: ReadonlySet<string> = new Set([
   'csrf_rejected',
   'navigation_required',
@@ -13,9 +13,9 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'rate_limited',
 ])
 
-/** Answers with what a browser may know of an error, and logs the rest. */
+/** Responds with the problem that an error amounts to, and logs what the browser must not learn. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = translate(error)
+  const problem = toProblem(error)
   const { code, status } = problem
   if (code === 'internal_error' && !isOutOfDescriptors(error)) {
     request.log.error({ err: error, code }, 'request failed')
@@ -24,34 +24,33 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   return sendProblem(request, reply, problem)
 }
 
-/** What Fastify and its plugins throw. */
+/** An error that Fastify or a plugin throws. */
 interface ForeignError {
   readonly code?: string
   readonly statusCode?: number
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A range of a file that lies beyond its end (RFC 9110 §15.5.17). */
-function rangeProblem(headers: ForeignError['headers']): Problem {
-  const contentRange = headers?.['Content-Range']
-  return new Problem('bad_request', {
-    status: 416,
-    detail: 'The range that was asked for is beyond the end of the file.',
-    ...(contentRange !== undefined && { headers: { 'content-range': contentRange } }),
-  })
-}
-
-/** Turns whatever was thrown into what a browser may know of it. */
-export function translate(error: unknown): Problem {
+/** Turns any error into a problem that a browser may see. */
+export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof StoreUnavailable) {
     return new Problem('session_store_unavailable', { retryAfterSeconds: 1, cause: error })
   }
   const { code, statusCode = 500, headers } = error as ForeignError
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('body_too_large', { cause: error })
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new Problem('unsupported_media_type', { cause: error })
-  if (statusCode === 416) return rangeProblem(headers)
+  }
+  if (statusCode === 416) {
+    // RFC 9110 §15.5.17
+    const contentRange = headers?.['Content-Range']
+    return new Problem('bad_request', {
+      status: 416,
+      detail: 'The range that was asked for is beyond the end of the file.',
+      ...(contentRange !== undefined && { headers: { 'content-range': contentRange } }),
+    })
+  }
   if (statusCode >= 400 && statusCode < 500) return new Problem('bad_request', { cause: error })
   return new Problem('internal_error', { cause: error })
 }

@@ -9,12 +9,12 @@ const EXPOSED_HEADERS =
   'content-disposition, etag, last-modified, retry-after, x-request-id, ratelimit, ratelimit-policy, ratelimit-limit, ratelimit-remaining, ratelimit-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
 const PREFLIGHT_SECONDS = '600'
 
-/** Longest Origin that is logged. */
-const MAX_ORIGIN = 200
-/** Origins that are remembered as logged: anybody may make up any number. */
+/** Longer Origins are logged truncated. */
+const MAX_ORIGIN_LENGTH = 200
+/** Refused Origins that are remembered as logged. A client may make up any number of them. */
 const MAX_ORIGINS = 1000
 
-/** Who may call: the CSRF rule, Origin, Fetch Metadata and CORS in one place. */
+/** Decides who may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
   readonly #isProduction: boolean
@@ -30,12 +30,12 @@ export class Guard {
     this.#log = log
   }
 
-  /** True for an Origin of the allow-list; `null`, foreign and missing ones are not. */
+  /** Whether the Origin is on the allow-list. A missing one and `null` never are. */
   isListed(origin: string | undefined): boolean {
     return origin !== undefined && this.#origins.has(origin)
   }
 
-  /** For calls from scripts. @throws Problem csrf_rejected */
+  /** Admits only scripts of allowed pages, and clients that are not browsers. @throws Problem csrf_rejected */
   requireScript(request: FastifyRequest): void {
     const { origin, 'x-csrf': csrf, 'sec-fetch-site': site } = request.headers
     if (csrf !== '1') {
@@ -50,8 +50,8 @@ export class Guard {
   }
 
   /**
-   * The problem of a request whose Origin is not listed. Most often PUBLIC_URL or FRONTEND_ORIGINS is wrong, so outside
-   * production it names what came and what is allowed; in production the log does, once a minute for an origin.
+   * The problem for a request whose Origin is not listed. The usual cause is a wrong PUBLIC_URL or FRONTEND_ORIGINS, so
+   * the problem names the Origin and the allowed ones. In production only the log does, once a minute for each Origin.
    */
   refusal(
     code: 'csrf_rejected' | 'origin_rejected',
@@ -64,13 +64,14 @@ export class Guard {
         detail: `The Origin of the request is ${origin}; allowed are ${allowed.join(', ')} (FRONTEND_ORIGINS, PUBLIC_URL).`,
       })
     }
-    if (this.#refused.allows(origin.slice(0, MAX_ORIGIN), 1)) {
-      this.#log.warn({ origin: origin.slice(0, MAX_ORIGIN), allowed }, 'an origin is not allowed')
+    const logged = origin.slice(0, MAX_ORIGIN_LENGTH)
+    if (this.#refused.allows(logged, 1)) {
+      this.#log.warn({ origin: logged, allowed }, 'an origin is not allowed')
     }
     return new Problem(code, { ...(detail !== undefined && { detail }) })
   }
 
-  /** For addresses that only a top-level navigation may open (Fetch Metadata). @throws Problem navigation_required */
+  /** Admits only top-level navigations (Fetch Metadata). @throws Problem navigation_required */
   requireNavigation(request: FastifyRequest): void {
     const { 'sec-fetch-dest': destination = 'document', 'sec-purpose': purpose = '' } = request.headers
     if (destination !== 'document' || String(purpose).includes('prefetch')) {
@@ -78,7 +79,7 @@ export class Guard {
     }
   }
 
-  /** Lets a listed origin read the answer. */
+  /** Allows a listed origin to read the response (CORS). */
   allowReading(request: FastifyRequest, reply: FastifyReply): void {
     const { origin } = request.headers
     if (origin === undefined || !this.isListed(origin)) return
@@ -87,10 +88,10 @@ export class Guard {
     reply.header('access-control-expose-headers', EXPOSED_HEADERS)
   }
 
-  /** Answers preflights of `url` here: they never go upstream. */
+  /** Adds a route that responds to preflights of `url`, so that they never go upstream. */
   addPreflight(fastify: FastifyInstance, url: string, methods: readonly string[]): void {
     fastify.options(url, (request, reply) => {
-      // Any other OPTIONS is a wrong method.
+      // An OPTIONS request that is no preflight is a wrong method.
       if (request.headers['access-control-request-method'] === undefined) return reply.callNotFound()
       if (!this.isListed(request.headers.origin)) throw this.refusal('origin_rejected', request)
       this.allowReading(request, reply)

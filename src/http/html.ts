@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 
-/** Markup that needs no more escaping. Only {@link html} makes it. */
+/** Markup that needs no more escaping. Only this module creates it. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -9,7 +9,7 @@ export class Html {
   }
 }
 
-/** A whole page, and the policy it is to be sent with: no script, no style but its own, in no frame. */
+/** A whole page and its Content-Security-Policy: no script, no style but its own, no framing. */
 export interface Page {
   readonly text: string
   readonly contentSecurityPolicy: string
@@ -36,7 +36,7 @@ ul { padding-left: 1.25rem }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 `
 
-/** A template whose values are escaped, unless they are markup themselves; a list is joined. */
+/** A template tag. It escapes strings, inserts markup as it is, and joins lists of markup. */
 export function html(
   parts: TemplateStringsArray,
   ...values: readonly (string | Html | readonly Html[])[]
@@ -44,7 +44,7 @@ export function html(
   return new Html(parts.map((part, index) => part + render(values[index] ?? '')).join(''))
 }
 
-/** A small page of our own that needs nothing from elsewhere. */
+/** Makes a small self-contained page. */
 export function page(title: string, content: Html): Page {
   const style = createHash('sha256').update(STYLE).digest('base64')
   const { text } = html`<!doctype html>
@@ -62,7 +62,7 @@ export function page(title: string, content: Html): Page {
   }
 }
 
-/** Sets the headers of a page, and returns its text. */
+/** Sets the headers for a page on the reply, and returns the text to send. */
 export function renderPage(reply: FastifyReply, { text, contentSecurityPolicy }: Page): string {
   reply.headers({
     'content-type': 'text/html; charset=utf-8',
@@ -71,7 +71,7 @@ export function renderPage(reply: FastifyReply, { text, contentSecurityPolicy }:
   return text
 }
 
-/** Whether a request is one of somebody who wants to read a page: a navigation names the type (RFC 9110 §12.5.1). */
+/** Whether an Accept header (RFC 9110 §12.5.1) asks for a page, as that of every navigation does. */
 export function wantsPage(accept: string | undefined): boolean {
   return accept !== undefined && accept.includes('text/html')
 }

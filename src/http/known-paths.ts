@@ -1,9 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
 
+/** Path prefixes that belong to this server and never to the frontend. */
+export const RESERVED_PREFIXES = ['/api', '/auth', '/ws'] as const
+
 /**
- * Paths that have routes, with their methods, so that a wrong method on one of them is a 405 and not a 404. OPTIONS is
- * none of them: it is there for preflights.
+ * The paths that have routes, with their methods, so that a wrong method on one of them is a 405 and not a 404. OPTIONS
+ * does not count as a method, because it serves only preflights.
  */
 export class KnownPaths {
   readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>()
@@ -11,18 +14,18 @@ export class KnownPaths {
   constructor(server: FastifyInstance) {
     server.addHook('onRoute', ({ url, method }) => {
       if (url.includes('*') || method === 'OPTIONS') return
-      const known = this.#paths.get(url) ?? { pattern: toPattern(url), methods: new Set() }
-      this.#paths.set(url, known)
-      for (const each of [method].flat()) known.methods.add(each)
+      const path = this.#paths.get(url) ?? { pattern: toPattern(url), methods: new Set() }
+      this.#paths.set(url, path)
+      for (const each of [method].flat()) path.methods.add(each)
     })
-    // Before its body is looked at: that it has a bad one as well is not what is wrong with it.
+    // Before the body is parsed. Otherwise a bad body would hide the wrong path or method.
     server.addHook('onRequest', (request, _reply, done) => {
       const isSafe = request.method === 'GET' || request.method === 'HEAD'
       done(request.is404 && !isSafe ? this.problem(request) : undefined)
     })
   }
 
-  /** What to answer when no route took the request. */
+  /** The problem for a request that no route matches. */
   problem(request: FastifyRequest): Problem {
     const [path = ''] = request.raw.url?.split('?', 1) ?? []
     const allowed = new Set<string>()
@@ -41,7 +44,7 @@ function toPattern(url: string): RegExp {
   return new RegExp(`^${source.join('/')}$`)
 }
 
-/** Whether a path, query and all, is `prefix` or below it. */
+/** Whether a path, which may have a query, is `prefix` or below it. */
 export function isPathOf(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && ['', '/', '?'].includes(path.charAt(prefix.length))
 }

@@ -1,28 +1,28 @@
 const WINDOW_MS = 60_000
-/** More than come in a minute, unless somebody makes them up. */
+/** More keys than a minute brings, unless an attacker makes them up. */
 const MAX_KEYS = 100_000
 
-/** Counts by key, in this process, in windows of one minute. */
+/** Counts by key, within this process, in windows of one minute. */
 export class MinuteCounts {
   readonly #counts = new Map<string, number>()
   readonly #maxKeys: number
   #endsAt = 0
 
-  /** @param maxKeys keys that are counted at a time; one more begins all counts anew */
+  /** @param maxKeys once this many keys are counted, the next count resets them all */
   constructor(maxKeys = MAX_KEYS) {
     this.#maxKeys = maxKeys
   }
 
-  /** Seconds until the counts start again. */
+  /** Seconds until the counts reset. */
   get secondsLeft(): number {
     return Math.max(1, Math.ceil((this.#endsAt - Date.now()) / 1000))
   }
 
-  /** Counts one more. False when that is more than `limit`; 0 is no limit. */
+  /** Counts one more event. Returns false if that exceeds `limit`; a limit of 0 allows everything. */
   allows(key: string, limit: number): boolean {
     if (limit === 0) return true
     const now = Date.now()
-    // Begun anew as well rather than filling the memory with keys.
+    // Too many keys also reset the counts. Without this, made-up keys could fill the memory.
     if (now >= this.#endsAt || this.#counts.size >= this.#maxKeys) {
       this.#counts.clear()
       this.#endsAt = now + WINDOW_MS

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 
-/** Browsers do not pipeline, and balancers hardly do: more than this is somebody filling the memory. */
+/** Browsers do not pipeline, and balancers hardly do, so a client that exceeds this is filling the memory. */
 const MAX_PENDING = 16
 
 /**
- * The requests of each connection that have no answer yet. Node reads on until answers pile up, and requests that wait for
- * a slow upstream have none.
+ * Counts the requests of each connection that wait for a response. Node stops reading only when written responses pile
+ * up, so without this count a client could pipeline any number of requests to a slow upstream.
  */
 export class PendingResponses {
   readonly #counts = new WeakMap<Socket, number>()
 
-  /** Counts a request. False when its connection sends request after request without waiting for answers. */
+  /** Counts a request. Returns false if too many requests of its connection wait for a response. */
   begin(socket: Socket): boolean {
     const count = (this.#counts.get(socket) ?? 0) + 1
     this.#counts.set(socket, count)

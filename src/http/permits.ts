@@ -1,8 +1,8 @@
-/** Counts what is under way, by key, and how much of it there may be. */
+/** A semaphore for each key. */
 export class Permits {
   readonly #taken = new Map<string, number>()
 
-  /** Takes one of `limit` permits. False when all are taken; else {@link release} must follow, once. */
+  /** Takes one of `limit` permits. Returns false if all are taken; otherwise the caller must {@link release} it once. */
   acquire(key: string, limit: number): boolean {
     const taken = this.#taken.get(key) ?? 0
     if (taken >= limit) return false

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problemCodeOf } from '../problem.ts'
 import { html, page, renderPage, wantsPage, type Html, type Page } from './html.ts'
 
-/** Sets the headers that describe the body of a problem, and returns it: a page for whoever navigates, else its document. */
+/** Sets the headers for the body of a problem, and returns the body: a page for a navigation, otherwise the document. */
 export function renderProblem(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -16,8 +16,8 @@ export function renderProblem(
 }
 
 /**
- * `GET /problems/:code`, which the `type` of every problem names: explains a code.
- * @param sendFile answers with a file that the frontend has put there; false when there is none
+ * `GET /problems/:code` explains a code. The `type` of every problem refers to it.
+ * @param sendFile sends the frontend's own page for the code; returns false if it has none
  */
 export async function problemRoutes(
   fastify: FastifyInstance,
@@ -35,7 +35,7 @@ export async function problemRoutes(
   })
 }
 
-/** A problem for people: the facts of its document, and what to do. */
+/** A problem as a page: the facts of its document, and advice. */
 function problemPage({ code, status, title, message, advice, details }: Problem, requestId: string): Page {
   const { errors = [], outcome, loginUrl } = details
   const fields = errors.map(({ field, message: why }) => html`<li><code>${field}</code> ${why}</li>`)

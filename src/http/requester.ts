@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 
-/** Who asked for something, as the lines of the log name it. */
+/** The request and the client that caused an event, as log lines name them. */
 export interface Requester {
   readonly reqId: string
   /** The client's address. */
   readonly client: string
 }
 
-/** Who a request comes from. */
+/** The requester behind a request. */
 export function requesterOf({ id, ip }: FastifyRequest): Requester {
   return { reqId: id, client: ip }
 }

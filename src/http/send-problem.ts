@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problem.ts'
 import { renderProblem } from './problem-pages.ts'
 
-/** Longest wait for the rest of an upload that was refused. */
+/** Longest wait for the rest of a refused upload. */
 const UPLOAD_GRACE_MS = 1000
 
-/** Answers with a problem document (RFC 9457); who navigates gets a page with the same facts. */
+/** Sends a problem document (RFC 9457), or a page with the same facts for a navigation. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
   reply.code(problem.status).headers({ 'cache-control': 'no-store', ...problem.headers() })
   const body = renderProblem(request, reply, problem)
-  // Hanging up on an upload resets the connection, and the answer with it. On one that is not trusted, let it.
+  // Closing during an upload resets the connection and loses the response. An untrusted connection may lose it.
   const isTrusted = reply.getHeader('connection') !== 'close'
   if (isTrusted && !reply.raw.shouldKeepAlive && isUploading(request.raw)) {
     afterUpload(request.raw, () => void reply.send(body))
@@ -24,14 +24,14 @@ function isUploading({ complete, headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Drops the rest of an upload, then goes on; at the latest after a while. */
+/** Discards the rest of an upload, then continues; after the grace period at the latest. */
 function afterUpload(request: IncomingMessage, then: () => void): void {
-  const goOn = (): void => {
+  const finish = (): void => {
     clearTimeout(timer)
-    request.off('close', goOn)
+    request.off('close', finish)
     then()
   }
-  const timer = setTimeout(goOn, UPLOAD_GRACE_MS)
-  request.once('close', goOn)
+  const timer = setTimeout(finish, UPLOAD_GRACE_MS)
+  request.once('close', finish)
   request.resume()
 }

@@ -13,7 +13,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
 import { withoutPorts } from './client-address.ts'
-import { handleError, translate } from './errors.ts'
+import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
 import { responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
@@ -31,21 +31,21 @@ declare module 'fastify' {
   }
 }
 
-/** A query string as it came; who needs values parses it, so that a repeated parameter is seen as one. */
+/** The raw query string. Each route parses it itself, so that it notices a repeated parameter. */
 export interface RawQuery {
   readonly text: string
 }
 
-/** Head and whole of a request must have come within these times: a slow sender holds a connection no longer. */
+/** Timeouts for the headers and for the whole of a request. They bound how long a slow sender holds a connection. */
 const HEADERS_TIMEOUT_MS = 15_000
 const REQUEST_TIMEOUT_MS = 60_000
 const TIMEOUT_CHECK_MS = 1000
-/** No request line that Node takes is longer (`--max-http-header-size`). */
+/** Node accepts no longer request line (`--max-http-header-size`). */
 const MAX_TARGET_LENGTH = 16_384
-/** Longer than the balancers in front keep idle connections, so that they are the ones who hang up. */
+/** Longer than balancers keep idle connections, so that the balancer closes first and never meets a closed connection. */
 const KEEP_ALIVE_MS = 72_000
 
-/** A Fastify instance with everything that holds for every route: limits, headers, errors, one log line a request. */
+/** Makes a Fastify instance with what all routes share: limits, headers, error handling, one log line per request. */
 export function createServer(
   config: Config['http'],
   logger: FastifyBaseLogger,
@@ -57,7 +57,7 @@ export function createServer(
   const addBaseHeaders = baseHeaders(config, guard)
   const begin = (request: FastifyRequest, reply: FastifyReply): void => {
     const { socket } = request.raw
-    // Not the hook onResponse: it hears nothing of a response whose connection went before it was finished.
+    // The hook onResponse would miss a response whose connection closes before it is finished.
     reply.raw.on('close', () => {
       pending.end(socket)
       record(request, reply)
@@ -68,17 +68,16 @@ export function createServer(
   const server = Fastify({
     ...fastifyOptions(config),
     loggerInstance: logger,
-    // No hook runs for these: the path itself could not be read.
+    // Fastify runs no hooks for these errors, because it could not read the path.
     frameworkErrors: (error, request, reply) => {
       begin(request, reply)
-      void sendProblem(request, reply, translate(error))
+      void sendProblem(request, reply, toProblem(error))
     },
   })
   server.decorateRequest('sessionTag', '')
   const hasProxy = config.trustProxy !== false
-  // What every request goes through before its route has its say.
   server.addHook('onRequest', (request, reply, done) => {
-    if (hasProxy) readForwardedAddresses(request)
+    if (hasProxy) stripForwardedPorts(request)
     begin(request, reply)
     const { socket } = request.raw
     if (!pending.begin(socket)) {
@@ -88,9 +87,9 @@ export function createServer(
     requireWellFormed(request, reply)
     done()
   })
-  // Node remembers an address that was asked for, and knows none of a connection that has gone.
+  // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
   server.server.on('connection', (socket) => void socket.remoteAddress)
-  // An expectation nobody here knows is no reason not to answer (RFC 9110 §10.1.1).
+  // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
   server.server.on('checkExpectation', (request, response) =>
     server.server.emit('request', request, response),
   )
@@ -108,14 +107,14 @@ function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: config.connectionIdleMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // It bounds the closing too, which may take as long as DRAIN_SECONDS says.
+    // This timeout would also bound closing, which may take as long as DRAIN_SECONDS.
     pluginTimeout: 0,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Checked here instead, for HTTP/1.0 too and with a readable answer.
+      // requireWellFormed checks this instead, for HTTP/1.0 too and with a readable response.
       requireHostHeader: false,
       shouldUpgradeCallback: mayUpgrade,
     },
@@ -124,7 +123,7 @@ function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {
     genReqId: () => randomUUID(),
     routerOptions: {
       querystringParser: (text) => ({ text }) satisfies RawQuery,
-      // What a parameter may be is for its route to say: a long one is no more malformed than any other that is wrong.
+      // Each route checks its own parameters, their length included.
       maxParamLength: MAX_TARGET_LENGTH,
     },
     clientErrorHandler: refuseUnparsable(config),
@@ -132,37 +131,37 @@ function fastifyOptions(config: Config['http']): FastifyHttpOptions<Server> {
 }
 
 /**
- * Only relays are upgraded: anywhere else the header means nothing, and the request is an ordinary one. So is an upgrade
- * that is pipelined: Node would hand over a connection on which an earlier response is still to be written, and without
- * its listeners and timeouts nothing would ever end that connection.
+ * Only relays are upgraded. Elsewhere the Upgrade header is ignored, and so is that of a pipelined request: Node would hand
+ * over a connection with an earlier response still unwritten, and without Node's listeners and timeouts nothing would
+ * ever close that connection.
  */
 function mayUpgrade({ url = '', socket }: IncomingMessage): boolean {
   return isPathOf(url, '/ws') && responseInProgress(socket) === undefined
 }
 
-/** Makes sure that `request.ip` is the client's address, whatever the gateway in front writes beside it. */
-function readForwardedAddresses({ raw: { headers } }: FastifyRequest): void {
+/** Removes ports from X-Forwarded-For, so that `request.ip` is the client's address alone. */
+function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
   const forwarded = headers['x-forwarded-for']
   if (typeof forwarded === 'string' && forwarded.includes(':')) {
     headers['x-forwarded-for'] = withoutPorts(forwarded)
   }
 }
 
-/** Node lets go of a connection that asked for an upgrade: when it gets an HTTP answer instead, nobody else would end it. */
+/** Closes a connection whose upgrade got an HTTP response instead. Node has released it and would leave it open. */
 function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (!(raw as typeof raw & { upgrade?: boolean }).upgrade) return
   reply.header('connection', 'close')
   reply.raw.once('finish', () => raw.socket.destroy())
 }
 
-/** A connection that was kept alive may still bring a request while the server goes down. */
+/** Refuses the requests that kept-alive connections still bring while the server shuts down. */
 function refuseWhileClosing(server: FastifyInstance): void {
   let isClosing = false
   server.addHook('preClose', async () => {
     isClosing = true
   })
   server.addHook('onRequest', (request, reply, done) => {
-    // A page cannot read this of a relay: there the close frame says so.
+    // A page cannot read the response to a WebSocket handshake. There the close code of the relay says it.
     if (!isClosing || isPathOf(request.raw.url ?? '', '/ws')) return done()
     reply.header('connection', 'close')
     done(new Problem('shutting_down', { retryAfterSeconds: 1 }))

@@ -3,31 +3,31 @@ import { join, relative, resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { wantsPage } from './html.ts'
-import { isPathOf } from './known-paths.ts'
+import { isPathOf, RESERVED_PREFIXES } from './known-paths.ts'
 
-/** The frontend's files, if there are any. */
+/** The frontend's files, if STATIC_DIR is set. */
 export interface StaticPages {
-  /** Whether a request that found nothing should get index.html, as a page of the frontend's own routing would. */
+  /** Whether an unmatched request should get index.html, because the frontend itself may route it to a page. */
   isPage(request: FastifyRequest): boolean
-  /** Answers with a file, its path relative to STATIC_DIR. False when there is none. */
+  /** Sends a file, whose path is relative to STATIC_DIR. Returns false if there is none. */
   sendFile(path: string, reply: FastifyReply): boolean
 }
 
-/** Types that become smaller (media types RFC 6838); images and fonts are compressed already. */
+/** Media types (RFC 6838) that compression makes smaller. Images and fonts are compressed already. */
 const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript|wasm|manifest)\b/
 /**
- * Names with a hash of the content before the extension, as bundlers make them: hex with letters and digits anywhere, and
- * eight characters of base64url in the folders that bundlers write to. Nothing else is taken for one: a file that changes
- * under a name that was called immutable stays in browsers for a year.
+ * File names with a content hash before the extension: anywhere, hex with both letters and digits; in the folders that
+ * bundlers write to, eight characters of base64url. The patterns are strict, because a file that changes under an
+ * immutable name stays stale in browsers for a year.
  */
 const HASHED = [
   /[.-](?=[a-f]*\d)(?=\d*[a-f])[\da-f]{8,64}\.\w+(?:\.(?:br|gz|map))*$/,
   /(?:^|\/)(?:assets|static|immutable|_astro)\/(?:.*\/)?[^/]*[.-](?=[\w-]*[A-Z\d])(?!\d+\.)[\w-]{8}\.\w+(?:\.(?:br|gz|map))*$/,
 ]
-/** One range or several (RFC 9110 §14.1.2). */
+/** One or several ranges (RFC 9110 §14.1.2). */
 const RANGES = /^bytes=(?:\d+-\d*|-\d+)(?:[ \t]*,[ \t]*(?:\d+-\d*|-\d+))*$/
 
-/** Serves the files of STATIC_DIR where no other route answers. */
+/** Serves the files of STATIC_DIR where no other route matches. */
 export async function registerStaticPages(
   fastify: FastifyInstance,
   config: Config['http'],
@@ -54,12 +54,12 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
     import('@fastify/static'),
   ])
   fastify.addHook('onRequest', (request, _reply, done) => {
-    // What is no range is as good as none (RFC 9110 §14.2).
+    // An invalid Range header is ignored (RFC 9110 §14.2).
     const { headers } = request.raw
     if (headers.range !== undefined && !areRanges(headers.range)) delete headers.range
     done()
   })
-  // Only gzip: a stream of brotli takes megabytes, and anybody may ask for any number. A .br beside a file is served.
+  // Only gzip, since a brotli stream takes megabytes and a client may request any number. Existing .br files are served.
   await fastify.register(compress, {
     encodings: ['gzip'],
     customTypes: COMPRESSIBLE,
@@ -81,10 +81,10 @@ async function registerPlugins(fastify: FastifyInstance, root: string, policy: s
 }
 
 function isReserved(path: string): boolean {
-  return ['/api', '/auth', '/ws'].some((prefix) => isPathOf(path, prefix))
+  return RESERVED_PREFIXES.some((prefix) => isPathOf(path, prefix))
 }
 
-/** A service worker that passes a navigation on makes a request of the mode `same-origin` of it. */
+/** A service worker that forwards a navigation sends it with the mode `same-origin`. */
 function isNavigation({ method, headers }: FastifyRequest): boolean {
   const { 'sec-fetch-mode': mode = 'navigate', accept } = headers
   const isSafe = method === 'GET' || method === 'HEAD'

@@ -2,40 +2,40 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
-import { bareHeaders } from './base-headers.ts'
+import { rawBaseHeaders } from './base-headers.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'
 
-/** Time for the answer to be read before the connection is cut. */
+/** Time for the client to read the response before the server destroys the connection. */
 const LINGER_MS = 1000
 
-/** Makes the handler of what Node could not parse as HTTP, or not in time: it answers by hand, and hangs up. */
+/** Makes the handler for requests that Node cannot parse, or not in time. It writes a response by hand, and closes. */
 export function refuseUnparsable(
   config: Config['http'],
 ): (error: Error & { code?: string }, socket: Socket) => void {
   return (error, socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET' || !mayAnswer(socket)) return void socket.destroy()
+    if (!socket.writable || error.code === 'ECONNRESET' || !mayRespond(socket)) return void socket.destroy()
     const status = statusOf(error.code)
     const requestId = randomUUID()
     const body = new Problem('bad_request', { status: Number.parseInt(status, 10) }).body(requestId)
-    const head = [
+    const headers = [
       `HTTP/1.1 ${status}`,
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Cache-Control: no-store',
-      ...bareHeaders(config, requestId),
+      ...rawBaseHeaders(config, requestId),
       'Connection: close',
     ]
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-    // Whoever does not hang up in turn must not keep the connection.
+    socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
+    // Without this, a client that never closes could keep the connection.
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
 }
 
 /**
- * False when what would be written were no answer, or the answer to another request: nothing was ever asked; an answer
- * has been begun, or given already; or it belongs to an earlier request of this connection, which may be executed.
+ * False if the client would mistake the response for that of another request, or did not wait for one: nothing was ever
+ * sent; a response has begun or is complete; or an earlier request of this connection, which may still run, awaits one.
  */
-function mayAnswer(socket: Socket): boolean {
+function mayRespond(socket: Socket): boolean {
   if (socket.bytesRead === 0) return false
   const response = responseInProgress(socket)
   if (response !== undefined) return !response.headersSent && !response.req.complete

@@ -8,22 +8,22 @@ import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
-/** A login whose tokens have come. */
+/** A login that the provider has granted tokens for. */
 interface GrantedLogin {
   readonly deps: LoginDependencies
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly ticket: LoginTicket
   readonly grant: TokenGrant
-  /** Store keys of the sessions of this browser that the new one takes the place of. */
+  /** Store keys of this browser's sessions that the new one replaces. */
   readonly replaced: readonly string[]
 }
 
 type Finished = Extract<LoginOutcome, { is: 'finished' }>
 
 /**
- * Makes the session of a login and sends the browser back.
- * @throws StoreUnavailable, and then neither the session nor its tokens are left
+ * Creates the session of a login and redirects the browser to the frontend.
+ * @throws StoreUnavailable, after which neither the session nor its tokens exist
  */
 export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { deps, request, reply, ticket, grant } = login
@@ -31,11 +31,10 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   const finished = await makeSession(login).catch((error: unknown) => {
-    // Nobody will ever use these tokens.
     deps.sessions.revoke(grant)
     throw error
   })
-  // The browser learns of the session last: whatever failed before this left its old one in place.
+  // The browser gets its cookie last: if anything failed before, its old session is still in place.
   setLoginCookies(deps, reply, ticket.cookie, finished)
   if (flow === 'signup') {
     metrics.signupsCompleted.inc({ attributed: String(attributed) })
@@ -49,7 +48,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 
-/** Sets the cookie of a new session, and lets that of its login live as long. */
+/** Sets the cookie of a new session, and lets the login's cookie live as long as the session. */
 export function setLoginCookies(
   { sessions: { cookie }, transactions }: LoginDependencies,
   reply: FastifyReply,
@@ -81,9 +80,9 @@ async function makeSession({ deps, request, ticket, grant, replaced }: GrantedLo
   }
   const { endsAt } = record
   const finished: Finished = { is: 'finished', returnTo, session, cookieValue, endsAt, cookieEndsAt }
-  // From here on the login has succeeded: without the mark, only a callback that comes again would not know it.
+  // The login has succeeded, whether or not its outcome can be saved; only repeated callbacks need it.
   await transactions
     .settle(ticket, finished)
-    .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login could not be noted', {}, lost))
+    .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
   return finished
 }

@@ -1,21 +1,42 @@
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { Sessions } from '../sessions/index.ts'
-import type { AttributionCookie } from './attribution-cookie.ts'
-import type { LoginTransactions } from './login-transactions.ts'
 import type { Provider } from '../oauth/provider.ts'
-import type { StartLimit } from './start-limit.ts'
+import type { Envelope, Sessions } from '../sessions/index.ts'
+import type { Store } from '../store/store.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { AttributionCookie } from './attribution-cookie.ts'
+import { LoginCookies } from './login-cookies.ts'
+import { LoginTransactions } from './login-transactions.ts'
+import { StartLimit } from './start-limit.ts'
 
-/** What the routes below /auth work with. */
-export interface LoginDependencies {
-  readonly config: Config['oauth']
-  readonly sessionMaxMs: number
+interface Shared {
   readonly guard: Guard
   readonly metrics: Metrics
   readonly sessions: Sessions
+  readonly provider: Provider
+}
+
+/** What the routes below /auth work with. */
+export interface LoginDependencies extends Shared {
+  readonly config: Config['oauth']
+  readonly sessionMaxMs: number
   readonly transactions: LoginTransactions
   readonly startLimit: StartLimit
   readonly attributionCookie: AttributionCookie
-  readonly provider: Provider
+}
+
+/** Adds to what the whole server shares what only logins need. */
+export function createLoginDependencies(
+  { cookies, oauth, secrets, session }: Config,
+  { store, envelope, ...shared }: Shared & { readonly store: Store; readonly envelope: Envelope },
+): LoginDependencies {
+  const loginCookies = new LoginCookies(cookies, secrets)
+  return {
+    ...shared,
+    config: oauth,
+    sessionMaxMs: session.maxMs,
+    transactions: new LoginTransactions(store, envelope, loginCookies, oauth.loginTtlMs),
+    startLimit: new StartLimit(store, oauth.startsPerMinute),
+    attributionCookie: new AttributionCookie(cookies, secrets, oauth.attributionTtlMs),
+  }
 }

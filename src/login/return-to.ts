@@ -1,5 +1,7 @@
+import { RESERVED_PREFIXES } from '../http/known-paths.ts'
+
 const MAX_LENGTH = 2048
-const RESERVED = /^\/(api|auth|ws)(\/|$)/i
+const RESERVED = new RegExp(`^(${RESERVED_PREFIXES.join('|')})(/|$)`, 'i')
 
 /**
  * Where the browser goes after a login: a path, with query and fragment, of the frontend's own origin, as it was

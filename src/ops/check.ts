@@ -5,51 +5,51 @@ import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import type { CheckResult } from '../config/check-result.ts'
+import { withoutBrackets } from '../config/hostname.ts'
 import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
 import { EXIT } from './exit-codes.ts'
 
-const PATIENCE_MS = 5000
+type Result = Omit<CheckResult, 'setting'>
+
+const TIMEOUT_MS = 5000
 const HEALTH_PATH = '/v1/health'
 
-/** What to do about the usual faults, by error code. */
+/** Advice about common errors, by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'The name is not known: check the address, and DNS on this machine.',
-  EAI_AGAIN: 'The name server does not answer: check DNS on this machine.',
-  ECONNREFUSED: 'Nobody listens there: check host and port, and that it runs.',
-  TIMEOUT: 'It does not answer: check the address, firewalls and proxies between here and there.',
+  ENOTFOUND: 'The name cannot be resolved: check the address, and DNS on this machine.',
+  EAI_AGAIN: 'The name server does not respond: check DNS on this machine.',
+  ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
+  TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
 }
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
-  'Its certificate is not trusted here: check the address, or name your authority in NODE_EXTRA_CA_CERTS.'
-const OTHER_ADVICE = 'Check the address, and whether it speaks TLS.'
+  'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
+const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
 
 /**
- * `--check`: tries what the settings name, all at once and briefly, and prints a line for each. Nothing printed is
- * secret.
+ * Runs `--check`: connects to every service that the settings name, all at once, and prints a line for each. Prints no
+ * secrets.
  * @returns the exit code
  */
 export async function check(config: Config, print: (line: string) => void): Promise<number> {
   const { oauth, upstream, relay, redisUrl } = config
   const results = await Promise.all([
-    redisUrl === undefined ? [] : probeRedis(redisUrl, PATIENCE_MS),
-    checkProvider(oauth),
+    redisUrl === undefined ? [] : probeRedis(redisUrl, TIMEOUT_MS),
+    reach('AUTH_URL', oauth.authUrl, () => requestToken(oauth)),
     reach('API_URL', upstream.apiUrl, requestHealth),
     checkSockets(relay),
     oauth.revocationUrl === undefined ? [] : reach('REVOCATION_URL', oauth.revocationUrl, connect),
   ])
-  const warnings: CheckResult[] = config.warnings.map((message) => ({
-    is: 'warning',
-    setting: 'settings',
-    message,
-  }))
+  // The limit of this process. The server may have another one.
+  const limit = descriptorWarning(relay.maxRelays)
   const kind = config.production ? 'production' : 'development'
   const all: CheckResult[] = [
     { is: 'ok', setting: 'settings', message: `valid, for ${kind} at ${config.publicUrl}` },
-    ...warnings,
-    ...descriptors(relay.maxRelays),
+    ...config.warnings.map((message) => warning('settings', message)),
+    ...(limit === undefined ? [] : [warning('MAX_RELAYS', limit)]),
     ...results.flat(),
   ]
   for (const { is, setting, message, advice } of all) {
@@ -59,46 +59,36 @@ export async function check(config: Config, print: (line: string) => void): Prom
   return all.some(({ is }) => is === 'failed') ? EXIT.unavailable : 0
 }
 
-/** Of this process, which may have another limit than the server that it checks for. */
-function descriptors(maxRelays: number): CheckResult[] {
-  const message = descriptorWarning(maxRelays)
-  return message === undefined ? [] : [{ is: 'warning', setting: 'MAX_RELAYS', message }]
+function warning(setting: string, message: string): CheckResult {
+  return { is: 'warning', setting, message }
 }
 
-async function checkProvider(config: Config['oauth']): Promise<CheckResult> {
-  const setting = 'AUTH_URL'
-  const { origin } = new URL(config.authUrl)
-  const found = await probeTokenEndpoint(config)
-  if (found.is === 'unreachable') return unreachable(setting, origin, faultOf(found.cause))
-  return { ...found, setting, message: `${origin} ${found.message}` }
-}
-
-/** Opens a public socket, as a browser would through this server. */
+/** Opens a public socket upstream, as the server does for a browser. */
 async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay']): Promise<CheckResult> {
   const setting = 'WS_URL'
-  const { protocol, host } = new URL(wsUrl)
-  const where = `${protocol}//${host}`
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const where = new URL(wsUrl).origin
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   const outcome = await openUpstreamSocket(wsUrl + PUBLIC_SOCKET_PATH, maxUpstreamMessageBytes, signal)
   if (outcome.is === 'open') {
     outcome.connection.socket.terminate()
-    return { is: 'ok', setting, message: `${where} opens sockets` }
+    return { is: 'ok', setting, message: `${where} accepts sockets` }
   }
   const { why } = outcome
   if (!why.startsWith('status')) return unreachable(setting, where, why === 'aborted' ? 'TIMEOUT' : why)
-  const advice = `Check WS_URL: public sockets are opened at WS_URL + ${PUBLIC_SOCKET_PATH}.`
-  return { is: 'failed', setting, message: `${where} opens no socket (${why})`, advice }
+  const advice = `Check WS_URL: the path of public sockets is WS_URL + ${PUBLIC_SOCKET_PATH}.`
+  return { is: 'failed', setting, message: `${where} refuses sockets (${why})`, advice }
 }
 
+/** Makes a check result of what `attempt` returns or throws. */
 async function reach(
   setting: string,
   address: string,
-  attempt: (url: URL, signal: AbortSignal) => Promise<Omit<CheckResult, 'setting'>>,
+  attempt: (url: URL, signal: AbortSignal) => Promise<Result>,
 ): Promise<CheckResult> {
   const { origin } = new URL(address)
   try {
-    const found = await attempt(new URL(address), AbortSignal.timeout(PATIENCE_MS))
-    return { ...found, setting, message: `${origin} ${found.message}` }
+    const result = await attempt(new URL(address), AbortSignal.timeout(TIMEOUT_MS))
+    return { ...result, setting, message: `${origin} ${result.message}` }
   } catch (error) {
     return unreachable(setting, origin, faultOf(error))
   }
@@ -109,38 +99,41 @@ function unreachable(setting: string, where: string, fault: string): CheckResult
   return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
 }
 
-async function requestHealth(base: URL, signal: AbortSignal): Promise<Omit<CheckResult, 'setting'>> {
+async function requestToken(config: Config['oauth']): Promise<Result> {
+  const result = await probeTokenEndpoint(config)
+  if (result.is === 'unreachable') throw result.cause
+  return result
+}
+
+async function requestHealth(base: URL, signal: AbortSignal): Promise<Result> {
   const url = base.href.replace(/\/$/, '') + HEALTH_PATH
   const request = (base.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
   try {
     const [{ statusCode = 0 }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
     if (statusCode >= 200 && statusCode < 300) return { is: 'ok', message: `is healthy (${statusCode})` }
-    const advice = `Check API_URL: its health is asked for at API_URL + ${HEALTH_PATH}.`
-    return { is: 'warning', message: `answers, but is not healthy (${statusCode})`, advice }
+    const advice = `Check API_URL: the health request goes to API_URL + ${HEALTH_PATH}.`
+    return { is: 'warning', message: `responds, but is not healthy (${statusCode})`, advice }
   } finally {
     request.on('error', () => undefined).destroy()
   }
 }
 
-async function connect(
-  { protocol, hostname, port }: URL,
-  signal: AbortSignal,
-): Promise<Omit<CheckResult, 'setting'>> {
+async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<Result> {
   const isTls = protocol === 'https:'
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = withoutBrackets(hostname)
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }
   const socket = isTls
     ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) })
     : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
-    return { is: 'ok', message: isTls ? 'takes TLS connections' : 'takes connections' }
+    return { is: 'ok', message: isTls ? 'accepts TLS connections' : 'accepts connections' }
   } finally {
     socket.on('error', () => undefined).destroy()
   }
 }
 
-/** The code of the innermost cause: fetch wraps what it met. */
+/** Returns the code of the innermost cause, since fetch wraps the errors of a connection. */
 function faultOf(error: unknown): string {
   const { name, code, cause } = error as { name: string; code?: unknown; cause?: unknown }
   if (name === 'TimeoutError' || (name === 'AbortError' && cause !== undefined)) return 'TIMEOUT'

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { CONNECTIONS } from '../upstream/connections.ts'
 
-/** A socket to the browser, and one to upstream. */
+/** One socket to the browser, and one to upstream. */
 const PER_RELAY = 2
-/** Listeners, Redis, the provider, files of STATIC_DIR, and what Node has for itself. */
+/** Listeners, Redis, the provider, files of STATIC_DIR, and Node's own descriptors. */
 const OF_PROCESS = 64
-/** Every call under way has a connection to upstream, and another to the browser that waits for it. */
+/** Every pending call has a connection to upstream, and another one to the browser that waits for it. */
 const OF_CALLS = 2 * (CONNECTIONS.reads + CONNECTIONS.orders + CONNECTIONS.oneTimeUrls)
 
 /**
- * What an operator should know of the limit of open files; undefined when it is enough, or not known. It is the soft
- * limit, which Node has raised to the hard one by now where it could.
+ * Returns a warning if the limit of open files is too low for `maxRelays`; undefined if it suffices or is unknown. The
+ * soft limit counts, which Node has already raised to the hard limit where it could.
  */
 export function descriptorWarning(maxRelays: number): string | undefined {
   const limit = descriptorLimit()
@@ -22,7 +22,7 @@ export function descriptorWarning(maxRelays: number): string | undefined {
   )
 }
 
-/** Undefined where there is none, or no /proc to read it from. */
+/** Returns undefined if there is no limit, or no /proc to read it from. */
 function descriptorLimit(): number | undefined {
   try {
     const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]

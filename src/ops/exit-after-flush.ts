@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
 
-/** A reader of the log who has not taken what waits by then does not read any more. */
-const LOG_MS = 2000
+/** If the log is not written by then, nothing reads it. */
+const LOG_TIMEOUT_MS = 2000
 
 /**
- * Ends the process as soon as its log is written. Where nobody reads it, and a write hangs, the process would wait for
- * that write for ever on its way out, deaf to signals: then it is killed, by itself.
+ * Ends the process as soon as its log is written. If nothing reads the log, a write may hang, and `process.exit` would
+ * wait for it forever and ignore signals. The process then kills itself.
  */
 export function exitAfterFlush(log: Pick<Logger, 'flush'>, code: number): void {
-  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_MS)
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_TIMEOUT_MS)
   log.flush(() => process.exit(code))
 }

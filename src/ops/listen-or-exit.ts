@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { EXIT } from './exit-codes.ts'
 import { exitAfterFlush } from './exit-after-flush.ts'
 
-/** Listens, or ends the process with a word about it; then it never resolves. */
+/** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
 export async function listenOrExit(
   server: FastifyInstance,
   address: { readonly host: string; readonly port: number },

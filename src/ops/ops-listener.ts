@@ -2,17 +2,17 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
 
-/** What operators may ask: of one process, or of the supervisor of several. */
+/** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
-  /** Reasons why no traffic should come; none when it may. */
+  /** The reasons why the server should get no traffic; empty if it is ready. */
   reasons(): string[] | Promise<string[]>
-  /** What should be put right although traffic may come. */
+  /** Problems that an operator should fix although the server is ready. */
   warnings(): string[] | Promise<string[]>
-  /** The metrics as they are now. */
+  /** The current metrics. */
   registry(): Registry | Promise<Registry>
 }
 
-/** The second port, for operators only: liveness, readiness, metrics. */
+/** Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these. */
 export function createOpsListener(operations: OpsSource): FastifyInstance {
   const ops = Fastify({
     logger: false,
@@ -23,7 +23,7 @@ export function createOpsListener(operations: OpsSource): FastifyInstance {
 
   ops.get('/livez', async (_request, reply) => reply.type('text/plain').send('ok\n'))
 
-  // The provider is not asked: its trouble is not ours, and a restart would not help.
+  // The provider does not count: no restart and no other instance would help while it fails.
   ops.get('/readyz', async (_request, reply) => {
     const [reasons, warnings] = await Promise.all([operations.reasons(), operations.warnings()])
     return reply
@@ -32,7 +32,11 @@ export function createOpsListener(operations: OpsSource): FastifyInstance {
   })
 
   const own = new Registry()
-  const readiness = new Gauge({ name: 'bff_ready', help: 'Whether traffic should come', registers: [own] })
+  const readiness = new Gauge({
+    name: 'bff_ready',
+    help: 'Whether this server is ready for traffic',
+    registers: [own],
+  })
   ops.get('/metrics', async (_request, reply) => {
     const registry = await operations.registry()
     readiness.set(Number((await operations.reasons()).length === 0))

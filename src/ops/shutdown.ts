@@ -4,29 +4,29 @@ import { flushFailures } from '../telemetry/failure-log.ts'
 import { EXIT } from './exit-codes.ts'
 import { exitAfterFlush } from './exit-after-flush.ts'
 
-/** How a process goes down. */
+/** What a shutdown needs from the process. */
 export interface ShutdownDependencies {
   readonly log: Logger
-  /** From the first word of it to the exit, at most. */
+  /** Time limit from the first signal to the exit. */
   readonly drainMs: number
   /**
-   * Ends what runs. After a crash nobody knows what state the process is in, so it should take no work that can go
-   * elsewhere.
+   * Ends everything that runs. After a crash the state of the process is unknown, so it should not accept work that
+   * another process can do.
    */
   close(isCrash: boolean): Promise<void>
-  /** Says that there is no time left: the process exits as soon as this returns and the log is written. */
+  /** Called when no time is left. The process exits as soon as this returns and the log is written. */
   abandon?(): void
-  /** Somebody else is told by signals, and tells this process: a worker, which gets Ctrl-C too. */
+  /** For a worker: its supervisor handles signals and notifies it. A Ctrl-C reaches the worker as well. */
   readonly ignoresSignals?: boolean
 }
 
-/** Ends the process in order: closes, then exits, within the deadline. The first call counts. */
+/** Closes, then exits, within the time limit. Only the first call has an effect. */
 export type Shutdown = (reason: object, exitCode?: number) => void
 
 /**
- * The ways a process ends. SIGTERM, SIGINT or SIGHUP: it closes and exits with 0, at the deadline at the latest; a second
- * one ends it now, with 128 + its number as a shell would report. An exception or rejection that nobody caught: the
- * same with 1, and another one meanwhile ends it now; it never goes on as if nothing had happened.
+ * Installs the handlers that end the process. On SIGTERM, SIGINT or SIGHUP it closes and exits with 0, at the latest at
+ * the time limit; a second signal ends it at once, with 128 + its number, as a shell would report. After an uncaught
+ * exception or rejection it does the same with exit code 1, and another one meanwhile ends it at once.
  */
 export function installShutdown(deps: ShutdownDependencies): Shutdown {
   const { log, drainMs } = deps
@@ -48,7 +48,7 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
     deps.close(exitCode === EXIT.crash).then(
       () => exit(exitCode),
       (error: unknown) => {
-        log.error({ err: error }, 'the shutdown failed')
+        log.error({ err: error }, 'shutdown failed')
         exit(EXIT.crash)
       },
     )
@@ -58,7 +58,7 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
     process.on(signal, () => {
       if (deps.ignoresSignals === true) return
       if (!isClosing) return shutdown({ signal })
-      log.warn({ signal }, 'ending now')
+      log.warn({ signal }, 'exiting now')
       exit(128 + constants.signals[signal])
     })
   }

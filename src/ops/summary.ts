@@ -1,11 +1,14 @@
 import type { Config } from '../config/config.ts'
 import { parseRedisUrl } from '../config/redis-address.ts'
 
-/** What this server is set to do, for the first line of the log: where things are and what was chosen, no secret. */
+/** Summarises the settings for the first line of the log: addresses and choices, but no secrets. */
 export function summary(config: Config): object {
   const { publicUrl, production, workers, http, listen } = config
   return {
-    ...{ publicUrl, production, workers, listen },
+    publicUrl,
+    production,
+    workers,
+    listen,
     node: process.versions.node,
     frontends: [...http.frontendOrigins],
     provider: config.oauth.authUrl,
@@ -17,7 +20,7 @@ export function summary(config: Config): object {
   }
 }
 
-/** Where sessions are, without who we are to it. */
+/** The address of the session store without its credentials. */
 function sessionStore(redisUrl: string | undefined): object {
   const address = redisUrl === undefined ? undefined : parseRedisUrl(redisUrl)
   switch (address?.is) {

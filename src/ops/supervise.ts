@@ -6,12 +6,13 @@ import { createOpsListener } from './ops-listener.ts'
 import { installShutdown } from './shutdown.ts'
 import { Supervisor } from './supervisor.ts'
 
-/** Runs the server in several worker processes, and the ops listener for all of them in this one. */
+/** Runs the server in several worker processes. This process has the ops listener for all of them. */
 export async function supervise(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const supervisor = new Supervisor({
     count: config.workers,
     environment: workerEnvironment(config),
-    ...{ log, droppedLines },
+    log,
+    droppedLines,
     giveUp: (exitCode) => {
       supervisor.kill()
       exitAfterFlush(log, exitCode)

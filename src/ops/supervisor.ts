@@ -6,35 +6,36 @@ import { EXIT } from './exit-codes.ts'
 import type { OpsSource } from './ops-listener.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
-/** A dead worker is replaced after this long, twice as long after each further death, and so on to the longest. */
+/** Delay before a dead worker is replaced. It doubles with each further death, up to the longest. */
 const FIRST_RESTART_MS = 200
 const LONGEST_RESTART_MS = 30_000
-/** One that lived for this long did not die of its start. */
+/** A worker that lived for this long did not die because of its start, so the delay starts over. */
 const STEADY_MS = 60_000
-/** Warnings come with the readiness, which must not wait for a worker that hangs. */
+/** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
 const WARNINGS_MS = 100
-/** Another start would end in the same way. */
+/** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
-/** What a supervisor is given. */
+/** What a supervisor needs. */
 export interface SupervisorDependencies {
   readonly count: number
-  /** What the workers' environment has beside this process's own. */
+  /** Variables of the workers' environment in addition to this process's own. */
   readonly environment: Record<string, string>
   readonly log: FastifyBaseLogger
-  /** How many lines of this process's log were lost so far. */
+  /** Returns the number of lines of this process's log that were lost so far. */
   readonly droppedLines: () => number
-  /** A worker ended in a way that another would end in too. */
+  /** Called when a worker failed in a way that any other would, too. */
   readonly giveUp: (exitCode: number) => void
 }
 
-/** Keeps several processes of the server running, which share its port, and speaks for all of them. */
+/** Keeps several workers running, which share the public port, and reports about all of them. */
 export class Supervisor implements OpsSource {
   readonly #deps: SupervisorDependencies
   readonly #metrics = createSupervisorMetrics()
-  /** The last metrics of each worker that runs, and the sums of what the dead ones had counted. */
+  /** The latest metrics of each running worker. */
   readonly #counted = new Map<Worker, readonly MetricObject[]>()
-  #countedByTheDead: readonly MetricObject[] = []
+  /** The sums over all dead workers. */
+  #countedByDead: readonly MetricObject[] = []
   readonly #workers = new Set<Worker>()
   #isStopping = false
   #stopped: (() => void) | undefined
@@ -48,32 +49,32 @@ export class Supervisor implements OpsSource {
     for (let started = 0; started < this.#deps.count; started++) this.#fork(0)
   }
 
-  /** Ready when a worker is. */
+  /** Empty if at least one worker is ready. */
   async reasons(): Promise<string[]> {
     if (this.#isStopping) return ['draining']
-    const answers = [...this.#workers].map((worker) => ask(worker, 'reasons'))
-    const isReady = async (answer: (typeof answers)[number]): Promise<void> => {
-      if ((await answer)?.length !== 0) throw new Error('not ready')
+    const replies = [...this.#workers].map((worker) => ask(worker, 'reasons'))
+    const isReady = async (reply: (typeof replies)[number]): Promise<void> => {
+      if ((await reply)?.length !== 0) throw new Error('not ready')
     }
     try {
-      // The first that is will do: another may hang, and a probe has little patience.
-      await Promise.any(answers.map(isReady))
+      // One ready worker is enough: another may hang, and a probe times out soon.
+      await Promise.any(replies.map(isReady))
       return []
     } catch {
-      const reasons = (await Promise.all(answers)).flatMap((each) => each ?? ['a worker does not answer'])
+      const reasons = (await Promise.all(replies)).flatMap((each) => each ?? ['a worker does not answer'])
       return reasons.length === 0 ? ['no worker runs'] : [...new Set(reasons)]
     }
   }
 
-  /** What any worker warns of; one that does not answer warns of nothing. */
+  /** The warnings of all workers that reply in time. */
   async warnings(): Promise<string[]> {
-    const answers = await Promise.all(
+    const replies = await Promise.all(
       [...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)),
     )
-    return [...new Set(answers.flatMap((each) => each ?? []))]
+    return [...new Set(replies.flatMap((each) => each ?? []))]
   }
 
-  /** The sums over all workers, the dead ones too: what was counted once is not taken back. */
+  /** The sums over all workers, including dead ones, since counters must not decrease. */
   async registry(): Promise<Registry> {
     await Promise.all(
       [...this.#workers].map(async (worker) => {
@@ -83,10 +84,10 @@ export class Supervisor implements OpsSource {
     )
     this.#metrics.workers.set(this.#workers.size)
     const own = await this.#metrics.registry.getMetricsAsJSON()
-    return sum([...this.#counted.values(), this.#countedByTheDead, own])
+    return sum([...this.#counted.values(), this.#countedByDead, own])
   }
 
-  /** Tells all workers to go down in order. Resolves when none is left. */
+  /** Asks all workers to shut down. Resolves when none is left. */
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const worker of this.#workers) requestDrain(worker)
@@ -98,14 +99,14 @@ export class Supervisor implements OpsSource {
     for (const worker of this.#workers) worker.process.kill('SIGKILL')
   }
 
-  /** @param deaths how many ended right after their start before this one */
+  /** @param deaths how many predecessors of this worker died soon after their start */
   #fork(deaths: number): void {
     if (this.#isStopping) return
     const bornAt = performance.now()
     const worker = cluster.fork(this.#deps.environment)
     this.#workers.add(worker)
     this.#deps.log.info({ worker: worker.id, pid: worker.process.pid }, 'a worker starts')
-    const bury = (code: number | null, signal: string | null): void => {
+    const handleDeath = (code: number | null, signal: string | null): void => {
       if (!this.#workers.delete(worker)) return
       void this.#keepCounts(worker)
       if (this.#isStopping) {
@@ -113,7 +114,7 @@ export class Supervisor implements OpsSource {
         return
       }
       const died = { worker: worker.id, code, signal }
-      // Of a replacement it is no reason to end those that serve.
+      // The failure of a replacement is no reason to end the workers that serve.
       if (code !== null && FINAL_CODES.has(code) && deaths === 0) {
         this.#deps.log.fatal(died, 'a worker cannot start')
         this.#deps.giveUp(code)
@@ -125,11 +126,11 @@ export class Supervisor implements OpsSource {
       this.#metrics.workerRestarts.inc()
       setTimeout(() => this.#fork(tries + 1), restartMs)
     }
-    worker.once('exit', bury)
+    worker.once('exit', handleDeath)
     worker.on('error', (error) => {
       this.#deps.log.error({ err: error, worker: worker.id }, 'a worker failed')
-      // It never ran: there will be no exit.
-      if (worker.process.pid === undefined) bury(null, null)
+      // A process that never started emits no exit event.
+      if (worker.process.pid === undefined) handleDeath(null, null)
     })
   }
 
@@ -138,7 +139,7 @@ export class Supervisor implements OpsSource {
     if (last === undefined) return
     this.#counted.delete(worker)
     const counts = last.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
-    this.#countedByTheDead = await sum([this.#countedByTheDead, counts]).getMetricsAsJSON()
+    this.#countedByDead = await sum([this.#countedByDead, counts]).getMetricsAsJSON()
   }
 }
 

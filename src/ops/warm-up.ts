@@ -4,11 +4,11 @@ import { buildApp } from '../app.ts'
 import { readConfig } from '../config/config.ts'
 import { createOpsListener } from './ops-listener.ts'
 import { MemoryStore } from '../store/memory-store.ts'
-// What else a start loads, of one process and of several.
+// Loads the other modules of a start, with one process and with several.
 import './supervise.ts'
 import '../serve.ts'
 
-/** Settings that lead nowhere: what is built of them talks to nobody. */
+/** Minimal settings. A server that is only built from them opens no connections. */
 const NOWHERE = {
   PUBLIC_URL: 'http://localhost',
   AUTH_URL: 'http://localhost',
@@ -18,12 +18,11 @@ const NOWHERE = {
 }
 
 /**
- * Builds the whole server and drops it again, so that Node keeps what it compiled. No port is bound, nothing is
- * connected to, and it takes as long as the machine needs.
- * @returns what keeps it from being of use
+ * Builds the whole server and drops it again, so that Node caches the compiled code. Opens no port and no connections.
+ * @returns why it would be useless, if it would be
  */
 export async function warmUp(): Promise<string | undefined> {
-  if (getCompileCacheDir() === undefined) return 'NODE_COMPILE_CACHE names no folder that can be written to.'
+  if (getCompileCacheDir() === undefined) return 'NODE_COMPILE_CACHE must name a writable folder.'
   const app = await buildApp(readConfig(NOWHERE), { store: new MemoryStore(), log: pino({ enabled: false }) })
   const ops = createOpsListener(app.ops)
   await Promise.all([app.server.ready(), ops.ready()])

@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
 import type { OpsSource } from './ops-listener.ts'
 
-/** What a supervisor asks its workers, and what they answer. */
+/** The questions of a supervisor to its workers, and the types of the replies. */
 interface Replies {
   readonly reasons: readonly string[]
   readonly warnings: readonly string[]
@@ -12,63 +12,64 @@ type Question = keyof Replies
 type Order = { readonly drain: true } | { readonly ask: Question; readonly id: number }
 interface Reply {
   readonly id: number
-  readonly answer: Replies[Question]
+  readonly reply: Replies[Question]
 }
 
-/** A worker that has not answered by then is too busy, or gone; probes wait for a second. */
-const PATIENCE_MS = 500
-let asked = 0
+/** A worker that has not replied by then is too busy, or dead. Probes usually wait for a second. */
+const TIMEOUT_MS = 500
+let lastId = 0
 
-/** Questions a worker has not answered yet, by their id. */
-type Open = Map<number, (answer: Replies[Question]) => void>
-const open = new WeakMap<Worker, Open>()
+/** The questions that a worker has not replied to yet, by their id. */
+type Pending = Map<number, (reply: Replies[Question]) => void>
+const pendingByWorker = new WeakMap<Worker, Pending>()
 
-/** Asks a worker. Undefined when it does not answer in time. */
+/** Asks a worker. Returns undefined if it does not reply in time. */
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  patienceMs = PATIENCE_MS,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<Replies[Asked] | undefined> {
-  const id = ++asked
-  const questions = openQuestions(worker)
+  const id = ++lastId
+  const pending = pendingOf(worker)
   return new Promise((resolve) => {
-    const settle = (answer?: Replies[Question]): void => {
+    const settle = (reply?: Replies[Question]): void => {
       clearTimeout(timer)
-      questions.delete(id)
-      resolve(answer as Replies[Asked] | undefined)
+      pending.delete(id)
+      resolve(reply as Replies[Asked] | undefined)
     }
-    const timer = setTimeout(settle, patienceMs)
-    questions.set(id, settle)
+    const timer = setTimeout(settle, timeoutMs)
+    pending.set(id, settle)
     send(worker, { ask: question, id }, () => settle())
   })
 }
 
-/** One listener hears all answers of a worker, however many probes ask at once. */
-function openQuestions(worker: Worker): Open {
-  const known = open.get(worker)
-  if (known !== undefined) return known
-  const questions: Open = new Map()
-  open.set(worker, questions)
-  worker.on('message', ({ id, answer }: Reply) => questions.get(id)?.(answer))
-  return questions
+/** Adds only one listener to a worker, however many probes ask at once. */
+function pendingOf(worker: Worker): Pending {
+  let pending = pendingByWorker.get(worker)
+  if (pending === undefined) {
+    const added: Pending = new Map()
+    pendingByWorker.set(worker, (pending = added))
+    worker.on('message', ({ id, reply }: Reply) => added.get(id)?.(reply))
+  }
+  return pending
 }
 
-/** Tells a worker to go down in order. */
+/** Asks a worker to shut down. */
 export function requestDrain(worker: Worker): void {
-  // One that cannot hear it is on its way down already.
+  // A worker that cannot receive this is already shutting down.
   send(worker, { drain: true }, () => undefined)
 }
 
-function send(worker: Worker, order: Order, failed: () => void): void {
+function send(worker: Worker, order: Order, onFailure: () => void): void {
   worker.send(order, (error: Error | null) => {
-    if (error !== null) failed()
+    if (error !== null) onFailure()
   })
 }
 
-/** In a worker: answers the supervisor, and does what it says. */
+/** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */
 export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
   const answer = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
-    process.send?.({ id, answer: await answerTo(ask, operations) } satisfies Reply)
+    process.send?.({ id, reply: await replyTo(ask, operations) } satisfies Reply)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()
@@ -76,7 +77,7 @@ export function handleSupervisorMessages(operations: OpsSource, drain: () => voi
   })
 }
 
-async function answerTo(question: Question, operations: OpsSource): Promise<Replies[Question]> {
+async function replyTo(question: Question, operations: OpsSource): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()

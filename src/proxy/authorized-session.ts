@@ -3,25 +3,27 @@ import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
 import type { Authorization, Session, Sessions } from '../sessions/index.ts'
 
-/** What asking for a session needs. */
-export interface AuthorizationDependencies {
+interface AuthorizationDependencies {
   readonly http: Pick<Config['http'], 'publicUrl'>
   readonly sessions: Sessions
 }
 
-/** The live session of a request, with a token that is good for use. @throws Problem, StoreUnavailable */
+/**
+ * The live session of a request, with a token that is good for use. Synchronous in the steady state.
+ * @throws Problem, StoreUnavailable
+ */
 export function requireSession(
   { http, sessions }: AuthorizationDependencies,
   request: FastifyRequest,
 ): Session | Promise<Session> {
   const found = sessions.authorize(request.headers.cookie)
   return found instanceof Promise
-    ? found.then((later) => sessionOf(later, request, http))
-    : sessionOf(found, request, http)
+    ? found.then((later) => authorizedSession(later, request, http))
+    : authorizedSession(found, request, http)
 }
 
-/** The session of an authorization; else the problem that a caller of the API is told. @throws Problem, StoreUnavailable */
-export function sessionOf(
+/** The session of an authorization; a REST caller gets anything else as a problem. @throws Problem, StoreUnavailable */
+export function authorizedSession(
   found: Authorization,
   request: FastifyRequest,
   { publicUrl }: AuthorizationDependencies['http'],

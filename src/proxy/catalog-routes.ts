@@ -5,49 +5,38 @@ import { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
 import type { Session } from '../sessions/index.ts'
 import { requireSession } from './authorized-session.ts'
+import type { CallDependencies } from './call.ts'
 import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
-import { proxy, type ProxyDependencies } from './proxy.ts'
+import { proxy } from './proxy.ts'
 import { SharedResponse, type SharedResponseDependencies } from './shared-responses.ts'
 
 /** What the routes below /api work with. */
-export interface CatalogDependencies extends Omit<ProxyDependencies, 'calls' | 'uploads'> {
+export interface CatalogDependencies
+  extends CallDependencies, Pick<SharedResponseDependencies, 'store' | 'envelope'> {
+  readonly endpoints: readonly Endpoint[]
   readonly guard: Guard
-  /** What responses that are the same for everybody need. */
-  readonly shared: Pick<SharedResponseDependencies, 'store' | 'envelope' | 'everyMs'>
 }
 
 const MAX_QUERY_BYTES = 4096
 
 /** One route below /api for every endpoint of the catalog. */
-export async function catalogRoutes(
-  fastify: FastifyInstance,
-  endpoints: readonly Endpoint[],
-  deps: CatalogDependencies,
-): Promise<void> {
-  const { guard, http } = deps
-  // Bodies are not parsed, whatever they are.
+export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDependencies): Promise<void> {
+  const { endpoints, guard, http } = deps
+  // Bodies pass unparsed, whatever they are.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
   const requests = new MinuteCounts()
-  const proxyDeps: ProxyDependencies = { ...deps, calls: new Permits(), uploads: new Permits() }
+  const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits() }
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
-    const idleMs = connectionIdleMs(endpoint, deps)
-    const { everyMs, store, envelope } = deps.shared
-    const { rest, metrics, upstream } = deps
-    const timeoutMs = endpoint.timeoutMs ?? upstream.headersMs
-    const shared = endpoint.isShared
-      ? new SharedResponse(endpoint, { rest, metrics, store, envelope, everyMs, timeoutMs })
-      : undefined
-    const answer = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
+    const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
+    const respond = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
       if (session !== undefined && !requests.allows(session.key, http.apiRequestsPerMinute)) {
         throw new Problem('rate_limited', { retryAfterSeconds: requests.secondsLeft })
       }
-      // Node goes back to the usual limit with the next request.
-      if (idleMs !== undefined) request.raw.socket.setTimeout(idleMs)
       const path = buildPath(request.params as Record<string, string>)
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
@@ -58,25 +47,16 @@ export async function catalogRoutes(
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       guard.requireScript(request)
       const session = needsSession ? requireSession(deps, request) : undefined
-      // Nothing to wait for in most requests, so they do not wait.
+      // In the steady state the session is at hand, so most requests skip a turn of the microtask queue.
       return session instanceof Promise
-        ? session.then((read) => answer(request, reply, read))
-        : answer(request, reply, session)
+        ? session.then((read) => respond(request, reply, read))
+        : respond(request, reply, session)
     }
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
   }
 }
 
-/** Nothing moves on a browser's connection while upstream is waited for, at most twice: how long that may be, if not as usual. */
-function connectionIdleMs(
-  { timeoutMs = 0 }: Endpoint,
-  { http, upstream }: CatalogDependencies,
-): number | undefined {
-  const longer = timeoutMs - upstream.headersMs
-  return longer > 0 ? http.connectionIdleMs + 2 * longer : undefined
-}
-
-/** Upstream is not told of a coding, so it could not read the body. @throws Problem unsupported_media_type */
+/** Upstream does not get the Content-Encoding header, so it could not read an encoded body. @throws Problem unsupported_media_type */
 function requireUnencoded({ headers }: FastifyRequest): void {
   const { 'content-encoding': coding = 'identity' } = headers
   if (coding.toLowerCase() === 'identity') return
@@ -86,12 +66,12 @@ function requireUnencoded({ headers }: FastifyRequest): void {
   })
 }
 
-/** The query as it came, `?` included. @throws Problem bad_request, validation_failed */
+/** The query as the browser sent it, `?` included. @throws Problem bad_request, validation_failed */
 function checkedQuery(endpoint: Endpoint, request: FastifyRequest): string {
   const url = request.raw.url ?? ''
   const at = url.indexOf('?')
   const query = at === -1 ? '' : url.slice(at + 1)
-  // That it is printable ASCII without `#` has been checked with the whole target.
+  // The server has already checked that the whole target is printable ASCII without `#`.
   if (query.length > MAX_QUERY_BYTES) {
     throw new Problem('bad_request', { detail: `The query must have at most ${MAX_QUERY_BYTES} bytes.` })
   }

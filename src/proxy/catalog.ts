@@ -4,9 +4,9 @@ import { reportingPeriod } from './query-rules.ts'
 const MAX_REPORTING_DAYS = 730
 
 /**
- * THE list of what a browser may reach upstream (docs/upstream.md, Endpoints). What is not here does not exist for it: the OTP
- * endpoint above all, whose answer is a credential.
- * @param partnerOverviewPath where the partner overview lives; not offered when unknown
+ * THE list of the upstream endpoints that browsers may reach (docs/upstream.md, Endpoints). Anything absent does not exist for
+ * them, above all the OTP endpoint, whose response is a credential.
+ * @param partnerOverviewPath the upstream path of the partner overview, which has no route without it
  */
 export function catalog(partnerOverviewPath: string | undefined): readonly Endpoint[] {
   const overview: Endpoint[] =

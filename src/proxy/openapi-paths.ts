@@ -75,7 +75,7 @@ function relay(summary: string, operationId: string, more: Json): Json {
   }
 }
 
-/** The routes beside the catalog, as the document describes them (docs/reference.md, Routes). A test compares them with the server's. */
+/** The routes outside the catalog (docs/reference.md, Routes). A test compares them with the routes of the server. */
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/login': {
     get: {

@@ -3,7 +3,7 @@ import { Problem, type ProblemCode } from '../problem.ts'
 /** A part of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown }
 
-/** Responses for these problems, one for each status, keyed as OpenAPI wants them. */
+/** OpenAPI responses for these problems, one per status. */
 export function problemResponses(...codes: readonly ProblemCode[]): Json {
   const byStatus = new Map<number, Problem[]>()
   for (const code of codes) {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Endpoint } from './endpoint.ts'
 import { openApiDocument, type OpenApiFacts } from './openapi.ts'
 
-/** `GET /openapi.json`: the document, made once. */
+/** `GET /openapi.json`. The document is built once. */
 export async function openApiRoute(
   fastify: FastifyInstance,
   deps: { readonly endpoints: readonly Endpoint[]; readonly facts: OpenApiFacts },

@@ -3,17 +3,17 @@ import { CREDENTIALS, ID, takesBody, type Endpoint } from './endpoint.ts'
 import { OTHER_PATHS } from './openapi-paths.ts'
 import { problemResponses, type Json } from './openapi-problems.ts'
 
-/** What the document says of the server it describes. */
+/** What the document needs to know of the server. */
 export interface OpenApiFacts {
   readonly publicUrl: string
   readonly sessionCookie: string
   readonly maxBodyBytes: number
 }
 
-/** Version of this server's own interface: the routes and their errors, not of what upstream answers. */
+/** Version of this server's own interface: its routes and errors, not upstream's responses. */
 const INTERFACE_VERSION = '1.0.0'
 
-/** The OpenAPI 3.1 document: the catalog and the routes beside it. Upstream's bodies are open, since nobody told their shape. */
+/** The OpenAPI 3.1 document of all routes. The schemas of upstream's bodies are open, since upstream does not document them. */
 export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFacts): Json {
   const paths: Record<string, Json> = { ...OTHER_PATHS }
   for (const endpoint of endpoints) {
@@ -35,7 +35,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
 }
 
 function operation(endpoint: Endpoint, facts: OpenApiFacts): Json {
-  const { path, credential, summary, query, maxBodyBytes = facts.maxBodyBytes } = endpoint
+  const { path, credential, summary, query } = endpoint
   const hasBody = takesBody(endpoint)
   const { session } = CREDENTIALS[credential]
   const parameters = [
@@ -52,7 +52,7 @@ function operation(endpoint: Endpoint, facts: OpenApiFacts): Json {
     ...{ summary, description: howItIsSent(endpoint), parameters },
     ...(hasBody && {
       requestBody: {
-        description: `Passed on as it comes, up to ${maxBodyBytes} bytes.`,
+        description: `Passed on as it comes, up to ${facts.maxBodyBytes} bytes.`,
         required: credential === 'pat',
         content: { '*/*': { schema: {} } },
       },

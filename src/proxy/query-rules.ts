@@ -3,7 +3,7 @@ import type { QueryRule } from './endpoint.ts'
 
 const DAY_MS = 86_400_000
 
-/** A reporting period (docs/upstream.md, Endpoints): both dates inclusive, the end on or after the start, at most `maxDays` after it. */
+/** A reporting period of at most `maxDays`; both dates are inclusive (docs/upstream.md, Endpoints). */
 export function reportingPeriod(startName: string, endName: string, maxDays: number): QueryRule {
   const check = (query: string): readonly FieldError[] => {
     const parameters = new URLSearchParams(query)
@@ -42,7 +42,7 @@ function readDate(parameters: URLSearchParams, field: string, errors: FieldError
   return undefined
 }
 
-/** A day that exists: Date.parse alone would take 2026-02-30 for the second of March. */
+/** Whether the day exists: Date.parse alone would accept 2026-02-30 as the second of March. */
 function isCalendarDate(value: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(value)) return false
   const time = Date.parse(value)

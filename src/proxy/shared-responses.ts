@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import type { Envelope } from '../sessions/index.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
 import { codeOf } from '../upstream/no-response.ts'
-import type { RestClient } from '../upstream/rest-client.ts'
+import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
-import { upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
+import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
-/** Browsers that wait for one and the same response; anybody can send them, without a login. */
+/** Requests that may wait for the shared response. The bound is needed because anybody can send them, without a login. */
 const MAX_WAITING = 512
 const POLL_MS = 100
-/** A larger one is shared within this process alone. */
+/** A larger response is shared within this process only. */
 const MAX_STORED_BYTES = 8192
-/** The secret that a sealed response is bound to beside those of the server: there is no holder. */
+/** Stands for the holder's secret of the envelope, since a shared response belongs to nobody. */
 const NO_HOLDER = 'shared response'
-/** Of a request that failed for want of a file descriptor, whichever of its steps did. */
+/** The code of every request that failed because this process is out of file descriptors. */
 const OUR_CODE = 'EMFILE'
 
-/** A response, or that there was none: a failure is shared too, or a crowd would hammer a service in trouble. */
+/** How a request ended. Failures are shared too, or a crowd of browsers would hammer a service in trouble. */
 type Outcome =
   | {
       readonly is: 'answered'
@@ -34,35 +34,33 @@ type Outcome =
   | { readonly is: 'withheld'; readonly status: number }
   | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
 
-/** What upstream said, and until when nobody asks again (epoch ms). */
 interface Shared {
   readonly outcome: Outcome
+  /** Until then no instance asks upstream again (epoch ms). */
   readonly freshUntil: number
 }
 
-/** What shared responses are made with. */
-export interface SharedResponseDependencies {
-  readonly rest: RestClient
-  readonly metrics: Metrics
+/** What shared responses work with. */
+export interface SharedResponseDependencies extends Pick<
+  CallDependencies,
+  'clients' | 'metrics' | 'upstream'
+> {
   readonly store: Store
   readonly envelope: Envelope
-  /** Least time between two requests of all instances. */
-  readonly everyMs: number
-  /** Longest wait for upstream. */
-  readonly timeoutMs: number
 }
 
 /**
- * The response of an endpoint that is the same for everybody: asked for at most once in a while by all instances together,
- * one request at a time, however many browsers ask. The query is not passed on: it would make every request another one.
+ * The response of an endpoint that is the same for everybody. All instances together ask upstream at most once in
+ * HEALTH_SECONDS, one request at a time, however many browsers call. The browser's query is dropped, because every new query
+ * would need a request of its own.
  */
 export class SharedResponse {
   readonly #endpoint: Endpoint
   readonly #deps: SharedResponseDependencies
   readonly #key: string
   #last: Shared | undefined
-  /** While another instance asks, this one looks for what comes of it no more often than it polls (epoch ms). */
-  #lookAgainAt = 0
+  /** While another instance asks upstream, this one reads the store again no sooner (epoch ms). */
+  #pollAt = 0
   #refreshing: Promise<Shared> | undefined
   #waiting = 0
 
@@ -72,7 +70,7 @@ export class SharedResponse {
     this.#key = sharedResponseKey(endpoint.path)
   }
 
-  /** Answers with what is shared; who finds it too old asks anew, and waits. @throws Problem */
+  /** Sends the shared response; the first request after it went stale refreshes it and waits. @throws Problem */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { outcome } = await this.#current(request.id)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
@@ -83,7 +81,7 @@ export class SharedResponse {
 
   async #current(requestId: string): Promise<Shared> {
     const last = this.#last
-    if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#lookAgainAt)) return last
+    if (last !== undefined && Date.now() < Math.max(last.freshUntil, this.#pollAt)) return last
     if (this.#refreshing === undefined) {
       this.#refreshing = this.#refresh(requestId).finally(() => (this.#refreshing = undefined))
       return this.#refreshing
@@ -94,19 +92,20 @@ export class SharedResponse {
     return this.#refreshing.finally(() => this.#waiting--)
   }
 
-  /** Good enough for those who come while the next one is on its way. */
+  /** Whether a stale response is good enough while its successor is on the way. */
   #isRecent({ freshUntil }: Shared): boolean {
-    return Date.now() < freshUntil + this.#deps.everyMs
+    return Date.now() < freshUntil + this.#deps.upstream.healthMs
   }
 
-  /** Whoever makes the record asks; the others read what it comes to. */
+  /** The instance that creates the record asks upstream; the others wait until the record holds the response. */
   async #refresh(requestId: string): Promise<Shared> {
-    const { store, timeoutMs } = this.#deps
+    const { store, upstream } = this.#deps
+    const timeoutMs = upstream.headersMs
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
     try {
       do {
-        // It outlives the longest wait, so that no second request starts meanwhile.
+        // The claim outlives the request, so that no instance starts a second one meanwhile.
         if (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS)) {
           return await this.#ask(requestId, claim)
         }
@@ -114,24 +113,24 @@ export class SharedResponse {
         const shared = text === undefined ? undefined : this.#open(text)
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
-          this.#lookAgainAt = Date.now() + POLL_MS
+          this.#pollAt = Date.now() + POLL_MS
           return this.#last
         }
-        await new Promise((resolve) => void setTimeout(resolve, POLL_MS))
+        await delay(POLL_MS)
       } while (Date.now() < giveUpAt)
       return { outcome: { is: 'timeout' }, freshUntil: 0 }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      // Each process asks for itself.
+      // Without the store each process asks for itself.
       return this.#ask(requestId, undefined)
     }
   }
 
   async #ask(requestId: string, claim: string | undefined): Promise<Shared> {
-    const { everyMs } = this.#deps
     const askedAt = Date.now()
     const outcome = await this.#exchange(requestId)
-    const shared: Shared = { outcome, freshUntil: Math.max(askedAt + everyMs, Date.now()) }
+    const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
+    const shared: Shared = { outcome, freshUntil }
     this.#last = shared
     if (claim !== undefined) await this.#publish(shared, claim).catch(() => undefined)
     return shared
@@ -140,11 +139,11 @@ export class SharedResponse {
   async #publish(shared: Shared, claim: string): Promise<void> {
     const { store, envelope } = this.#deps
     const { outcome, freshUntil } = shared
-    // That this process has no descriptor left is no news of upstream, and says nothing of those who read it.
+    // Other instances must not log that they are out of file descriptors because this one is.
     const isOurs = 'code' in outcome && outcome.code === OUR_CODE
     const text = JSON.stringify(isOurs ? { outcome: { is: outcome.is }, freshUntil } : shared)
     if (text.length > MAX_STORED_BYTES) return
-    // Sealed, so that who can write to the store cannot say anything in upstream's name.
+    // Sealed, so that nobody who can write to the store can forge a response of upstream.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
     await store.replace(this.#key, claim, sealed, freshUntil)
   }
@@ -155,26 +154,25 @@ export class SharedResponse {
   }
 
   async #exchange(requestId: string): Promise<Outcome> {
-    const { rest, metrics, timeoutMs } = this.#deps
+    const { clients, metrics } = this.#deps
     const { method, path } = this.#endpoint
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const sentAt = performance.now()
-    const outcome = await rest.exchange({ method, path, headers, body: null, timeoutMs })
+    const outcome = await clients.reads.exchange({ method, path, headers, body: null })
     metrics.upstreamRequests.count(path, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is !== 'answered') {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
     const { status, headers: responded, body } = outcome.answer
-    const isWithheld = status >= 500 || (status >= 300 && status < 400)
-    if (isWithheld) return { is: 'withheld', status }
+    if (isWithheld(status)) return { is: 'withheld', status }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }
   }
 }
 
 function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<typeof upstreamProblem>[0] {
   const { code } = outcome as { readonly code?: string }
-  const cause = Object.assign(new Error('the request that all share failed'), { code })
+  const cause = Object.assign(new Error('the shared request failed'), { code })
   switch (outcome.is) {
     case 'withheld':
       return outcome

@@ -4,15 +4,17 @@ import type { FetchOutcome } from '../upstream/collecting.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { NoResponse } from '../upstream/no-response.ts'
 
-/** An answer of upstream that is not passed on. */
+/** A response of upstream that the browser does not get. */
 type Withheld = { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
 
 const MAX_STATUS = 599
 
-/**
- * How a call ended, for the metrics: as the client of upstream says, but for a 5xx, which is a failure whoever gets it, and
- * for a want of file descriptors, which is not upstream's.
- */
+/** Whether a response of this status stays here: server errors, whose text may tell too much, and redirects. */
+export function isWithheld(status: number): boolean {
+  return status >= 500 || (status >= 300 && status < 400 && status !== 304)
+}
+
+/** How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. */
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
   const status = 'answer' in outcome ? outcome.answer.status : 'status' in outcome ? outcome.status : 0
   if (status >= 500) return 'server_error'
@@ -22,7 +24,7 @@ export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string 
 
 /**
  * What a browser may know of a call that upstream failed.
- * @param isSafe nothing can have been changed by it (GET); else the problem says where it may have been executed
+ * @param isSafe the call was a GET and can have changed nothing; any other problem says if the call may have been executed
  */
 export function upstreamProblem(outcome: Withheld | NoResponse, isSafe: boolean): Problem {
   const unknown: ProblemDetails = isSafe ? {} : { outcome: 'unknown' }
@@ -42,7 +44,7 @@ function withheldDetails({ status, retryAfter }: Withheld): ProblemDetails {
   if (status < 500) return { detail: 'The trading service answered with a redirect.' }
   const seconds = retryAfter === undefined ? undefined : secondsUntil(retryAfter)
   return {
-    // A status that HTTP does not know cannot be passed on.
+    // HTTP ends at 599: a higher status cannot be sent on.
     ...(status <= MAX_STATUS && { status }),
     ...(seconds !== undefined && { retryAfterSeconds: seconds }),
   }

@@ -2,7 +2,7 @@ import { network } from '../http/client-address.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits } from '../http/permits.ts'
 
-/** How many relays there may be, per process. */
+/** How many sockets this process may have. */
 export interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
@@ -10,13 +10,13 @@ export interface CapLimits {
   readonly publicHandshakesPerMinute: number
 }
 
-/** One part in so many of all places is kept for trading: strangers must not keep traders out. */
+/** One in so many of all permits is reserved for trading, so that strangers cannot keep traders out. */
 const TRADING_SHARE = 4
 
-/** Gives a place back, once however often it is called. */
+/** Gives a permit back. Only the first call counts. */
 export type Release = () => void
 
-/** Counts relays, from the start of their handshake on. */
+/** The permits of browser sockets. A socket holds its permits from the start of its handshake until it closes. */
 export class Caps {
   readonly #limits: CapLimits
   readonly #permits = new Permits()
@@ -26,38 +26,38 @@ export class Caps {
     this.#limits = limits
   }
 
-  /** Counts a public handshake of a client address. False when it is one too many in this minute. */
+  /** Counts a public handshake of a client address. False when it exceeds the limit of this minute. */
   allowsPublicHandshake(address: string): boolean {
     return this.#handshakes.allows(network(address), this.#limits.publicHandshakesPerMinute)
   }
 
-  /** Takes a place in this process, which every relay needs. Undefined when it is full. */
+  /** A permit of this process, which every socket needs. Undefined when the process is full. */
   acquireProcess(): Release | undefined {
     return this.#acquire('process', this.#limits.maxRelays)
   }
 
-  /** Takes one of the places that are not kept for trading, which every other relay needs. Undefined when they are full. */
+  /** A permit that is not reserved for trading, which every socket but a trading socket needs as well. */
   acquireUnreserved(): Release | undefined {
     const { maxRelays } = this.#limits
     return this.#acquire('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
   }
 
-  /** Takes a place for a trading relay of a session. Undefined when it has all it may have. */
+  /** A permit for a trading socket of a session. */
   acquireSession(key: string): Release | undefined {
     return this.#acquire(`session:${key}`, this.#limits.maxPerSession)
   }
 
-  /** Takes a place for a public relay of a client address. Undefined when it has all it may have. */
+  /** A permit for a public socket of a client address. */
   acquireAddress(address: string): Release | undefined {
     return this.#acquire(`address:${network(address)}`, this.#limits.maxPublicPerIp)
   }
 
   #acquire(key: string, limit: number): Release | undefined {
     if (!this.#permits.acquire(key, limit)) return undefined
-    let held = true
+    let isReleased = false
     return () => {
-      if (held) this.#permits.release(key)
-      held = false
+      if (!isReleased) this.#permits.release(key)
+      isReleased = true
     }
   }
 }

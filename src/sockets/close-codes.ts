@@ -1,7 +1,8 @@
+import { WebSocket } from 'ws'
 import type { ProblemCode } from '../problem.ts'
 import type { Authorization } from '../sessions/index.ts'
 
-/** How a relay ends as the browser sees it: a close code, and a problem code as the reason. */
+/** The status code and the reason of a close frame (RFC 6455 §5.5.1). To browsers, the reason is a problem code. */
 export interface CloseStatus {
   readonly code: number
   readonly reason: string
@@ -12,7 +13,7 @@ const close = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_to
   reason,
 })
 
-/** Every close of our own making (docs/frontends.md, How a socket ends). Upstream's own codes pass through {@link fromUpstream}. */
+/** Every close that this server originates (docs/frontends.md, How a socket ends). For upstream's see {@link fromUpstream}. */
 export const CLOSE = {
   loginRequired: close(4401, 'login_required'),
   sessionExpired: close(4401, 'session_expired'),
@@ -32,7 +33,7 @@ export const CLOSE = {
   upstreamLost: close(1013, 'upstream_lost'),
 } as const satisfies Record<string, CloseStatus>
 
-/** How a socket ends whose browser is not authorized, or no longer. */
+/** The close of a socket whose browser is not authorized. */
 export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): CloseStatus {
   switch (found.is) {
     case 'anonymous':
@@ -46,32 +47,32 @@ export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): Cl
   }
 }
 
-/** Told to upstream when this server, or a browser without a word, ended it. */
+/** For upstream, when this server ended the relay or the browser left without a close frame. */
 export const GOING_AWAY: CloseStatus = { code: 1001, reason: '' }
 
-/** Told to a peer whose half-received message costs more than it may. */
-export const TOO_MANY_PIECES: CloseStatus = { code: 1008, reason: '' }
+/** For a peer that sends more than it may: too many messages, or an unfinished one that takes too much memory. */
+export const POLICY_VIOLATION: CloseStatus = { code: 1008, reason: '' }
 
 const MAX_REASON_BYTES = 123
 const NO_STATUS = 1005
 const ABNORMAL = 1006
 
-/** Upstream's close as the browser gets it; undefined: a close frame without a code. */
+/** Upstream's close as the browser gets it. Undefined stands for a close frame without a code. */
 export function fromUpstream(code: number, reason: Buffer): CloseStatus | undefined {
   if (code === NO_STATUS) return undefined
   if (code === ABNORMAL) return CLOSE.upstreamLost
-  // Our own codes must stay ours: a page acts on them.
+  // Pages act on this server's own codes, so upstream cannot use them.
   if (isReserved(code)) return { code: 4000, reason: fitting(`${code} ${reason.toString()}`.trimEnd()) }
   return { code, reason: reason.toString() }
 }
 
-/** The browser's close as upstream gets it; undefined: a close frame without a code. */
+/** The browser's close as upstream gets it. Undefined stands for a close frame without a code. */
 export function fromBrowser(code: number, reason: Buffer): CloseStatus | undefined {
   if (code === NO_STATUS) return undefined
   return code === ABNORMAL ? GOING_AWAY : { code, reason: reason.toString() }
 }
 
-/** Upstream's refusal of a handshake, or of a one-time URL, as the browser gets it. */
+/** The close for a browser when upstream refuses a handshake or a one-time URL with this HTTP status. */
 export function fromStatus(status: number): CloseStatus {
   switch (status) {
     case 403:
@@ -85,7 +86,7 @@ export function fromStatus(status: number): CloseStatus {
   }
 }
 
-/** What ws has told a peer that broke the protocol (RFC 6455 §7.4.1), by the code of its error. */
+/** The close that ws has sent to a peer that broke the protocol (RFC 6455 §7.4.1), by the code of its error. */
 export function fromViolation(errorCode: string | undefined): CloseStatus {
   switch (errorCode) {
     case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
@@ -94,15 +95,26 @@ export function fromViolation(errorCode: string | undefined): CloseStatus {
     case 'WS_ERR_INVALID_UTF8':
       return { code: 1007, reason: '' }
     case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
-      return TOO_MANY_PIECES
+      return POLICY_VIOLATION
     default:
       return { code: 1002, reason: '' }
   }
 }
 
+/**
+ * Closes a socket after everything that was sent to it. If the peer does not take that, or does not answer the close, ws cuts it
+ * off (closeTimeout in SOCKET_OPTIONS).
+ */
+export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): void {
+  // A paused socket would never read the peer's close frame.
+  socket.resume()
+  if (close === undefined) socket.close()
+  else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, close.reason)
+}
+
 const OWN_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE).map(({ code }) => code))
 
-/** A code as a metric label: peers may choose any of thousands, so only those with a meaning here have their own. */
+/** A close code as a metric label. Peers may choose among thousands, so only codes with a meaning here have their own label. */
 export function codeLabel(close: CloseStatus | undefined): string {
   const code = close?.code ?? NO_STATUS
   if (code < 3000 || OWN_CODES.has(code)) return String(code)
@@ -113,7 +125,7 @@ function isReserved(code: number): boolean {
   return code >= 4400 && code <= 4499
 }
 
-/** As much of a reason as a close frame can hold (RFC 6455 §5.5), whole characters only. */
+/** As many whole characters of a reason as fit into a close frame (RFC 6455 §5.5). */
 function fitting(reason: string): string {
   const { read } = new TextEncoder().encodeInto(reason, new Uint8Array(MAX_REASON_BYTES))
   return reason.slice(0, read)

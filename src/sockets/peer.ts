@@ -3,114 +3,110 @@ import type { WebSocket } from 'ws'
 import { isMidMessage } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
 
-/** An open WebSocket, and the connection it runs on. */
+/** An open WebSocket and the TCP or TLS connection that carries it. */
 export interface PeerConnection {
   readonly socket: WebSocket
   readonly wire: Socket
 }
 
-/** What Node keeps for a message that waits, however short it is. Counted, since a million empty ones are no small thing. */
+/** Node's overhead for a queued message. It counts, because a peer may send a million empty messages. */
 const BYTES_PER_MESSAGE = 512
-/** So many messages that come at once leave in one write. */
+/** Most messages that leave in one write. */
 const MAX_BATCH = 64
 
-/** Most bytes of control frames in the middle of a message. */
+/** Most bytes of control frames between the fragments of one message. */
 const MAX_CONTROL_BYTES = 65_536
-/** Of a control frame beside its payload: the head and the mask (RFC 6455 §5.2). */
-const CONTROL_HEAD_BYTES = 6
+/** The header and the mask of a control frame (RFC 6455 §5.2). */
+const CONTROL_HEADER_BYTES = 6
 
 const noop = (): void => undefined
 
 const TEXT = { binary: false }
 const BINARY = { binary: true }
 
-/**
- * Whether a message ends where what was read from the connection ends: then nothing more of this read follows it. An empty
- * one stands nowhere, so it cannot tell.
- */
+/** Whether a message is the last one of the buffer that was read from the connection. False for an empty one, which has no place in it. */
 function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
   return length > 0 && byteOffset + length === buffer.byteLength
 }
 
-/** One end of a relay: its socket, and when its peer was last heard. Times are ms of the monotonic clock. */
+/** One end of a relay: its socket, and when it was last active. Times are ms of the monotonic clock. */
 export class Peer {
   readonly socket: WebSocket
-  /** Called for every watched message that has left this process. */
+  /** Called for every watched message once it has left this process. */
   onSent: () => void = noop
   readonly #wire: Socket
   readonly #isMasked: boolean
-  /** Messages for its peer whose sending is waited for. */
+  /** Watched messages that have not left this process. */
   #waiting = 0
   #receivedAt = performance.now()
   #bytesSeen = 0
   #pausedAt: number | undefined
 
-  /** Messages held together until the end of this turn of the event loop. */
+  /** Messages that are corked until the end of this turn of the event loop; 0 without a batch. */
   #batch = 0
   #isWatched = false
 
-  /** Bytes of the control frames that came in the middle of the message that is being received. */
+  /** Bytes of control frames since the unfinished message began. */
   #controlBytes = 0
 
   #isPonging = false
-  /** The newest ping that came while a pong was still on its way out. */
+  /** The newest ping that arrived while a pong was still being sent. */
   #latestPing: Buffer | undefined
 
-  /** @param isMasked whether its peer is a server: what goes there is masked (RFC 6455 §5.3) */
+  /** @param isMasked true for upstream: a client masks its frames (RFC 6455 §5.3) */
   constructor({ socket, wire }: PeerConnection, isMasked: boolean) {
     this.socket = socket
     this.#wire = wire
     this.#isMasked = isMasked
   }
 
-  /** True while its peer is kept from talking. */
+  /** True while nothing is read from it. */
   get isPaused(): boolean {
     return this.#pausedAt !== undefined
   }
 
-  /** What waits in this process for its peer. */
+  /** Bytes that wait in this process to be sent to it. */
   get bufferedBytes(): number {
     return this.#wire.writableLength
   }
 
-  /** The same, with what it costs to keep it. */
+  /** The same, with the overhead of the queued messages. */
   get waitingBytes(): number {
     return this.#wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
-  /** Its peer gave a sign of life. */
+  /** Notes a sign of life. */
   received(): void {
     this.#receivedAt = performance.now()
   }
 
-  /** A whole message has come from its peer. */
+  /** Notes a complete message. */
   receivedMessage(): void {
     this.received()
     this.#controlBytes = 0
   }
 
   /**
-   * A ping or pong has come from its peer.
-   * @returns false when too many have come in the middle of a message. Each piece of it keeps all that was read with it:
-   * a stranger who puts 64 KiB of pings between pieces would make them that large.
+   * Notes a ping or a pong. False when too many have arrived between the fragments of one message: a fragment keeps alive the
+   * whole buffer that it was read in, so pings between tiny fragments would multiply their memory.
    */
   receivedControl({ length }: Buffer): boolean {
     this.received()
-    if (isMidMessage(this.socket)) this.#controlBytes += CONTROL_HEAD_BYTES + length
+    if (isMidMessage(this.socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
     return this.#controlBytes <= MAX_CONTROL_BYTES
   }
 
   /**
-   * Sends a message to its peer. What was read at once goes out in one write; what came alone, at once.
-   * @param unwatchedBytes nobody needs to hear of a message up to this size when nothing waits, which is nearly always
-   * @returns whether {@link onSent} will be called once it has left this process
+   * Sends a message. Messages that were read together leave in one write; a message that was read alone leaves at once.
+   * @param unwatchedBytes while nothing is queued, messages up to this size need no callback, which is the usual case
+   * @returns whether {@link onSent} will be called for this message
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
     if (this.#batch === 0) {
       this.#isWatched = this.#wire.writableLength > 0
       if (!isLastOfRead(message)) this.#beginBatch()
     }
-    // What follows a watched one is watched too: the last of them tells that nothing is left.
+    // Whatever follows a watched message is watched too, so that the last callback means an empty queue.
     if (message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched
     if (isWatched) this.#waiting++
@@ -122,7 +118,7 @@ export class Peer {
     return isWatched
   }
 
-  /** Answers a ping. Of those that come faster than pongs go out the newest is (RFC 6455 §5.5.3): no more than two wait here. */
+  /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
   pong(data: Buffer): void {
     if (this.#isPonging) {
       this.#latestPing = data
@@ -137,14 +133,13 @@ export class Peer {
     })
   }
 
-  /** Stops reading from it. The clock of its silence stands still. */
+  /** Stops reading from it. The time until {@link resume} does not count as silence. */
   pause(): void {
     if (this.isPaused) return
     this.#pausedAt = performance.now()
     this.socket.pause()
   }
 
-  /** Reads on. */
   resume(): void {
     if (this.#pausedAt === undefined) return
     this.excuse(performance.now() - this.#pausedAt)
@@ -152,27 +147,27 @@ export class Peer {
     this.socket.resume()
   }
 
-  /** Looks whether anything has come since the last look, if only the middle of a long message. It is heard since then. */
-  look(lastLookAt: number): void {
+  /** Counts any bytes since the last check as a sign of life, even if they are only the middle of a long message. */
+  checkBytes(lastCheckAt: number): void {
     const { bytesRead } = this.#wire
     if (bytesRead === this.#bytesSeen) return
     this.#bytesSeen = bytesRead
-    this.#receivedAt = Math.max(this.#receivedAt, lastLookAt)
+    this.#receivedAt = Math.max(this.#receivedAt, lastCheckAt)
   }
 
-  /** Does not count this time as silence. */
+  /** Does not count so many ms as silence. */
   excuse(ms: number): void {
     this.#receivedAt += ms
   }
 
-  /** For how long its peer has been silent; it must not be paused. */
+  /** How long it has been silent. Only valid while it is not paused. */
   silentMs(now: number): number {
     return now - this.#receivedAt
   }
 
   #sent(): void {
     this.#waiting--
-    // What waited was taken at last: it is slow, but it lives.
+    // It has read something: it is slow, but alive.
     this.received()
     this.onSent()
   }
@@ -183,7 +178,7 @@ export class Peer {
     process.nextTick(Peer.#endBatch, this)
   }
 
-  /** Has the connection end as soon as what waits for its peer is sent, and reads nothing of it any more. */
+  /** Stops reading, and ends the connection once everything that waits has been sent. */
   hangUp(): void {
     this.socket.pause()
     this.#wire.destroySoon()

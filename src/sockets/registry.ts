@@ -1,49 +1,49 @@
 import { CLOSE, type CloseStatus } from './close-codes.ts'
 
-/** Few relays close at once; many are spread, so that their browsers do not all come back in one moment. */
-const MS_PER_RELAY = 2
+/** Few sockets close at once; many are spread, so that their browsers do not all reconnect in one moment. */
+const MS_PER_SOCKET = 2
 
-/** A browser's socket on its way to a relay, or joined. */
+/** A browser's socket in its handshake, or open. */
 export interface Registered {
-  /** What waits in this process for its peers. */
+  /** Bytes that wait in this process for its peers. */
   readonly bufferedBytes: number
   end(close: CloseStatus): void
 }
 
-/** What this process holds open, or is about to. */
-export class RelayRegistry {
-  readonly #entries = new Set<Registered>()
+/** The browser sockets of this process. */
+export class SocketRegistry {
+  readonly #sockets = new Set<Registered>()
   #isClosing = false
   #emptied: (() => void) | undefined
 
-  /** True once the server is on its way down: nothing is to be opened any more. */
+  /** True once the server drains: no socket may open any more. */
   get isClosing(): boolean {
     return this.#isClosing
   }
 
-  /** What waits in this process for the peers of all of them. */
+  /** Bytes that wait in this process for the peers of all sockets. */
   get bufferedBytes(): number {
     let bytes = 0
-    for (const entry of this.#entries) bytes += entry.bufferedBytes
+    for (const socket of this.#sockets) bytes += socket.bufferedBytes
     return bytes
   }
 
-  /** Takes one up. Returns how to let go of it; letting go twice is harmless. */
-  add(entry: Registered): () => void {
-    this.#entries.add(entry)
+  /** Adds a socket. Returns how to remove it; removing it twice is harmless. */
+  add(socket: Registered): () => void {
+    this.#sockets.add(socket)
     return () => {
-      if (this.#entries.delete(entry) && this.#entries.size === 0) this.#emptied?.()
+      if (this.#sockets.delete(socket) && this.#sockets.size === 0) this.#emptied?.()
     }
   }
 
-  /** Ends all of them with 1012, over `maxMs` at most. */
+  /** Closes all sockets with 1012, spread over `maxMs` at most. Resolves when all are gone. */
   async closeAll(maxMs: number): Promise<void> {
     this.#isClosing = true
-    if (this.#entries.size === 0) return
-    const spreadMs = Math.min(maxMs, this.#entries.size * MS_PER_RELAY)
+    if (this.#sockets.size === 0) return
+    const spreadMs = Math.min(maxMs, this.#sockets.size * MS_PER_SOCKET)
     const emptied = new Promise<void>((resolve) => (this.#emptied = resolve))
-    for (const entry of this.#entries) {
-      setTimeout(() => entry.end(CLOSE.restarting), Math.random() * spreadMs)
+    for (const socket of this.#sockets) {
+      setTimeout(() => socket.end(CLOSE.restarting), Math.random() * spreadMs)
     }
     await emptied
   }

@@ -1,12 +1,12 @@
-/** A timer that is later than this was held up, with everything else in this process. */
+/** A timer that fires later than this shows that the event loop of this process was blocked. */
 export const LATE_MS = 50
-/** For so long at least an answer is still waited for that may have come while this process was held up. */
-const LOOK_AGAIN_MS = 250
+/** Minimum extra wait after a block: a reply may have arrived that this process has not read yet. */
+const MIN_GRACE_MS = 250
 
-/** What {@link Deadline.passed} rejects with. */
+/** The rejection of {@link Deadline.passed}. */
 export class CommandTimeout extends Error {}
 
-/** The time that a command may take, of which this process was awake. */
+/** The time that a command may take. Time for which this process was blocked does not count. */
 export class Deadline {
   readonly passed: Promise<never>
   #reject: (error: Error) => void = () => undefined
@@ -25,9 +25,8 @@ export class Deadline {
     const dueAt = performance.now() + ms
     return setTimeout(() => {
       const lateMs = performance.now() - dueAt
-      // Held up: the answer may have come meanwhile, and nobody has looked yet.
-      if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, LOOK_AGAIN_MS), ms))
-      else this.#reject(new CommandTimeout('no answer in time'))
+      if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, MIN_GRACE_MS), ms))
+      else this.#reject(new CommandTimeout('no reply in time'))
     }, ms)
   }
 }

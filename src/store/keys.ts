@@ -4,30 +4,30 @@ const PREFIX = 'bff:1:'
 
 const SESSIONS = `${PREFIX}session:`
 
-/** What the keys of sessions, and no others, have: how they begin, and how long they are. */
+/** The prefix and the length of session keys. No other key has both. */
 export const SESSION_KEYS = { prefix: SESSIONS, length: SESSIONS.length + sha256('').length } as const
 
-/** Key of a session. The id itself is the browser's secret and never stands in the store. */
+/** Key of a session. The id is the browser's secret, so the store holds only its hash. */
 export function sessionKey(sessionId: string): string {
   return SESSIONS + sha256(sessionId)
 }
 
-/** Key of a login transaction: only who has both the state and the cookie's secret can name it. */
+/** Key of a login transaction. It takes both the state and the secret of the cookie to compute it. */
 export function loginKey(state: string, secret: string): string {
   return `${PREFIX}login:${sha256(`${state}.${secret}`)}`
 }
 
-/** Key of the lock that one holder takes to refresh the tokens of a session. */
+/** Key of the lock for refreshing the tokens of a session. */
 export function refreshLockKey(key: string): string {
   return `${key}:refresh`
 }
 
-/** Key of the mark that the end of a session by its own limits has been recorded. */
+/** Key of the marker that the expiry of a session has been recorded. */
 export function expiryMarkerKey(key: string): string {
   return `${key}:lapsed`
 }
 
-/** Key of what tells why a session ended. The braces put it into the session's own slot of a Cluster. */
+/** Key of the tombstone of a session. The braces put it into the session's own slot of a Cluster. */
 export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
@@ -42,7 +42,7 @@ export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
 }
 
-/** Key of what a check of the settings writes and removes. */
+/** Key that the check of the settings writes and removes. */
 export function probeKey(id: string): string {
   return `${PREFIX}probe:${id}`
 }

@@ -12,40 +12,32 @@ import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
 /** A server that is, or should be, the master. */
 export interface MasterServer {
-  /** Tells one server from another. */
+  /** Identifies the server among all that a finder returns. */
   readonly name: string
   readonly options: RedisClientOptions
 }
 
-/** Who knows where the master is. */
-export interface MasterFinder {
-  /** Undefined when nobody can say just now. */
-  find(): Promise<MasterServer | undefined>
-}
+/** Finds the current master. Undefined when none is known at the moment. Never rejects. */
+export type FindMaster = () => Promise<MasterServer | undefined>
 
-/** How often it is asked whether the master is still where it was. */
-const LOOK_EVERY_MS = 1000
-
-interface Serving {
-  readonly replicas: ReplicaCheck
-  readonly end: (reason: string) => void
-}
+/** How often the link checks that the master is still the same. */
+const FIND_INTERVAL_MS = 1000
 
 /**
- * The link to the master, wherever it is: one connection whose changes are heard, opened anew after every loss. Not
- * node-redis's own reconnecting, nor its createSentinel(): those would come back to a server that was demoted, and the
- * latter neither hears of changes nor fails at once, but queues and acts later.
+ * The link to the master, wherever it is: one tracked connection, replaced after every loss. It uses neither node-redis's
+ * own reconnecting nor its createSentinel(), since both would return to a demoted server. In addition, createSentinel()
+ * does not track keys, and queues commands for later instead of failing at once.
  */
 export class MasterLink implements RedisLink {
   readonly tracks = true
-  readonly #finder: MasterFinder
+  readonly #findMaster: FindMaster
   #connection: TrackedConnection | undefined
-  /** While the connection is good. */
-  #serving: Serving | undefined
+  /** Set while the connection serves. */
+  #serving: { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void } | undefined
   #isClosed = false
 
-  constructor(finder: MasterFinder) {
-    this.#finder = finder
+  constructor(findMaster: FindMaster) {
+    this.#findMaster = findMaster
   }
 
   open(events: LinkEvents): Promise<void> {
@@ -91,16 +83,16 @@ export class MasterLink implements RedisLink {
 
   async #run(events: LinkEvents, connected: () => void): Promise<void> {
     for (let tries = 0; !this.#isClosed; tries++) {
-      const server = await this.#finder.find()
+      const server = await this.#findMaster()
       if (server === undefined) events.lost('no Sentinel names a master')
-      else if (await this.#stayWith(server, events, connected)) tries = 0
+      else if (await this.#serveFrom(server, events, connected)) tries = 0
       if (!this.#isClosed) await delay(backoffMs(tries))
     }
     connected()
   }
 
-  /** Serves from this server until it is lost, or no longer the master. True when it ever served. */
-  async #stayWith(server: MasterServer, events: LinkEvents, connected: () => void): Promise<boolean> {
+  /** Serves from this server until it is lost, or no longer the master. Returns whether it ever served. */
+  async #serveFrom(server: MasterServer, events: LinkEvents, connected: () => void): Promise<boolean> {
     const connection = (this.#connection = new TrackedConnection(server.options))
     const lost = Promise.withResolvers<void>()
     const stage = { is: 'connecting' as 'connecting' | 'serving' | 'over' }
@@ -129,9 +121,9 @@ export class MasterLink implements RedisLink {
     events.up()
     connected()
     while (!this.#isOver(stage)) {
-      await Promise.race([delay(LOOK_EVERY_MS), lost.promise])
-      const named = this.#isOver(stage) ? undefined : await this.#finder.find()
-      if (named !== undefined && named.name !== server.name) end('the master was replaced')
+      await Promise.race([delay(FIND_INTERVAL_MS), lost.promise])
+      const current = this.#isOver(stage) ? undefined : await this.#findMaster()
+      if (current !== undefined && current.name !== server.name) end('the master was replaced')
     }
     if (!this.#isClosed) {
       replicas.close()

@@ -3,10 +3,10 @@ import { SESSION_KEYS } from './keys.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
-/** More sessions than one development process ever holds; the oldest go first. */
+/** More keys than one development process ever holds; the oldest are evicted first. */
 const MAX_KEYS = 100_000
 
-/** A store inside this process, for development: it ends with the process and nobody else sees it. */
+/** A store inside this process, for development. It ends with the process, and no other process sees it. */
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
   readonly #values = new LRUCache<string, StoredValue>({
@@ -85,7 +85,7 @@ export class MemoryStore implements Store {
   }
 
   observe(): void {
-    // There are no round trips.
+    // There are no round trips to observe.
   }
 
   async facts(): Promise<StoreFacts> {
@@ -108,7 +108,7 @@ export class MemoryStore implements Store {
 
   #write(key: string, value: string, expiresAt: number): boolean {
     const ttl = expiresAt - Date.now()
-    // lru-cache takes a ttl of 0 as "never expires"
+    // To lru-cache a ttl of 0 means "never expires".
     if (ttl <= 0) this.#values.delete(key)
     else this.#values.set(key, { value, expiresAt }, { ttl })
     this.#notify(key)

@@ -1,109 +1,132 @@
+import { setTimeout } from 'node:timers/promises'
 import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 
-/** The protocol of every connection: the one in which a server tells what changes. */
+/** The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. */
 const RESP = { RESP: 3 } as const
 
-/** A connection of node-redis. */
-export type Connection = ReturnType<typeof newConnection>
+/**
+ * `createClient` of node-redis builds a class for every new set of options, with a method for each of several hundred
+ * commands, those of Redis' modules included. That takes a tenth of the start-up time, and again at each reconnection.
+ */
+const createConnection = RedisClient.factory(RESP)
 
-/** The commands the store is made of. */
+/** A connection of node-redis. */
+export type Connection = ReturnType<typeof createConnection>
+
+/** The commands that the store uses. */
 export type RedisCommands = Pick<
   Connection,
   'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
 >
 
-/** What a master is asked about itself. */
+/** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval'>
 
-/** What a link tells the store. */
+/** The events that a link reports to the store. */
 export interface LinkEvents {
-  /** Connected, anew: whatever changed meanwhile was not heard of. */
+  /** The link is connected, perhaps again. It has not reported the changes made before that. */
   up(): void
-  /** No connection, or not a good one. */
+  /** There is no connection, or no usable one. */
   lost(reason: string): void
-  /** The servers are there. */
+  /** A server has shown that it is alive. */
   alive(): void
-  /** A key that was read here has changed; undefined: perhaps any. */
+  /** A key that was read over this link has changed; undefined: perhaps any key has. */
   changed(key: string | undefined): void
 }
 
-/** The way to Redis. It connects, and goes on trying by itself after every loss. */
+/** The way to Redis. It connects, and reconnects by itself after every loss. */
 export interface RedisLink {
-  /** Whether the server says when a key changes that was read through here (CLIENT TRACKING). */
+  /** Whether the server reports changes to the keys that were read over this link (CLIENT TRACKING). */
   readonly tracks: boolean
-  /** Resolves when first connected, or closed. */
+  /** Resolves when the link is connected for the first time, or closed. */
   open(events: LinkEvents): Promise<void>
   /** @throws Error while there is no connection */
   commands(): RedisCommands
-  /** For one command, of whose keys no change needs to be heard. @throws Error while there is no connection */
+  /** For a single command whose keys the server does not track. @throws Error while there is no connection */
   untracked(): RedisCommands
-  /** Values of keys of which no change needs to be heard, in as few commands as can be. */
+  /** Reads values without tracking their keys, in as few commands as possible. */
   readMany(keys: readonly string[]): Promise<(string | null)[]>
-  /** Asks each master something about itself. Rejects where one cannot be asked. */
+  /** Asks every master. Rejects when one of them does not reply. */
   askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
-  /** The server has said that it is no master, or none yet, or is silent: it is left, and looked for anew. */
+  /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
   /**
-   * Whether a replica has all that was written to the key so far, waited for briefly. Undefined where there are no
-   * replicas. Asked on a connection of its own, which holds up nobody else.
+   * Waits briefly for a replica to have every write to the key so far, and returns whether one has. Undefined where
+   * there are no replicas. Uses a connection of its own, so it delays no other command.
    */
   isReplicated(key: string): Promise<boolean | undefined>
   close(): Promise<void>
 }
 
-/**
- * node-redis' `createClient` makes a class for every new set of options, with a method for each of several hundred
- * commands, those of Redis' modules too: a tenth of the time of a start, and as long again at each reconnection.
- */
-const newConnection = RedisClient.factory(RESP)
-
-/** A connection that has not been opened yet. */
-export function connection(options: RedisClientOptions): Connection {
-  return newConnection({ ...RESP, ...options })
+/** A connection that is not open yet. */
+export function newConnection(options: RedisClientOptions): Connection {
+  return createConnection({ ...RESP, ...options })
 }
 
-/** Options of every connection: pinged every second, never queueing for later. */
+/**
+ * Opens a connection for one use, and closes it afterwards.
+ * @throws Error when connecting and `use` together take longer than `timeoutMs`, with the code ETIMEDOUT
+ */
+export async function withConnection<Result>(
+  options: RedisClientOptions,
+  timeoutMs: number,
+  use: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const socket = { ...options.socket, connectTimeout: timeoutMs, reconnectStrategy: false }
+  const connection = newConnection({ ...options, socket } as RedisClientOptions)
+  connection.on('error', () => undefined)
+  try {
+    return await within(
+      timeoutMs,
+      connection.connect().then(() => use(connection)),
+    )
+  } finally {
+    if (connection.isOpen) connection.destroy()
+  }
+}
+
+/** Options of every lasting connection. */
 export const CONNECTION = {
   ...RESP,
   pingInterval: 1000,
-  // Fail at once while the link is down, rather than queue and act on it later.
+  // While the link is down a command fails at once. A queued command would take effect later, unexpectedly.
   disableOfflineQueue: true,
 } as const
 
-/** Options of every socket. */
+/** Socket options of every lasting connection. */
 export const SOCKET = { connectTimeout: 2000 } as const
 
-/** Options of a socket whose silence nobody else notices. */
-export const WATCHED_SOCKET = { ...SOCKET, socketTimeout: 2500 } as const
-
-/** What a server that refuses calls the reason: the first word of its answer. */
-export function replyCode(error: unknown): string | undefined {
-  return error instanceof ErrorReply ? /^[A-Z]+(?= |$)/.exec(error.message)?.[0] : undefined
+/** The code of a Redis error message: its first word (redis.io/docs/reference/protocol-spec: simple errors). */
+export function errorCode(message: string): string | undefined {
+  return /^[A-Z]+(?= |$)/.exec(message)?.[0]
 }
 
-/** Waits a little longer after every failure, and never the same time as another instance. */
+/** The code of an error reply; undefined for any other error. */
+export function replyCode(error: unknown): string | undefined {
+  return error instanceof ErrorReply ? errorCode(error.message) : undefined
+}
+
+/** Exponential backoff with jitter, so that instances do not retry in step. */
 export function backoffMs(tries: number): number {
   return Math.min(50 * 2 ** tries, 1000) + Math.random() * 100
 }
 
-/** How to reach one server of several. */
+/** Connection options for one of several servers. */
 export function nodeOptions({ host, port }: RedisNode, access: RedisAccess): RedisClientOptions {
-  const { username, password, tls } = access
-  return {
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    socket: tls ? { host, port, tls } : { host, port },
-  }
+  const { tls, ...credentials } = access
+  return { ...credentials, socket: tls ? { host, port, tls } : { host, port } }
 }
 
-/** Resolves after some time, and keeps no process alive. */
+/** Resolves after some time. The timer keeps no process alive. */
 export function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+  return setTimeout(ms, undefined, { ref: false })
 }
 
-/** @throws Error when it takes longer than that */
+/** @throws Error with the code ETIMEDOUT when the result takes longer than `ms` */
 export async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
-  const late = delay(ms).then(() => Promise.reject(new Error('no answer in time')))
-  return Promise.race([result, late])
+  const timeout = delay(ms).then(() => {
+    throw Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' })
+  })
+  return Promise.race([result, timeout])
 }

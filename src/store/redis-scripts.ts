@@ -1,35 +1,35 @@
-/** Moves an expiry and reads. Where the write is refused (no disk, no replica) the key is read all the same. */
+/** Extends the expiry of a key and reads it. The script reads even if the server refuses the write (no disk, no replica). */
 export const EXTEND = `
 local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
 local refusal = type(moved) == 'table' and moved.err
 return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
 
 /*
- * A server that is full (maxmemory, noeviction) refuses whatever may take memory, but for a script that has removed
- * something. So the scripts below remove first: strangers may fill it with logins that they start, and must not keep
- * anybody's token from being renewed. What they add is small, and there is one of each for a session.
+ * A full server (maxmemory, noeviction) refuses every command that may need memory, except in a script that has called
+ * DEL. So the scripts below start with DEL. Otherwise strangers could fill the server with logins that they start, and
+ * so prevent the renewal of every token. What these scripts add is small, and bounded per session.
  */
 
-/** Writes a key where it still holds what is expected. */
+/** Writes a key if it still holds the expected value. */
 export const REPLACE = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
 return 1`
 
-/** Writes a key that does not exist yet. */
+/** Writes a key if it does not exist yet. */
 export const LOCK = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
 return 1`
 
-/** Removes a key where it still holds what is expected. */
+/** Removes a key if it still holds the expected value. */
 export const REMOVE_IF = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-/** Removes a key, and puts a tombstone in its place. */
+/** Removes a key, writes its tombstone, and returns the value. Does nothing if the key does not exist. */
 export const BURY = `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end

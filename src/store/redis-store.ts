@@ -1,44 +1,45 @@
 import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
 import { ClusterLink } from './cluster-link.ts'
-import { Deadline, LATE_MS, CommandTimeout } from './deadline.ts'
+import { CommandTimeout, Deadline, LATE_MS } from './deadline.ts'
 import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from '../config/redis-address.ts'
-import { delay, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
-import { Sentinels } from './sentinels.ts'
+import { masterFinder } from './sentinels.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
 
-/** No answer may keep a request waiting for longer than this. */
+/** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
-/** A link that has said nothing for so long is in doubt; it is pinged every second. */
+/** A link that is silent for this long is unhealthy: it is pinged every second. */
 const MAX_SILENCE_MS = 2000
-/** After so long it is given up. */
+/** A link that is silent for this long is abandoned. */
 const LOST_MS = 2500
-const LOOK_EVERY_MS = 250
+const CHECK_INTERVAL_MS = 250
 
-/** What a server answers that is a replica, or has only just begun. */
-const NO_MASTER = /^(READONLY|MASTERDOWN|LOADING)\b/
+/** Error codes of a server that is a replica, or is still loading its data. */
+const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
 
-type ExtendReply = [value: string | null, expiresAt: number, refusal: string | null]
+/** {@link RedisStore.staleMs} over a link that does not track keys. */
+const UNTRACKED_STALE_MS = 1000
 
-/** What the store reports of its link. */
+type ReadReply = [value: string | null, expiresAt: number]
+type ExtendReply = [...ReadReply, refusal: string | null]
+
+/** The log of the store. */
 export interface StoreLog {
   error(details: object, message: string): void
   warn(details: object, message: string): void
   info(details: object, message: string): void
 }
 
-/** How long a value may be relied on that was read over a link which does not tell of changes. */
-const UNTRACKED_STALE_MS = 1000
-
 /**
- * The store on Redis. Over a link that tracks, what was read here is watched by the server, which feeds
- * {@link onChange}; such a link that does not answer in time is in doubt: changes may be missing, so everything read
- * before is doubted too, and commands fail at once. Nothing more is written to it then, so its socket times out and
- * is opened anew, unless an answer comes first.
+ * The store on Redis. Over a tracking link the server watches the keys that were read here, which feeds
+ * {@link onChange}. If a command on such a link times out, the link becomes unhealthy: reports of changes may be missing,
+ * so the listeners are notified that any key may have changed, and commands fail at once. As nothing more is written
+ * then, the socket times out and the link reconnects, unless a reply arrives first.
  */
 export class RedisStore implements Store {
   readonly staleMs: number
@@ -51,9 +52,9 @@ export class RedisStore implements Store {
   readonly #observers: StoreObserver[] = []
   readonly #watchdog: NodeJS.Timeout
   #downSince: number | undefined = Date.now()
-  #reason: string | undefined
+  #downReason: string | undefined
   #aliveAt = 0
-  #lookedAt = performance.now()
+  #checkedAt = performance.now()
   #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
@@ -62,12 +63,12 @@ export class RedisStore implements Store {
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
-    this.#watchdog = setInterval(() => this.#look(), LOOK_EVERY_MS)
+    this.#watchdog = setInterval(() => this.#checkLink(), CHECK_INTERVAL_MS)
     this.#watchdog.unref()
     this.#connecting = link.open({
       up: () => {
         this.#alive()
-        // Whatever changed while nobody was listening was not heard of.
+        // Changes made while the link was down were not reported.
         this.#notify(undefined)
       },
       alive: () => this.#alive(),
@@ -77,23 +78,23 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Starts to connect, and goes on trying by itself, now and after every loss.
-   * @throws TypeError when it is no address; the settings are checked for that
+   * Starts to connect. The store retries by itself until it is connected, and reconnects after every loss.
+   * @throws TypeError for an invalid URL, which the check of the settings rules out
    */
   static connect(url: string, log: StoreLog): RedisStore {
     return new RedisStore(linkTo(url), log)
   }
 
-  /** Resolves when first connected, or after `waitMs`. */
+  /** Resolves when the store is connected for the first time, or after `waitMs`. */
   async connected(waitMs: number): Promise<void> {
     await Promise.race([this.#connecting, delay(waitMs)])
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     const options = { condition: 'NX', expiration: { type: 'PXAT', value: expiresAt } } as const
-    const made = await this.#ask((redis) => redis.set(key, value, options))
-    if (made === null) return false
-    this.#tookWrite()
+    const reply = await this.#ask((redis) => redis.set(key, value, options))
+    if (reply === null) return false
+    this.#noteWrite()
     return true
   }
 
@@ -106,13 +107,13 @@ export class RedisStore implements Store {
     const [value, expiresAt] = await this.#ask((redis) =>
       Promise.all([redis.get(key), redis.pExpireTime(key)]),
     )
-    return this.#found(key, value, expiresAt)
+    return this.#storedValue(key, value, expiresAt)
   }
 
   async readUntracked(key: string): Promise<StoredValue | undefined> {
-    const answer = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
-    const [value, expiresAt] = answer as [value: string | null, expiresAt: number]
-    return this.#found(key, value, expiresAt)
+    const reply = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
+    const [value, expiresAt] = reply as ReadReply
+    return this.#storedValue(key, value, expiresAt)
   }
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
@@ -128,10 +129,10 @@ export class RedisStore implements Store {
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const call = { keys: [key], arguments: [String(expiresAt)] }
-    const answer = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendReply
-    const [value, until, refusal] = answer
-    if (refusal !== null) this.#refused(refusal)
-    return this.#found(key, value, until)
+    const reply = await this.#ask((redis) => redis.eval(EXTEND, call))
+    const [value, until, refusal] = reply as ExtendReply
+    if (refusal !== null) this.#noteError(errorCode(refusal))
+    return this.#storedValue(key, value, until)
   }
 
   async remove(key: string): Promise<boolean> {
@@ -143,19 +144,19 @@ export class RedisStore implements Store {
     return (await this.#change(key, (redis) => redis.eval(REMOVE_IF, call))) === 1
   }
 
-  async bury(key: string, { key: at, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const call = { keys: [key, at], arguments: [value, String(expiresAt)] }
-    // The script reads, and what it reads must not be watched: a stranger may have named the key.
-    const held = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
-    return (held as string | null) ?? undefined
+  async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
+    const call = { keys: [key, tombstoneKey], arguments: [value, String(expiresAt)] }
+    // The script reads the key. Without tracking: a stranger may have named it.
+    const removed = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
+    return (removed as string | null) ?? undefined
   }
 
   async count(key: string, by: number, expiresAt: number): Promise<number> {
-    // Not a script: whether this one made the counter is for NX to know.
+    // This needs no script: NX sets the expiry only if this call has created the counter.
     const [count] = await this.#ask((redis) =>
       Promise.all([redis.incrBy(key, by), redis.pExpireAt(key, expiresAt, 'NX')]),
     )
-    this.#tookWrite()
+    this.#noteWrite()
     return count
   }
 
@@ -185,20 +186,20 @@ export class RedisStore implements Store {
 
   async close(): Promise<void> {
     clearInterval(this.#watchdog)
-    // First, so that the link's end is not taken for a loss.
+    // Before the link closes, so that its end is not mistaken for a loss.
     this.#isClosed = true
     this.#downSince ??= Date.now()
     await this.#link.close()
   }
 
-  #found(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
+  #storedValue(key: string, value: string | null, expiresAt: number): StoredValue | undefined {
     if (value !== null && expiresAt >= 0) return { value, expiresAt }
-    // It may be this very reading that made it expire: who caused a change is not told of it (NOLOOP).
+    // This read itself may have made the key expire, and the server does not report that here (NOLOOP).
     this.#notify(key)
     return undefined
   }
 
-  /** Runs a command that may change a key: nobody else tells of what is written here (NOLOOP). */
+  /** Runs a command that may change a key. Notifies the listeners, because the server does not (NOLOOP). */
   async #change<Reply>(key: string, command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     try {
       return await this.#ask(command)
@@ -207,22 +208,22 @@ export class RedisStore implements Store {
     }
   }
 
-  /** Runs commands against the deadline; node-redis itself bounds only the time before a command is written. */
+  /** Runs commands against a deadline. node-redis itself bounds only the time until a command is written. */
   async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#downSince !== undefined) {
       this.#failed('down')
-      throw new StoreUnavailable(new Error('the link is down or in doubt'))
+      throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
     const deadline = new Deadline(COMMAND_DEADLINE_MS)
     const askedAt = performance.now()
     try {
-      const answer = await Promise.race([command(this.#link.commands()), deadline.passed])
+      const reply = await Promise.race([command(this.#link.commands()), deadline.passed])
       this.#alive()
-      return answer
+      return reply
     } catch (cause) {
       const code = replyCode(cause)
-      if (code !== undefined) this.#refused(code)
-      // Of several servers one may hang while the others serve.
+      this.#noteError(code)
+      // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#markUnhealthy('deadline')
       this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
@@ -233,38 +234,39 @@ export class RedisStore implements Store {
     }
   }
 
-  #tookWrite(): void {
-    // Of several servers another may still be full.
-    if (this.#link.tracks) this.#refusals.tookWrite()
+  #noteWrite(): void {
+    // In a Cluster, which does not track, another server may still be full.
+    if (this.#link.tracks) this.#refusals.noteWrite()
   }
 
   #failed(failure: StoreFailure): void {
     for (const observer of this.#observers) observer.failed(failure)
   }
 
-  #look(): void {
+  #checkLink(): void {
     const now = performance.now()
-    const lateMs = now - this.#lookedAt - LOOK_EVERY_MS
-    this.#lookedAt = now
-    // While this process was held up it has neither asked nor listened.
+    const lateMs = now - this.#checkedAt - CHECK_INTERVAL_MS
+    this.#checkedAt = now
+    // While this process was blocked, it could neither ping nor read replies, so that time is no silence.
     if (lateMs > LATE_MS) this.#aliveAt = Math.min(now, this.#aliveAt + lateMs)
     const silentMs = now - this.#aliveAt
     if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#markUnhealthy('silence')
     if (silentMs > LOST_MS) this.#link.abandon('silence')
   }
 
-  #refused(refusal: string): void {
-    const write = this.#refusals.noteRefusal(refusal)
-    if (write !== undefined) for (const observer of this.#observers) observer.refusedWrite(write)
-    const reason = NO_MASTER.exec(refusal)
-    if (reason !== null) this.#link.abandon(reason[0])
+  /** Handles the code of an error reply, if it has one. */
+  #noteError(code: string | undefined): void {
+    if (code === undefined) return
+    const refusal = this.#refusals.noteRefusal(code)
+    if (refusal !== undefined) for (const observer of this.#observers) observer.refusedWrite(refusal)
+    if (NO_MASTER.has(code)) this.#link.abandon(code)
   }
 
   #alive(): void {
     this.#aliveAt = performance.now()
     if (this.#downSince === undefined || this.#isClosed) return
     this.#downSince = undefined
-    this.#reason = undefined
+    this.#downReason = undefined
     this.#log.info({}, 'the session store is connected')
   }
 
@@ -272,12 +274,12 @@ export class RedisStore implements Store {
     if (this.#isClosed) return
     const isNew = this.#downSince === undefined
     this.#downSince ??= Date.now()
-    // What keeps it from coming back may be another thing than what took it away.
-    if (isNew || reason !== this.#reason) {
+    // The reason why the link stays down may differ from the reason why it was lost.
+    if (isNew || reason !== this.#downReason) {
       if (meansOutOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
-      else this.#log.warn({ reason }, 'the session store does not answer')
+      else this.#log.warn({ reason }, 'the session store does not respond')
     }
-    this.#reason = reason
+    this.#downReason = reason
     if (isNew) this.#notify(undefined)
   }
 
@@ -286,8 +288,8 @@ export class RedisStore implements Store {
   }
 }
 
-function failureOf(cause: unknown, refusal: string | undefined): StoreFailure {
-  if (refusal !== undefined) return 'refused'
+function failureOf(cause: unknown, code: string | undefined): StoreFailure {
+  if (code !== undefined) return 'refused'
   return cause instanceof CommandTimeout ? 'timeout' : 'lost'
 }
 
@@ -295,13 +297,13 @@ function linkTo(url: string): RedisLink {
   const address = parseRedisUrl(url)
   switch (address?.is) {
     case undefined:
-      throw new TypeError('no address of a Redis')
+      throw new TypeError('not the address of a Redis')
     case 'single': {
-      const place = { name: 'the only one', options: { url: address.url } }
-      return new MasterLink({ find: async () => place })
+      const server = { name: 'master', options: { url: address.url } }
+      return new MasterLink(async () => server)
     }
     case 'sentinel':
-      return new MasterLink(new Sentinels(address))
+      return new MasterLink(masterFinder(address))
     case 'cluster':
       return new ClusterLink(address)
   }

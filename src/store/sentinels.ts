@@ -1,28 +1,51 @@
-import { askSentinel } from './ask-sentinel.ts'
-import type { MasterFinder, MasterServer } from './master-link.ts'
+import type { FindMaster } from './master-link.ts'
 import type { RedisAccess, RedisAddress, RedisNode } from '../config/redis-address.ts'
-import { nodeOptions } from './redis-link.ts'
+import { nodeOptions, withConnection } from './redis-link.ts'
 
-/** Asks the Sentinels where the master is (redis.io/docs/reference/sentinel-clients). */
-export class Sentinels implements MasterFinder {
-  readonly #name: string
-  readonly #access: RedisAccess
-  /** The one that answered last comes first. */
-  #sentinels: readonly RedisNode[]
+/** The timeout of one Sentinel, connecting included. */
+const SENTINEL_TIMEOUT_MS = 1000
 
-  constructor({ nodes, access, master }: Extract<RedisAddress, { is: 'sentinel' }>) {
-    this.#sentinels = nodes
-    this.#access = access
-    this.#name = master
-  }
-
-  async find(): Promise<MasterServer | undefined> {
-    for (const sentinel of this.#sentinels) {
-      const master = await askSentinel(sentinel, this.#access, this.#name)
+/** Finds the master through the Sentinels (redis.io/docs/reference/sentinel-clients). */
+export function masterFinder({
+  nodes,
+  access,
+  master: name,
+}: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
+  // The Sentinel that replied last comes first.
+  let sentinels = nodes
+  return async () => {
+    for (const sentinel of sentinels) {
+      const master = await askSentinel(sentinel, access, name)
       if (master === undefined) continue
-      this.#sentinels = [sentinel, ...this.#sentinels.filter((other) => other !== sentinel)]
-      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, this.#access) }
+      sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
+      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, access) }
     }
+    return undefined
+  }
+}
+
+/** The server that a Sentinel names as the master. Undefined when the Sentinel does not reply, or knows no such master. */
+export async function askSentinel(
+  sentinel: RedisNode,
+  access: RedisAccess,
+  name: string,
+): Promise<RedisNode | undefined> {
+  const { tls, password } = access
+  const master = await askAs(sentinel, access, name)
+  // Many Sentinels have no password although their servers have one, and they reject a client that sends one.
+  return master ?? (password === undefined ? undefined : askAs(sentinel, { tls }, name))
+}
+
+async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
+  try {
+    const reply: unknown = await withConnection(
+      nodeOptions(sentinel, access),
+      SENTINEL_TIMEOUT_MS,
+      (connection) => connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
+    )
+    const [host, port] = reply as [unknown, unknown]
+    return { host: String(host), port: Number(port) }
+  } catch {
     return undefined
   }
 }

@@ -2,21 +2,22 @@ import { SESSION_KEYS } from './keys.ts'
 import { delay, within, type MasterCommands, type RedisLink } from './redis-link.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
-/** Servers are asked no more often, however many ask for the metrics. */
-const ASK_EVERY_MS = 5000
-/** Who asks for the metrics waits no longer. */
-const PATIENCE_MS = 250
-/** How long the servers may take. */
-const ANSWER_MS = 2000
-/** Older facts are none. */
+/** Minimum interval between two queries of the servers, however often the metrics are scraped. */
+const QUERY_INTERVAL_MS = 5000
+/** A scrape waits no longer than this. */
+const SCRAPE_WAIT_MS = 250
+/** Timeout for the replies of the servers. */
+const REPLY_TIMEOUT_MS = 2000
+/** Facts older than this are not reported. */
 const MAX_AGE_MS = 20_000
-/** Of so many keys each is looked at; of more, as many are drawn at random. */
+/** Up to this many keys are counted one by one. */
 const MAX_COUNTED = 500
-const DRAWN = 250
+/** Sample size when there are more keys. */
+const SAMPLE_SIZE = 250
 
 /**
- * How many keys are those of sessions: counted where there are few keys, else estimated from some that are drawn. Where
- * half of the keys are sessions the standard error is 6 %. It takes Redis a millisecond or two, however many there are.
+ * Counts the session keys if there are few keys, else estimates their number from a random sample. The standard error is
+ * 6 % when half of the keys are sessions. The script takes Redis a millisecond or two, however many keys there are.
  */
 const COUNT_SESSIONS = `
 local prefix, length = ARGV[1], tonumber(ARGV[2])
@@ -35,49 +36,50 @@ if size <= ${MAX_COUNTED} then
   until cursor == '0'
   return sessions
 end
-for _ = 1, ${DRAWN} do
+for _ = 1, ${SAMPLE_SIZE} do
   local key = redis.call('RANDOMKEY')
   if key and is_session(key) then sessions = sessions + 1 end
 end
-return math.floor(size * sessions / ${DRAWN} + 0.5)`
+return math.floor(size * sessions / ${SAMPLE_SIZE} + 0.5)`
 
 type Memory = NonNullable<StoreFacts['memory']>
 
-/** What the masters tell of themselves: asked only when somebody wants to know, and then not too often. */
+/** Facts about the masters, queried on demand and cached for a few seconds. */
 export class ServerFacts {
   readonly #link: RedisLink
-  #known: { readonly facts: StoreFacts; readonly at: number } | undefined
-  #askedAt = -Infinity
-  #asking: Promise<void> | undefined
+  #latest: { readonly facts: StoreFacts; readonly at: number } | undefined
+  #queriedAt = -Infinity
+  #query: Promise<void> | undefined
 
   constructor(link: RedisLink) {
     this.#link = link
   }
 
-  /** Undefined when the servers have not told for too long. Never rejects. */
+  /** Undefined when the servers have not replied for too long. Never rejects. */
   async read(): Promise<StoreFacts | undefined> {
     const now = performance.now()
-    if (this.#asking === undefined && now - this.#askedAt >= ASK_EVERY_MS) {
-      this.#askedAt = now
-      this.#asking = this.#ask().finally(() => (this.#asking = undefined))
+    if (this.#query === undefined && now - this.#queriedAt >= QUERY_INTERVAL_MS) {
+      this.#queriedAt = now
+      this.#query = this.#queryServers().finally(() => (this.#query = undefined))
     }
-    if (this.#asking !== undefined) await Promise.race([this.#asking, delay(PATIENCE_MS)])
-    const known = this.#known
-    return known !== undefined && performance.now() - known.at < MAX_AGE_MS ? known.facts : undefined
+    if (this.#query !== undefined) await Promise.race([this.#query, delay(SCRAPE_WAIT_MS)])
+    const latest = this.#latest
+    return latest !== undefined && performance.now() - latest.at < MAX_AGE_MS ? latest.facts : undefined
   }
 
-  async #ask(): Promise<void> {
-    // Apart: this user may be allowed to ask the one, but not the other.
-    const [counts, memories] = await Promise.all([this.#askFor(countSessions), this.#askFor(memoryOf)])
+  async #queryServers(): Promise<void> {
+    // Two separate questions, because the ACL may allow only one of them.
+    const [counts, memories] = await Promise.all([this.#ask(countSessions), this.#ask(memoryOf)])
     if (counts === undefined && memories === undefined) return
     const memory = fullest(memories ?? [])
-    const facts = { ...(counts && { sessions: sum(counts) }), ...(memory && { memory }) }
-    this.#known = { facts, at: performance.now() }
+    const sessions = counts?.reduce((total, count) => total + count, 0)
+    const facts = { ...(sessions !== undefined && { sessions }), ...(memory && { memory }) }
+    this.#latest = { facts, at: performance.now() }
   }
 
-  /** Undefined when a server does not tell, or not in time. */
-  async #askFor<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
-    return within(ANSWER_MS, this.#link.askMasters(question)).catch(() => undefined)
+  /** Undefined when a server refuses, or does not reply in time. */
+  async #ask<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
+    return within(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
   }
 }
 
@@ -90,23 +92,22 @@ async function memoryOf(master: MasterCommands): Promise<Memory> {
   return readMemory(parseInfo(await master.info('memory')))
 }
 
-/** Of the server that refuses writes first. */
+/** The memory of the server that will be the first to refuse writes. */
 function fullest(memories: readonly Memory[]): Memory | undefined {
   const share = ({ usedBytes, maxBytes }: Memory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
   return memories.toSorted((one, other) => share(other) - share(one) || other.usedBytes - one.usedBytes)[0]
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
-}
+/** The fields of a reply to INFO. */
+export type ServerInfo = Readonly<Record<string, string>>
 
-/** The answer of INFO: lines of `name:value`. */
-export function parseInfo(text: string): Readonly<Record<string, string>> {
+/** Parses a reply to INFO: lines of `name:value`. */
+export function parseInfo(text: string): ServerInfo {
   return Object.fromEntries(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2)))
 }
 
-/** What counts against maxmemory, and maxmemory itself: buffers of replicas and of the append-only file do not count. */
-export function readMemory(info: Readonly<Record<string, string>>): Memory {
+/** The memory that counts against maxmemory, and maxmemory. Buffers of replicas and of the append-only file do not count. */
+export function readMemory(info: ServerInfo): Memory {
   const number = (name: string): number => Number(info[name] ?? 0)
   return {
     usedBytes: Math.max(0, number('used_memory') - number('mem_not_counted_for_evict')),

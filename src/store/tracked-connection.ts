@@ -1,83 +1,80 @@
 import type { RedisClientOptions } from 'redis'
 import {
-  connection,
   CONNECTION,
+  newConnection,
   replyCode,
   SOCKET,
+  within,
   type Connection,
   type LinkEvents,
   type RedisCommands,
-  within,
 } from './redis-link.ts'
 
-/** A server that takes connections but does not answer is left after so long. */
+/** Timeout for connecting, and again for preparing the connection: a server may accept it and never reply. */
 const OPEN_MS = 2500
 const CLOSE_MS = 1000
 
 /**
- * One connection to one server, which says what changes of what was read here (CLIENT TRACKING). It does not come
- * back once it is lost.
+ * One connection to one server, which reports changes to the keys that were read over it (CLIENT TRACKING). Once lost,
+ * it does not reconnect.
  *
- * NOLOOP: who wrote is not told. The server stops watching for it all the same, so whoever writes here must forget
- * the key, or read it in the same step after writing. Nor is it told when the server's table of what it watches is
- * full and forgets a key for the sake of one that was read here: so only what must be watched is (OPTOUT), above all
- * no key that a stranger made up.
+ * NOLOOP: the server does not report the connection's own writes, but stops watching their keys all the same. So a
+ * writer must forget the key, or read it in the same step after writing. When the table of watched keys is full, the
+ * server evicts a key to make room for one that is read here, and does not report that either. So it watches only what
+ * must be watched (OPTOUT), and never a key that a stranger made up.
  */
 export class TrackedConnection {
-  readonly #client: Connection
+  readonly #connection: Connection
 
   constructor(options: RedisClientOptions) {
     const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
     const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
-    this.#client = connection(tracking as RedisClientOptions)
+    this.#connection = newConnection(tracking as RedisClientOptions)
   }
 
-  /** @throws Error when there is no server, or none that serves and takes writes */
+  /** @throws Error when no server is there, or the server is not ready or not a master */
   async open(events: Pick<LinkEvents, 'alive' | 'changed' | 'lost'>): Promise<void> {
-    this.#client
+    this.#connection
       .on('error', (error: Error) => events.lost(reasonOf(error)))
       .on('end', () => events.lost('closed'))
       .on('ping-interval', () => events.alive())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
-    await within(OPEN_MS, this.#client.connect())
-    const [role] = await within(OPEN_MS, this.#prepare())
-    const { role: name } = (role ?? { role: 'master' }) as { role: string }
-    if (name !== 'master') throw new Error(`it is a ${name}`)
-  }
-
-  #prepare() {
-    return Promise.all([
-      // Who may not ask is told by the first write.
-      this.#client.role().catch(() => undefined),
-      this.#client.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
-      // Refused while the server still loads its data.
-      this.#client.ping(),
+    await within(OPEN_MS, this.#connection.connect())
+    const preparing = Promise.all([
+      // The ACL may forbid ROLE. Then the first write shows whether the server is a master.
+      this.#connection.role().catch(() => undefined),
+      this.#connection.sendCommand(['CLIENT', 'TRACKING', 'ON', 'OPTOUT', 'NOLOOP']),
+      // A server that is still loading its data refuses this.
+      this.#connection.ping(),
     ])
+    const [reply] = await within(OPEN_MS, preparing)
+    const { role } = (reply ?? { role: 'master' }) as { role: string }
+    if (role !== 'master') throw new Error(`it is a ${role}`)
   }
 
   commands(): RedisCommands {
-    return this.#client
+    return this.#connection
   }
 
-  /** For one command, whose keys are not watched for us. */
+  /** For a single command whose keys the server does not watch. */
   untracked(): Connection {
-    // Who may not say so has them watched for nothing.
-    this.#client.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
-    return this.#client
+    // The ACL may forbid this. Then the server watches the keys needlessly.
+    this.#connection.sendCommand(['CLIENT', 'CACHING', 'NO']).catch(() => undefined)
+    return this.#connection
   }
 
   async close(): Promise<void> {
-    if (this.#client.isReady) await within(CLOSE_MS, this.#client.close()).catch(() => undefined)
+    if (this.#connection.isReady) await within(CLOSE_MS, this.#connection.close()).catch(() => undefined)
     this.drop()
   }
 
   /** Closes without waiting for anything. */
   drop(): void {
-    if (this.#client.isOpen) this.#client.destroy()
+    if (this.#connection.isOpen) this.#connection.destroy()
   }
 }
 
-/** A short name of what went wrong, for the log. */
+/** A short reason for an error, for the log. */
 export function reasonOf(error: Error & { code?: string }): string {
   return replyCode(error) ?? error.code ?? (error.name === 'Error' ? error.message : error.name)
 }

@@ -2,39 +2,39 @@ import type { FastifyBaseLogger } from 'fastify'
 import { symbols } from 'pino'
 import { isOutOfDescriptors, NO_DESCRIPTOR } from './descriptors.ts'
 
-/** A failure is told of at once, and again after each of these for as long as it lasts. */
+/** A failure is logged at once, and then once per interval for as long as it recurs. */
 const EVERY_MS = 1000
-/** Failures told apart at one time. What is more is counted together. */
+/** Kinds of failures that are counted separately. Any others are counted together. */
 const MAX_KINDS = 100
 const OTHERS = 'failures of too many kinds to tell them apart'
 const MAX_MESSAGE = 200
-/** As deep as the log goes, too. */
+/** The log does not go deeper either. */
 const MAX_CAUSES = 4
 
-/** What is said of a failure: codes and statuses, of which there are few. Nothing of a single request. */
+/** Details of a failure: codes and statuses from small sets, nothing that belongs to a single request. */
 type Details = Readonly<Record<string, string | number | undefined>>
 
 interface Kind {
-  /** Of the newest failure, whose request the next line names. */
+  /** The logger of the newest failure, so that the next line names its request. */
   log: FastifyBaseLogger
   readonly level: 'warn' | 'error'
   readonly message: string
   readonly details: object
-  /** Failures that no line tells of yet. */
+  /** Failures since the last line. */
   unreported: number
   timer: NodeJS.Timeout | undefined
 }
 
-/** The failures that are being told of, by where their lines go: a log and its children have one table. */
+/** The current kinds of failures, by the destination of their lines: a logger and its children share one table. */
 const tables = new WeakMap<object, Map<string, Kind>>()
 
 /**
- * Tells of a failure of something outside, such as upstream, at level 40 and without a stack: in one line a second at
- * most for each kind of failure, which says in `count` how many it stands for. What has failed for want of a file
- * descriptor is a fault of this process, whatever it was meant for, and told of as such at level 50.
- * @param details tell one kind from another, together with the message and the innermost cause
- * @param level `error` where the operator alone can put it right
- * @param cause is logged without its stack, unless a `why` in the details stands for it since its text may be secret
+ * Logs a failure of an external service, such as upstream, at level 40 and without a stack. Each kind of failure is
+ * logged at most once a second; `count` is the number of failures that the line stands for. A lack of file descriptors
+ * is a fault of this process, whatever it was about to do, and is logged as such at level 50.
+ * @param details distinguish kinds of failures, together with the message and the innermost cause
+ * @param cause is logged without its stack, or not at all if the details have a `why`, since its text may be secret
+ * @param level `error` if only the operator can fix it
  */
 export function logFailure(
   log: FastifyBaseLogger,
@@ -44,7 +44,7 @@ export function logFailure(
   level: 'warn' | 'error' = 'warn',
 ): void {
   if (isOutOfDescriptors(cause)) {
-    // Which of the many things that need one was the first to fail says nothing.
+    // It is a coincidence which of the calls that need a descriptor failed first.
     return record(log, { level: 'error', message: NO_DESCRIPTOR, details: {} }, NO_DESCRIPTOR)
   }
   const shown = cause instanceof Error && details['why'] === undefined ? { ...details, cause } : details
@@ -55,7 +55,7 @@ export function logFailure(
   )
 }
 
-/** Tells at once of the failures that no line tells of yet: nothing more will come. */
+/** Logs the failures that are still counted, since the process is about to end. */
 export function flushFailures(log: FastifyBaseLogger): void {
   const kinds = tableOf(log)
   for (const kind of kinds.values()) {
@@ -65,18 +65,18 @@ export function flushFailures(log: FastifyBaseLogger): void {
   kinds.clear()
 }
 
-function record(log: FastifyBaseLogger, what: Pick<Kind, 'level' | 'message' | 'details'>, id: string): void {
+function record(log: FastifyBaseLogger, line: Pick<Kind, 'level' | 'message' | 'details'>, id: string): void {
   const kinds = tableOf(log)
-  const known = kinds.get(id)
-  if (known !== undefined) {
-    known.unreported++
-    known.log = log
+  const existing = kinds.get(id)
+  if (existing !== undefined) {
+    existing.unreported++
+    existing.log = log
     return
   }
   if (kinds.size >= MAX_KINDS && id !== OTHERS) {
     return record(log, { level: 'warn', message: OTHERS, details: {} }, OTHERS)
   }
-  const kind: Kind = { ...what, log, unreported: 1, timer: undefined }
+  const kind: Kind = { ...line, log, unreported: 1, timer: undefined }
   kinds.set(id, kind)
   report(kind)
   kind.timer = setTimeout(() => reportRest(kinds, id, kind), EVERY_MS).unref()
@@ -94,7 +94,7 @@ function report(kind: Kind): void {
   log[level]({ ...details, count }, message)
 }
 
-/** What the innermost cause is. Its text counts only where it has no code: it may name a port, and so never be the same. */
+/** Identifies the innermost cause, by its message only if it has no code: a message may name a port, which varies. */
 function identity(cause: unknown): string {
   let inner = cause
   for (let depth = 0; depth < MAX_CAUSES && inner instanceof Error; depth++) {

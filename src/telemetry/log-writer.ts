@@ -1,38 +1,39 @@
 import { write, writeSync } from 'node:fs'
 
-/** No line waits longer than this for others, to be written together with them. */
+/** A line waits no longer than this to be written together with others. */
 const FLUSH_MS = 250
-/** When nobody reads, lines are dropped rather than the memory filled. */
+/** Beyond this, lines are dropped. Otherwise they would fill the memory when nothing reads the log. */
 const MAX_WAITING_BYTES = 16 * 1_048_576
-/** How long to wait for a full pipe that does not block. */
+/** Delay before another write to a full non-blocking pipe. */
 const RETRY_MS = 100
-/** UTF-8 needs no more for a UTF-16 code unit. */
+/** UTF-8 needs at most this many bytes for a UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
 /**
- * Writes lines to a file descriptor, many in a write, which a thread of its own waits for: a reader that is slow, or
- * hangs, holds up nobody. Lines are put into one buffer as they come, since anything that keeps them as strings costs
- * several times as much.
+ * Writes lines to a file descriptor, many at a time. The writes run on Node's thread pool, so a reader that is slow or
+ * hangs does not block the process. Lines are copied into a buffer at once, since keeping them as strings costs several
+ * times as much.
  */
 export class LogWriter {
   readonly #fd: number
   readonly #chunkBytes: number
   readonly #onDropped: (lines: number) => void
-  /** Whole lines, not yet on their way. */
+  /** Whole lines that no write has been started for. */
   #filling: Buffer
   #filled = 0
-  /** Chunks on their way, the first of which is being written. */
+  /** Chunks to write. The first one is being written. */
   readonly #waiting: Buffer[] = []
   #waitingBytes = 0
+  /** Lines dropped since the last report. */
   #dropped = 0
-  #droppedInAll = 0
-  /** Set while the oldest line of the filling chunk may still wait. */
+  #droppedInTotal = 0
+  /** Set while the oldest line of the filling chunk may wait for more. */
   #timer: NodeJS.Timeout | undefined
   readonly #flushes: { readonly last: Buffer; readonly done: () => void }[] = []
 
   /**
-   * @param chunkBytes of a write, unless a single line is longer; only a full disk cuts lines in two
-   * @param onDropped told how many lines were dropped, with the first one that is not
+   * @param chunkBytes the size of a write, unless a single line is longer; only a full disk cuts lines in two
+   * @param onDropped receives the number of dropped lines as soon as there is room for a line again
    */
   constructor(fd: number, chunkBytes: number, onDropped: (lines: number) => void) {
     this.#fd = fd
@@ -42,15 +43,15 @@ export class LogWriter {
     process.once('exit', () => this.#writeLast())
   }
 
-  /** Lines that nobody will read: there was no room for them, or they could not be written. */
+  /** The number of lines lost so far, because there was no room for them or they could not be written. */
   get droppedLines(): number {
-    return this.#droppedInAll
+    return this.#droppedInTotal
   }
 
-  /** Adds a line, `\n` included. Returns at once, whatever becomes of it. */
+  /** Adds a line, which includes its `\n`. Never blocks and never throws. */
   write(line: string): void {
     if (this.#waitingBytes > MAX_WAITING_BYTES) {
-      this.#droppedInAll++
+      this.#droppedInTotal++
       return void this.#dropped++
     }
     if (this.#dropped > 0) this.#reportDropped()
@@ -63,7 +64,7 @@ export class LogWriter {
     this.#filled += this.#filling.write(line, this.#filled)
   }
 
-  /** Calls back when all lines so far are written, or cannot be. */
+  /** Calls back when all lines so far have been written or have failed. */
   flush(done: () => void = () => undefined): void {
     this.#send()
     const last = this.#waiting.at(-1)
@@ -73,7 +74,7 @@ export class LogWriter {
 
   #due(): void {
     this.#timer = undefined
-    // Else when that write is done: chunks are better full.
+    // Otherwise the end of the current write sends the chunk, which is fuller by then.
     if (this.#waiting.length === 0) this.#send()
   }
 
@@ -95,9 +96,9 @@ export class LogWriter {
   #writeOn(chunk: Buffer, from: number): void {
     write(this.#fd, chunk, from, chunk.length - from, null, (error, bytes) => {
       if (error?.code === 'EAGAIN') return void setTimeout(() => this.#writeOn(chunk, from), RETRY_MS)
-      // What cannot be written is lost: a full disk, a reader that has gone.
+      // The rest of the chunk is lost, for instance because the disk is full or the reader has gone.
       if (error === null && from + bytes < chunk.length) return this.#writeOn(chunk, from + bytes)
-      if (error !== null) this.#droppedInAll += linesOf(chunk.subarray(from))
+      if (error !== null) this.#droppedInTotal += linesOf(chunk.subarray(from))
       this.#done(chunk)
     })
   }
@@ -117,24 +118,22 @@ export class LogWriter {
     this.#onDropped(lines)
   }
 
-  /** At the very end; but nothing that would wait behind a write that hangs. */
+  /** Writes the last lines at exit, unless a write is pending: it may hang, and these would wait behind it. */
   #writeLast(): void {
     if (this.#waiting.length > 0 || this.#filled === 0) return
     try {
       writeSync(this.#fd, this.#filling, 0, this.#filled)
     } catch {
-      // Nobody is left to tell.
+      // The log itself has failed, so there is nowhere to report it.
     }
   }
 }
 
 function linesOf(chunk: Buffer): number {
-  let lines = 0
-  for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', at + 1)) lines++
-  return lines
+  return chunk.toString('latin1').split('\n').length - 1
 }
 
-/** Not from Node's pool, whose size it would then seem to have. */
+/** Allocates outside of Node's pool, since `buffer.byteLength` would otherwise be the size of the pool. */
 function chunkOf(line: string): Buffer {
   const chunk = Buffer.allocUnsafeSlow(Buffer.byteLength(line))
   chunk.write(line)

@@ -2,43 +2,32 @@ import { pino, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
-/** What somebody else says of a failure may be as long as they like. */
+/** An external service may send an error text of any length. */
 const MAX_FOREIGN_TEXT = 500
-/** A longer write to a pipe may be cut in two by that of another process (POSIX write). */
+/** A longer write to a pipe may be interleaved with that of another process (POSIX write). */
 const PIPE_BUF = 4096
-/** As much as a pipe takes at once with room to spare, and a hundredth of a second's lines at most. */
+/** Well below the capacity of a pipe, and at full load no more than ten milliseconds of lines. */
 const CHUNK_BYTES = 16_384
-
-/** What is logged of an error: its kind and text, and of our own faults the place. Nothing else it may carry, since that may be a credential. */
-interface LoggedError {
-  readonly type: string
-  readonly code?: string
-  readonly message: string
-  readonly stack?: string
-  readonly cause?: LoggedError
-}
-
-/** Which process writes, where there are several. */
-export interface LogOptions {
-  /** Of a worker. */
-  readonly worker: number | undefined
-  /** Others write to the same stdout. */
-  readonly isShared: boolean
-}
 
 /** The log of a process. */
 export interface ServerLog {
   readonly log: Logger
-  /** How many of its lines were lost so far. */
+  /** Returns the number of lines lost so far. */
   readonly droppedLines: () => number
 }
 
-/** The log: JSON lines on stdout, several in a write. */
-export function createLog(level: string, { worker, isShared }: LogOptions): ServerLog {
+/**
+ * Creates a log that writes JSON lines to stdout, several at a time. `worker` is the id of a worker process, and
+ * `isShared` tells whether other processes write to the same stdout.
+ */
+export function createLog(
+  level: string,
+  { worker, isShared }: { readonly worker: number | undefined; readonly isShared: boolean },
+): ServerLog {
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
-  // Only what is needed of it: a flushSync would be called with every fatal line, and wait for ever where nobody reads.
+  // Without a flushSync: pino would call it for every fatal line, and it would wait forever if nothing reads the log.
   const destination = {
     write: (line: string) => stdout.write(line),
     flush: (done?: () => void) => stdout.flush(done),
@@ -48,16 +37,16 @@ export function createLog(level: string, { worker, isShared }: LogOptions): Serv
   return { log, droppedLines: () => stdout.droppedLines }
 }
 
-/** Requests, replies and errors are written field by field, never as they are. */
+/** Pino's options. Requests and responses are not logged at all, and errors only with known fields. */
 export function loggerOptions(level: string): LoggerOptions {
   return {
     level,
     base: null,
     timestamp: logTime,
     serializers: {
-      /** A fault of ours: the stack leads to it. */
+      /** A fault of this server, with its stack. */
       err: (error: unknown) => loggedError(error, true),
-      /** A failure of something outside. Where we noticed it helps nobody. */
+      /** A failure of an external service. The stack would only show where this server noticed it. */
       cause: (error: unknown) => loggedError(error, false),
       req: () => undefined,
       res: () => undefined,
@@ -68,7 +57,7 @@ export function loggerOptions(level: string): LoggerOptions {
 let lastMs = 0
 let lastTime = ''
 
-/** The time of a line, as pino wants it. Formatting it takes longer than most of the line, and many are of one millisecond. */
+/** Returns the time field of a line, cached because many lines share a millisecond and formatting a date is slow. */
 export function logTime(): string {
   const now = Date.now()
   if (now !== lastMs) {
@@ -78,7 +67,8 @@ export function logTime(): string {
   return lastTime
 }
 
-function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): LoggedError | undefined {
+/** Picks the fields of an error that may be logged. Any other property might be a credential. */
+function loggedError(error: unknown, hasStack: boolean, depth = MAX_CAUSES): object | undefined {
   if (!(error instanceof Error) || depth === 0) return undefined
   const { code } = error as { code?: unknown }
   const cause = loggedError(error.cause, hasStack, depth - 1)

@@ -1,23 +1,27 @@
 import program from '../../package.json' with { type: 'json' }
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
+import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
-/** Seconds: from an answer of our own to what is longer than upstream is waited for. */
+/** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 
-/** Every metric there is. Label values come from closed sets: routes, codes, outcomes; never from a request. */
+/** Creates a server's metrics. Label values come from closed sets (routes, codes, outcomes), never from a request. */
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   addBuildInfo(registry)
-  // Gauges that are called totals, which promtool refuses; each is the sum of the one without the suffix.
+  // promtool refuses gauges whose names end in _total. Each is only the sum of the gauge without that suffix.
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
-  // Nothing else of a histogram of prom-client's would count.
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name, help, labelNames, registers })
+  // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
     new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
@@ -29,34 +33,24 @@ export function createMetrics() {
       'status',
     ]),
     logins: createLogins(registry),
-    attributionLinks: new Counter({
-      name: 'bff_attribution_links_total',
-      help: 'Sign-up links by how complete their attribution is, navigations apart from bare fetches',
-      labelNames: ['outcome', 'by'],
-      registers,
-    }),
-    signupsCompleted: new Counter({
-      name: 'bff_signups_completed_total',
-      help: 'Completed sign-ups, with or without a partner',
-      labelNames: ['attributed'],
-      registers,
-    }),
-    sessionsCreated: new Counter({
-      name: 'bff_sessions_created_total',
-      help: 'Sessions made by a login',
-      registers,
-    }),
-    sessionsEnded: new Counter({
-      name: 'bff_sessions_ended_total',
-      help: 'Sessions ended by this process, by reason',
-      labelNames: ['reason'],
-      registers,
-    }),
-    unreplicatedEnds: new Counter({
-      name: 'bff_session_ends_unreplicated_total',
-      help: 'Sessions ended without a replica confirming it in time: a failover could bring them back',
-      registers,
-    }),
+    attributionLinks: counter(
+      'bff_attribution_links_total',
+      'Visits of sign-up links by how complete their attribution is, and by navigation or bare fetch',
+      ['outcome', 'by'],
+    ),
+    signupsCompleted: counter(
+      'bff_signups_completed_total',
+      'Completed sign-ups, with or without a partner',
+      ['attributed'],
+    ),
+    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by a login'),
+    sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', [
+      'reason',
+    ]),
+    unreplicatedEnds: counter(
+      'bff_session_ends_unreplicated_total',
+      'Sessions ended without a replica confirming it in time: a failover could bring them back',
+    ),
     sessionStore: createSessionStoreMetrics(registry),
     provider: createProviderMetrics(registry, BUCKETS),
     logLines: createLogMetrics(registry),
@@ -64,23 +58,17 @@ export function createMetrics() {
     upstreamRequests: createUpstreamRequests(registry),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
-      'From sending a REST request upstream to the head of its answer, or to its failure, by catalog route',
+      'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
       ['method', 'route'],
     ),
     relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
-    relayCloses: new Counter({
-      name: 'bff_relay_endings_total',
-      help: 'Relays ended and handshakes refused, by close code sent to the browser',
-      labelNames: ['code'],
-      registers,
-    }),
-    relayRefusals: new Counter({
-      name: 'bff_relay_refusals_total',
-      help: 'Handshakes that came to no relay, by reason',
-      labelNames: ['reason'],
-      registers,
-    }),
+    relayCloses: counter(
+      'bff_relay_endings_total',
+      'Relays closed and handshakes refused, by close code sent to the browser',
+      ['code'],
+    ),
+    relayRefusals: counter('bff_relay_refusals_total', 'Handshakes without a relay, by reason', ['reason']),
     relayTraffic: createRelayTraffic(registry),
     relayOperations: createRelayOperations(registry),
   }
@@ -97,92 +85,66 @@ function addBuildInfo(registry: Registry): void {
   info.set({ version: program.version, node: process.versions.node }, 1)
 }
 
-/** Whoever writes the log puts the answer here. */
 function createLogMetrics(registry: Registry) {
+  /** Replaced by the owner of the log. */
   const lines = { dropped: () => 0 }
-  registry.registerMetric(
-    new Counter({
-      name: 'bff_log_lines_dropped_total',
-      help: 'Lines of the log that were lost: nobody read them in time, or they could not be written',
-      registers: [],
-      collect() {
-        this.reset()
-        this.inc(lines.dropped())
-      },
-    }),
+  scrapedCounter(
+    registry,
+    'bff_log_lines_dropped_total',
+    'Lines of the log that were lost: nobody read them in time, or they could not be written',
+    [],
+    () => lines.dropped(),
   )
   return lines
 }
 
-/** What relays count for every message: plain numbers, since they are read only when somebody asks for the metrics. */
+/** Plain numbers, since relays count every message. */
 function createRelayTraffic(registry: Registry) {
   const traffic = {
     to_browser: { messages: 0, bytes: 0 },
     to_upstream: { messages: 0, bytes: 0 },
-    /** Bytes that wait in this process for a slow peer; whoever holds the relays puts the answer here. */
+    /** Bytes that wait in this process for slow peers. Replaced by the owner of the relays. */
     bufferedBytes: () => 0,
   }
   for (const unit of ['messages', 'bytes'] as const) {
-    registry.registerMetric(
-      new Counter({
-        name: `bff_relay_${unit}_total`,
-        help: `${unit === 'messages' ? 'Messages' : 'Payload bytes'} relayed, by direction`,
-        labelNames: ['direction'],
-        registers: [],
-        collect() {
-          this.reset()
-          for (const direction of ['to_browser', 'to_upstream'] as const) {
-            this.inc({ direction }, traffic[direction][unit])
-          }
-        },
-      }),
+    const what = unit === 'messages' ? 'Messages' : 'Payload bytes'
+    scrapedCounter(registry, `bff_relay_${unit}_total`, `${what} relayed, by direction`, ['direction'], () =>
+      DIRECTIONS.map((direction) => [{ direction }, traffic[direction][unit]]),
     )
   }
-  registry.registerMetric(
-    new Gauge({
-      name: 'bff_relay_buffered_bytes',
-      help: 'Bytes of messages that wait for a slow peer',
-      registers: [],
-      collect() {
-        this.set(traffic.bufferedBytes())
-      },
-    }),
+  scrapedGauge(registry, 'bff_relay_buffered_bytes', 'Bytes of messages that wait for a slow peer', () =>
+    traffic.bufferedBytes(),
   )
   return traffic
 }
 
-/** What the supervisor of several processes counts itself. */
+/** Creates the metrics that a supervisor counts itself. */
 export function createSupervisorMetrics() {
   const registry = new Registry()
   const registers = [registry]
   return {
     registry,
     logLines: createLogMetrics(registry),
-    workers: new Gauge({ name: 'bff_workers', help: 'Worker processes that run', registers }),
+    workers: new Gauge({ name: 'bff_workers', help: 'Running worker processes', registers }),
     workerRestarts: new Counter({
       name: 'bff_worker_restarts_total',
-      help: 'Worker processes that died and were started again',
+      help: 'Worker processes that died and were replaced',
       registers,
     }),
   }
 }
 
-/** How often each route was asked for upstream, by outcome: plain numbers, as for relays. */
 function createUpstreamRequests(registry: Registry) {
   const counts = new Map<string, Map<string, number>>()
-  registry.registerMetric(
-    new Counter({
-      name: 'bff_upstream_requests_total',
-      help: 'REST requests sent upstream, by catalog route and outcome',
-      labelNames: ['route', 'outcome'],
-      registers: [],
-      collect() {
-        this.reset()
-        for (const [route, outcomes] of counts) {
-          for (const [outcome, count] of outcomes) this.inc({ route, outcome }, count)
-        }
-      },
-    }),
+  scrapedCounter(
+    registry,
+    'bff_upstream_requests_total',
+    'REST requests sent upstream, by catalog route and outcome',
+    ['route', 'outcome'],
+    () =>
+      [...counts].flatMap(([route, outcomes]) =>
+        [...outcomes].map(([outcome, count]) => [{ route, outcome }, count] as const),
+      ),
   )
   return {
     count(route: string, outcome: string): void {
@@ -193,20 +155,15 @@ function createUpstreamRequests(registry: Registry) {
   }
 }
 
-/** How many messages of browsers named each operation: plain numbers, for the same reason. */
+/** The number of browsers' messages that named each operation. */
 function createRelayOperations(registry: Registry) {
   const counts = new Map<string, number>()
-  registry.registerMetric(
-    new Counter({
-      name: 'bff_relay_operations_total',
-      help: 'Messages from browsers by operation',
-      labelNames: ['operation'],
-      registers: [],
-      collect() {
-        this.reset()
-        for (const [operation, count] of counts) this.inc({ operation }, count)
-      },
-    }),
+  scrapedCounter(
+    registry,
+    'bff_relay_operations_total',
+    'Messages from browsers by operation',
+    ['operation'],
+    () => [...counts].map(([operation, count]) => [{ operation }, count]),
   )
   return counts
 }

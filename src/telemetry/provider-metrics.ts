@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { scrapedGauge } from './scraped-metrics.ts'
 
 const FLOWS = ['login', 'signup', 'unknown']
 const REFUSALS = ['access_denied', 'invalid_grant', 'invalid_client', 'login_failed']
@@ -12,7 +13,7 @@ const LOGIN_OUTCOMES = [
 ]
 const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 
-/** Logins by outcome. All begin at 0, or an alert on their growth would miss the first. */
+/** Counts logins by outcome. Without a series at 0, an alert on an increase would miss the first login. */
 export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
   const logins = new Counter({
     name: 'bff_logins_total',
@@ -24,7 +25,7 @@ export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
   return logins
 }
 
-/** Refreshes by outcome, from 0 as well. */
+/** Counts token refreshes by outcome. Every series starts at 0, too. */
 export function createRefreshes(registry: Registry): Counter<'outcome'> {
   const refreshes = new Counter({
     name: 'bff_token_refreshes_total',
@@ -36,7 +37,7 @@ export function createRefreshes(registry: Registry): Counter<'outcome'> {
   return refreshes
 }
 
-/** What the provider was asked, how it answered, and whether refreshes are held back because it fails. */
+/** Creates the metrics of requests to the provider. */
 export function createProviderMetrics(registry: Registry, buckets: number[]) {
   const registers = [registry]
   const durations = new Histogram({
@@ -48,18 +49,18 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
   })
   const outcomes = new Counter({
     name: 'bff_provider_requests_total',
-    help: 'Requests sent to the provider, by how they ended',
+    help: 'Requests sent to the provider, by outcome',
     labelNames: ['request', 'outcome'],
     registers,
   })
   const refreshSkipped = new Counter({
     name: 'bff_token_refreshes_held_back_total',
-    help: 'Token refreshes that were not tried because one has just failed: of this session, or of any (provider)',
+    help: 'Token refreshes that were not tried because one has just failed, for this session or for any (provider)',
     labelNames: ['by'],
     registers,
   })
   const metrics = {
-    /** Read only when somebody asks for the metrics; whoever has the provider puts the answer here. */
+    /** Whether refreshes are withheld because the provider fails. Replaced by the owner of the provider. */
     isCircuitOpen: () => false,
     asked(request: string, outcome: string, seconds: number): void {
       durations.observe({ request }, seconds)
@@ -67,17 +68,12 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
     },
     refreshSkipped: (by: 'session' | 'provider'): void => refreshSkipped.inc({ by }),
   }
-  registry.registerMetric(
-    new Gauge({
-      name: 'bff_provider_circuit_open',
-      help: 'Whether refreshes are held back because the provider fails',
-      // Of several processes, the one that holds them back tells.
-      aggregator: 'max',
-      registers: [],
-      collect() {
-        this.set(Number(metrics.isCircuitOpen()))
-      },
-    }),
+  scrapedGauge(
+    registry,
+    'bff_provider_circuit_open',
+    'Whether refreshes are withheld because the provider fails',
+    () => Number(metrics.isCircuitOpen()),
+    'max',
   )
   return metrics
 }

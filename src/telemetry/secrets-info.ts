@@ -2,8 +2,8 @@ import { hkdfSync } from 'node:crypto'
 import { Gauge, type Registry } from 'prom-client'
 
 /**
- * Tells instances that have other SESSION_SECRETS than the rest, and so log users out. The fingerprint leads back to
- * nothing, and does not depend on the order, which differs for a while when secrets are rotated.
+ * Adds a metric that reveals instances with different SESSION_SECRETS, which would log users out. The fingerprint
+ * cannot be reversed, and does not depend on the order of the secrets, which differs for a while during a rotation.
  */
 export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
   const info = new Gauge({

@@ -1,22 +1,18 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 import { STORE_FAILURES, WRITE_REFUSALS, type StoreFacts, type StoreObserver } from './store-observer.ts'
 
-/** Seconds: from a round trip in the same building to what no request waits for. */
+/** In seconds, from a round trip in the same building to longer than any request waits. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5]
 
-/** Where the answers come from that are asked for only when somebody asks for the metrics. */
+/** What a scrape calls. The owners of the store and of the near cache replace these functions. */
 interface Source {
   isUp: () => boolean
-  nearCache: () => {
-    readonly hits: number
-    readonly misses: number
-    readonly sessions: number
-    readonly bytes: number
-  }
+  nearCache: () => Readonly<Record<'hits' | 'misses' | 'sessions' | 'bytes', number>>
   facts: () => Promise<StoreFacts | undefined>
 }
 
-/** The metrics of the session store and the near cache. What is returned is told by the store, and is to be told where to ask. */
+/** Creates the metrics of the session store and the near cache. The store notifies `observer`. */
 export function createSessionStoreMetrics(registry: Registry): Source & { readonly observer: StoreObserver } {
   const source: Source = {
     isUp: () => true,
@@ -29,62 +25,48 @@ export function createSessionStoreMetrics(registry: Registry): Source & { readon
 }
 
 function addNearCache(registry: Registry, source: Source): void {
-  const gauge = (name: string, help: string, read: () => number, aggregator: 'sum' | 'min' = 'sum') =>
-    registry.registerMetric(
-      new Gauge({
-        ...{ name, help, aggregator, registers: [] },
-        collect() {
-          this.set(read())
-        },
-      }),
-    )
-  // Of several processes, the one that has lost it tells.
-  gauge('bff_session_store_up', 'Whether the session store answers', () => Number(source.isUp()), 'min')
+  const gauge = scrapedGauge.bind(undefined, registry)
+  // Of several processes, one that has lost the store suffices to report it as down.
+  gauge('bff_session_store_up', 'Whether the session store responds', () => Number(source.isUp()), 'min')
   gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
-  gauge('bff_near_cache_bytes', 'About how many bytes they take', () => source.nearCache().bytes)
-  registry.registerMetric(
-    new Counter({
-      name: 'bff_near_cache_lookups_total',
-      help: 'Sessions looked up in the near cache, by outcome',
-      labelNames: ['outcome'],
-      registers: [],
-      collect() {
-        this.reset()
-        const { hits, misses } = source.nearCache()
-        this.inc({ outcome: 'hit' }, hits)
-        this.inc({ outcome: 'miss' }, misses)
-      },
-    }),
+  gauge('bff_near_cache_bytes', 'Approximate bytes used by the near cache', () => source.nearCache().bytes)
+  scrapedCounter(
+    registry,
+    'bff_near_cache_lookups_total',
+    'Sessions looked up in the near cache, by outcome',
+    ['outcome'],
+    () => {
+      const { hits, misses } = source.nearCache()
+      return [
+        [{ outcome: 'hit' }, hits],
+        [{ outcome: 'miss' }, misses],
+      ]
+    },
   )
 }
 
-/** What only the store knows, and all processes say alike. Without a value while it does not say. */
+/** Adds what only the servers of the store know. All processes report the same, or no value while it is unknown. */
 function addFacts(registry: Registry, source: Source): void {
-  const gauge = (name: string, help: string, read: (facts: StoreFacts) => number | undefined) =>
-    registry.registerMetric(
-      new Gauge({
-        ...{ name, help, aggregator: 'max', registers: [] },
-        async collect() {
-          const facts = await source.facts()
-          const value = facts && read(facts)
-          if (value === undefined) this.remove()
-          else this.set(value)
-        },
-      }),
-    )
+  const gauge = (name: string, help: string, read: (facts: StoreFacts) => number | undefined) => {
+    const readFacts = async () => {
+      const facts = await source.facts()
+      return facts && read(facts)
+    }
+    scrapedGauge(registry, name, help, readFacts, 'max')
+  }
   gauge(
     'bff_sessions',
-    'Sessions that are alive, of all instances together: every instance says the same. An estimate above 500 keys',
+    'Live sessions of all instances together: every instance reports the same. An estimate above 500 keys',
     ({ sessions }) => sessions,
   )
   gauge(
     'bff_session_store_memory_used_bytes',
-    'What counts against the limit of memory of the session store; of a Cluster, on its fullest master',
+    'Memory that counts against the limit of the session store; in a Cluster, of its fullest master',
     ({ memory }) => memory?.usedBytes,
   )
   gauge(
     'bff_session_store_memory_max_bytes',
-    'That limit (maxmemory); 0: there is none',
+    'Memory limit of the session store (maxmemory); 0 = no limit',
     ({ memory }) => memory?.maxBytes,
   )
 }
@@ -93,7 +75,7 @@ function createObserver(registry: Registry): StoreObserver {
   const registers = [registry]
   const durations = new Histogram({
     name: 'bff_session_store_request_duration_seconds',
-    help: 'Round trips to the session store, failed ones too; most calls make none',
+    help: 'Round trips to the session store, including failed ones; most calls make none',
     buckets: BUCKETS,
     registers,
   })
@@ -109,7 +91,7 @@ function createObserver(registry: Registry): StoreObserver {
     labelNames: ['reason'],
     registers,
   })
-  // From the start, so that the first is seen as an increase.
+  // Without a series at 0, an alert on an increase would miss the first failure.
   for (const kind of STORE_FAILURES) errors.inc({ kind }, 0)
   for (const reason of WRITE_REFUSALS) refusedWrites.inc({ reason }, 0)
   return {

@@ -1,33 +1,33 @@
-/** Why a request to the store has failed: nothing was sent, no answer came in time, the connection broke, or a no came back. */
+/** Why a request failed: it was not sent, no reply came in time, the connection broke, or the reply was an error. */
 export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused'] as const
 /** One of {@link STORE_FAILURES}. */
 export type StoreFailure = (typeof STORE_FAILURES)[number]
 
 /**
- * Why a server that answers refuses writes: no memory left, its disk fails, too few replicas, or it is one itself. In lower
- * case what Redis says.
+ * Why a server that responds refuses writes: it is out of memory, its disk fails, it has too few replicas, or it is a
+ * replica itself. These are the error codes of Redis in lower case.
  */
 export const WRITE_REFUSALS = ['oom', 'misconf', 'noreplicas', 'readonly'] as const
 /** One of {@link WRITE_REFUSALS}. */
 export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
 
-/** What is told of the requests to a store. None of it may throw. */
+/** Is notified about the requests to a store. No method may throw. */
 export interface StoreObserver {
-  /** One was sent, and is over after so many seconds, however it ended. */
+  /** A request that was sent has ended, successfully or not. */
   asked(seconds: number): void
   failed(failure: StoreFailure): void
   refusedWrite(reason: WriteRefusal): void
 }
 
-/** What the servers of a store tell of themselves, as far as they do. */
+/** What the servers of a store report about themselves. A field is missing while it is unknown. */
 export interface StoreFacts {
-  /** Sessions that are alive, of all instances; an estimate where there are many keys. */
+  /** Live sessions of all instances. An estimate if there are many keys. */
   readonly sessions?: number
-  /** Of the server that is nearest to its limit. */
+  /** The memory of the server that is closest to its limit. */
   readonly memory?: {
-    /** What counts against the limit. */
+    /** The memory that counts against the limit. */
     readonly usedBytes: number
-    /** 0: there is no limit. */
+    /** 0 means no limit. */
     readonly maxBytes: number
   }
 }

@@ -73,8 +73,8 @@ await test('--check: exit code 0 and ok for every setting when everything is rea
   t.match(resultsOf(check, 'REDIS_URL'), [/^ok: 127\.0\.0\.1:\d+ is Redis .* a master that takes writes$/])
   t.match(resultsOf(check, 'AUTH_URL'), [/^ok: http:\S+ is a token endpoint that knows this client$/])
   t.match(resultsOf(check, 'API_URL'), [/^ok: http:\S+ is healthy \(200\)$/])
-  t.match(resultsOf(check, 'WS_URL'), [/^ok: ws:\S+ opens sockets$/])
-  t.match(resultsOf(check, 'REVOCATION_URL'), [/^ok: .* takes connections$/])
+  t.match(resultsOf(check, 'WS_URL'), [/^ok: ws:\S+ accepts sockets$/])
+  t.match(resultsOf(check, 'REVOCATION_URL'), [/^ok: .* accepts connections$/])
 })
 
 await test('--check: exit code 69 names every unreachable address and a remedy', async (t) => {
@@ -101,7 +101,7 @@ await test('--check: exit code 69 names every unreachable address and a remedy',
     'the server accepts the connection and never speaks TLS',
   )
   t.match(resultsOf(check, 'REDIS_URL'), [/^failed: .*\(ECONNREFUSED\)$/])
-  t.match(check.stdout, /^ +Nobody listens there/m)
+  t.match(check.stdout, /^ +Nothing listens there/m)
 })
 
 await test('--check: exit code 69 for an address where another service listens, 0 for an unhealthy upstream', async (t) => {
@@ -120,12 +120,12 @@ await test('--check: exit code 69 for an address where another service listens, 
     const check = await run({ ...settings, ...address })
     t.equal(check.exitCode, 69)
     t.match(resultsOf(check, 'AUTH_URL'), [/^failed: http:\S+ is no token endpoint: /])
-    t.match(resultsOf(check, 'WS_URL'), [/^failed: ws:\S+ opens no socket \(status (200|404)\)$/])
+    t.match(resultsOf(check, 'WS_URL'), [/^failed: ws:\S+ refuses sockets \(status (200|404)\)$/])
     t.match(check.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }
   const unhealthy = await run({ ...settings, API_URL: elsewhere })
   t.equal(unhealthy.exitCode, 0)
-  t.match(resultsOf(unhealthy, 'API_URL'), [/^warning: http:\S+ answers, but is not healthy \(404\)$/])
+  t.match(resultsOf(unhealthy, 'API_URL'), [/^warning: http:\S+ responds, but is not healthy \(404\)$/])
 
   const unknownClient = await run({ ...settings, CLIENT_ID: 'another-client' })
   t.equal(unknownClient.exitCode, 69)

@@ -94,5 +94,5 @@ await test('a server that was stopped and goes on serves its users, and lets oth
     ]
     for (const answer of answers) t.match(answer, { authenticated: true })
   }
-  t.notMatch(server.output().stdout, /does not answer|session_store_unavailable|try_later/)
+  t.notMatch(server.output().stdout, /does not respond|session_store_unavailable|try_later/)
 })

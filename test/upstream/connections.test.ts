@@ -29,7 +29,7 @@ await test('a response without a length is whole when upstream closes, and broke
       'the browser cannot take it for whole',
     )
   }
-  const broken = world.server.log.filter(({ msg }) => msg === 'upstream broke off its answer')
+  const broken = world.server.log.filter(({ msg }) => msg === 'upstream broke off its response')
   t.same(
     broken.map(({ method }) => method),
     ['GET', 'POST'],

@@ -153,7 +153,7 @@ await test('an answer that breaks off cuts the connection, so that nobody takes 
     }
   }
   await world.server.close()
-  t.equal(toldOf(world.server.log, 'upstream broke off its answer'), 8)
+  t.equal(toldOf(world.server.log, 'upstream broke off its response'), 8)
 })
 
 await test('bytes that nobody asked for are given to nobody', async (t) => {

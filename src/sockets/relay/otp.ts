@@ -5,23 +5,23 @@ import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 
-/** What asking for a one-time WebSocket URL came to. The URL is a credential: used once, never logged. */
+/** The outcome of a request for a one-time WebSocket URL. The URL is a credential: it is used once and never logged. */
 export type OtpOutcome =
   | { readonly is: 'url'; readonly url: URL }
-  /** The bearer was refused. */
+  /** Upstream refused the bearer. */
   | { readonly is: 'unauthorized' }
-  /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold a URL. */
+  /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
 const MAX_DEPTH = 8
 
-/** Asks upstream for one-time WebSocket URLs (docs/upstream.md, One-time URLs). */
+/** Requests one-time WebSocket URLs of upstream (docs/upstream.md, One-time URLs). */
 export class OtpClient {
   readonly #rest: RestClient
   readonly #config: Config['relay']
   readonly #upstream: Config['upstream']
   readonly #schemes: readonly string[]
-  /** `host:port`, in lower case, the port always named. */
+  /** `host:port` in lower case, always with the port. */
   readonly #hosts: ReadonlySet<string>
 
   constructor(rest: RestClient, config: Config['relay'], upstream: Config['upstream']) {
@@ -30,7 +30,7 @@ export class OtpClient {
     this.#upstream = upstream
     const wsUrl = new URL(config.wsUrl)
     this.#schemes = wsUrl.protocol === 'ws:' ? ['ws:', 'wss:'] : ['wss:']
-    // A listed host without a port stands for the usual port of each scheme that is allowed.
+    // A host without a port means the default port of each allowed scheme.
     const listed = config.otpHosts.flatMap((host) =>
       this.#schemes.map((scheme) => new URL(`${scheme}//${host}`)),
     )
@@ -39,7 +39,7 @@ export class OtpClient {
 
   /**
    * @param accountId already checked against the id pattern
-   * @param request who asks; its signal breaks it off
+   * @param request the browser's request id, and a signal that aborts the exchange
    */
   async request(
     accountId: string,
@@ -70,7 +70,7 @@ export class OtpClient {
       case 'timeout':
         return { is: 'refused', close: CLOSE.upstreamTimeout, why: whyOf(outcome) }
       case 'lost':
-        // What did come may be too large, or no HTTP.
+        // A response that began may be too large, or not HTTP.
         return {
           is: 'refused',
           close: outcome.responseBegan ? CLOSE.upstreamError : CLOSE.upstreamLost,
@@ -88,29 +88,28 @@ export class OtpClient {
     return url instanceof URL ? { is: 'url', url } : { is: 'refused', close: CLOSE.upstreamError, why: url }
   }
 
-  /** The URL in an answer, or why it cannot be used; never a part of the answer itself. */
+  /** The URL in a response, or why it cannot be used. The reason never quotes the response. */
   #find(body: Buffer): URL | string {
-    let answer: unknown
+    let document: unknown
     try {
-      answer = JSON.parse(body.toString('utf8'))
+      document = JSON.parse(body.toString('utf8'))
     } catch {
-      return 'the answer is not JSON'
+      return 'the response is not JSON'
     }
-    const found = at(answer, this.#config.otpUrlPointer)
-    const candidates = typeof found === 'string' ? [found] : [...new Set(socketUrls(answer, MAX_DEPTH))]
+    const found = at(document, this.#config.otpUrlPointer)
+    const candidates = typeof found === 'string' ? [found] : [...new Set(socketUrls(document, MAX_DEPTH))]
     const [text, ...more] = candidates
-    if (text === undefined) return 'the answer carries no WebSocket URL'
-    if (more.length > 0) return 'the answer carries several WebSocket URLs'
+    if (text === undefined) return 'the response has no WebSocket URL'
+    if (more.length > 0) return 'the response has several WebSocket URLs'
     const url = URL.parse(text)
     if (url === null || !this.#schemes.includes(url.protocol)) return 'the URL has the wrong scheme'
     if (!this.#hosts.has(hostAndPort(url))) return 'the URL names a host that is not allowed'
-    if (url.username !== '' || url.password !== '') return 'the URL carries userinfo'
-    if (url.hash !== '') return 'the URL carries a fragment'
+    if (url.username !== '' || url.password !== '') return 'the URL has userinfo'
+    if (url.hash !== '') return 'the URL has a fragment'
     return url
   }
 }
 
-/** For the log: how it failed, and at what. */
 function whyOf({ is, cause }: NoResponse): string {
   return `${is} (${codeOf(cause)})`
 }
@@ -126,7 +125,7 @@ function at(document: unknown, pointer: string): unknown {
   return value
 }
 
-/** Every ws(s) URL anywhere in a document; an answer may even be JSON inside a JSON string. */
+/** Every ws(s) URL anywhere in a document, also in JSON inside a JSON string. */
 function* socketUrls(value: unknown, depth: number): Generator<string> {
   if (depth === 0) return
   if (typeof value === 'string') {

@@ -2,16 +2,19 @@ import { WebSocket } from 'ws'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import {
   CLOSE,
+  closeSocket,
   fromBrowser,
   fromUpstream,
   fromViolation,
   GOING_AWAY,
-  TOO_MANY_PIECES,
+  POLICY_VIOLATION,
   type CloseStatus,
 } from '../close-codes.ts'
-import { operationOf } from './operations.ts'
-import { onPeerClose } from '../receiver.ts'
+import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
+import { onPeerClose } from '../receiver.ts'
+import type { Registered } from '../registry.ts'
+import { operationOf } from './operations.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
@@ -26,67 +29,61 @@ export interface RelayOptions {
   readonly limits: RelayLimits
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'relayOperations'>
   /**
-   * Called once, when nothing passes any more.
-   * @param close undefined: closed without a code
-   * @param violation how upstream broke the protocol, where that was it
+   * Called once, when the relay ends.
+   * @param close what the browser gets; undefined stands for a close frame without a code
+   * @param violation how upstream broke the protocol, if that ended the relay
    */
   readonly onEnd: (close: CloseStatus | undefined, violation?: string) => void
 }
 
-/**
- * Pings are the protocol's own. One of upstream's operation `ping` would have an answer that cannot be
- * told from the answer to the page's own, and would reach the page.
- */
-const HEARTBEAT_MS = 25_000
-/** A peer that was silent for this many heartbeats is gone. */
-const MAX_SILENT_BEATS = 2
+/** The two open connections of a relay. Upstream's is paused. */
+export interface RelayPeers {
+  readonly browser: PeerConnection
+  readonly upstream: PeerConnection
+}
 
 type WebSocketError = Error & { readonly code?: string }
 
 /**
- * Joins a browser's socket to an upstream one: messages pass in order and unchanged, both ways, until either peer or
- * the server ends it. Where one peer is slow the other is paused, so memory stays bounded.
+ * Joins a browser's socket to an upstream one. Messages pass both ways, in order and unchanged, until either peer or the server
+ * ends the relay. While one peer is slow the other is paused, so memory stays bounded.
  */
-export class Relay {
+export class Relay implements Registered {
   readonly #browser: Peer
   readonly #upstream: Peer
   readonly #limits: RelayLimits
   readonly #options: RelayOptions
-  readonly #heartbeatMs: number
-  #heartbeat: NodeJS.Timeout
-  #beatAt = performance.now()
+  readonly #heartbeat: Heartbeat
   #slowTimer: NodeJS.Timeout | undefined
   #ended = false
 
-  /** @param connections both open; upstream's is paused */
-  constructor(connections: { browser: PeerConnection; upstream: PeerConnection }, options: RelayOptions) {
+  constructor(peers: RelayPeers, options: RelayOptions) {
     this.#options = options
     this.#limits = options.limits
-    this.#browser = new Peer(connections.browser, false)
-    this.#upstream = new Peer(connections.upstream, true)
-    this.#heartbeatMs = options.limits.heartbeatMs ?? HEARTBEAT_MS
-    this.#heartbeat = this.#beatIn(this.#heartbeatMs)
+    this.#browser = new Peer(peers.browser, false)
+    this.#upstream = new Peer(peers.upstream, true)
+    const peersToPing = [this.#browser, this.#upstream]
+    this.#heartbeat = new Heartbeat(peersToPing, (peer) => this.#gone(peer), options.limits.heartbeatMs)
     this.#browser.onSent = () => this.#sent(this.#upstream, this.#browser)
     this.#upstream.onSent = () => this.#sent(this.#browser, this.#upstream)
-    this.#wireBrowser()
-    this.#wireUpstream()
-    const { socket } = connections.upstream
+    this.#listenToBrowser()
+    this.#listenToUpstream()
+    const { socket } = peers.upstream
     if (socket.readyState === WebSocket.OPEN) socket.resume()
-    // Lost while the browser's handshake was under way: nobody was listening then.
+    // Upstream closed during the browser's handshake, when nobody was listening.
     else this.end(CLOSE.upstreamLost)
   }
 
-  /** What waits in this process for its two peers. */
+  /** Bytes that wait in this process for the two peers. */
   get bufferedBytes(): number {
     return this.#browser.bufferedBytes + this.#upstream.bufferedBytes
   }
 
-  /** Ends it from here. */
   end(close: CloseStatus): void {
     this.#finish(close, GOING_AWAY)
   }
 
-  #wireBrowser(): void {
+  #listenToBrowser(): void {
     const { socket } = this.#browser
     const { relayOperations, relayTraffic } = this.#options.metrics
     socket.on('message', (data, isBinary) => {
@@ -96,32 +93,32 @@ export class Relay {
       }
       this.#pass(this.#browser, this.#upstream, data as Buffer, isBinary, relayTraffic.to_upstream)
     })
-    // ws has told the browser what it did wrong.
+    // ws has already sent the browser the close frame for its violation.
     socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
     onPeerClose(socket, (code, reason) =>
       this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
     )
-    this.#wireControl(this.#browser, () => this.#finish(TOO_MANY_PIECES, GOING_AWAY))
+    this.#listenToControl(this.#browser, () => this.#finish(POLICY_VIOLATION, GOING_AWAY))
   }
 
-  #wireUpstream(): void {
+  #listenToUpstream(): void {
     const { socket } = this.#upstream
     const { relayTraffic } = this.#options.metrics
     socket.on('message', (data, isBinary) => {
       this.#pass(this.#upstream, this.#browser, data as Buffer, isBinary, relayTraffic.to_browser)
     })
-    // ws has told upstream what it did wrong; the browser did nothing.
+    // ws has already sent upstream the close frame for its violation; the browser is not to blame.
     socket.on('error', ({ code, name }: WebSocketError) => {
       const isTooBig = fromViolation(code) === CLOSE.tooBig
       this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
     })
     onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
-    this.#wireControl(this.#upstream, () =>
-      this.#finish(CLOSE.upstreamLost, TOO_MANY_PIECES, 'control frames in the middle of a message'),
+    this.#listenToControl(this.#upstream, () =>
+      this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
     )
   }
 
-  #wireControl(peer: Peer, tooMany: () => void): void {
+  #listenToControl(peer: Peer, tooMany: () => void): void {
     const received = (data: Buffer): void => {
       if (this.#ended || peer.receivedControl(data)) return
       tooMany()
@@ -142,7 +139,7 @@ export class Relay {
     traffic: { messages: number; bytes: number },
   ): void {
     from.receivedMessage()
-    // One that is on its way out has had its end told to the other: what still comes is answered by that.
+    // A peer that is closing has had its close sent on to the other; messages after that are dropped.
     if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return
     traffic.messages++
     traffic.bytes += message.length
@@ -164,55 +161,20 @@ export class Relay {
     from.resume()
   }
 
-  #beatIn(ms: number): NodeJS.Timeout {
-    const dueAt = performance.now() + ms
-    return setTimeout(() => this.#beat(performance.now() - dueAt), ms)
-  }
-
-  /** @param lateMs for how long this process was held up: peers may have talked meanwhile without being heard */
-  #beat(lateMs: number): void {
-    const now = performance.now()
-    const allowedMs = MAX_SILENT_BEATS * this.#heartbeatMs
-    let nextMs = this.#heartbeatMs
-    for (const peer of [this.#browser, this.#upstream]) {
-      peer.look(this.#beatAt)
-      peer.excuse(lateMs)
-      // It could not be heard, and its answers would only pile up.
-      if (peer.isPaused) continue
-      const leftMs = allowedMs - peer.silentMs(now)
-      if (leftMs <= 0) return this.#gone(peer)
-      peer.socket.ping()
-      nextMs = Math.min(nextMs, Math.ceil(leftMs))
-    }
-    this.#beatAt = now
-    this.#heartbeat = this.#beatIn(nextMs)
-  }
-
   #gone(peer: Peer): void {
     if (peer === this.#upstream) this.end(CLOSE.upstreamLost)
-    // There is nobody to tell: its `close` event ends the relay.
+    // Nobody reads a close frame there; the `close` event of the socket ends the relay.
     else peer.socket.terminate()
   }
 
-  /** The one way out. `toBrowser` and `toUpstream` are what each is told; undefined: a close frame without a code. */
+  /** The only way a relay ends. Undefined stands for a close frame without a code. */
   #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined, violation?: string): void {
     if (this.#ended) return
     this.#ended = true
-    clearTimeout(this.#heartbeat)
+    this.#heartbeat.stop()
     clearTimeout(this.#slowTimer)
     closeSocket(this.#browser.socket, toBrowser)
     closeSocket(this.#upstream.socket, toUpstream)
     this.#options.onEnd(toBrowser, violation)
   }
-}
-
-/**
- * Closes a socket. What was sent before still goes out first; a peer that does not take it, or does not answer the
- * close, is cut off by ws itself (see SOCKET_OPTIONS).
- */
-export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): void {
-  // A paused socket would never read the peer's close frame.
-  socket.resume()
-  if (close === undefined) socket.close()
-  else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, close.reason)
 }

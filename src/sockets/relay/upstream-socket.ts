@@ -4,23 +4,23 @@ import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
 import type { PeerConnection } from '../peer.ts'
 import { messageLimits, SOCKET_OPTIONS } from '../socket-options.ts'
 
-/** What opening an upstream socket came to. */
+/** The outcome of opening an upstream socket. */
 export type OpenOutcome =
   | { readonly is: 'open'; readonly connection: PeerConnection }
-  /** `cause` tells a fault of ours from one of upstream; it is not for the log, since its text may hold the URL. */
+  /** `cause` shows whether the fault is this server's. Its text may contain the URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
 
-/** Where market data is, below WS_URL. */
+/** The path of the market data socket below WS_URL. */
 export const PUBLIC_SOCKET_PATH = '/trading/v1/options/ws/public'
-/** For all of it: name, connection, TLS, and the answer to the handshake. */
+/** For everything: DNS, connection, TLS and the handshake. */
 const OPEN_MS = 10_000
-/** Made here, so that an open socket does not hold on to what its opening took. */
+/** Defined here, so that an open socket does not keep the closure of its opening alive. */
 const ignore = (): void => undefined
 
 /**
- * Opens a socket to upstream: without cookie, Origin or bearer, without compression, following nothing. It comes
- * paused, so that no early message is lost before it is joined to the browser's.
- * @param signal breaks the attempt off
+ * Opens a socket to upstream, without cookie, Origin, bearer, compression or redirects. The socket is paused, so that no early
+ * message is lost before the relay is joined.
+ * @param signal aborts the attempt
  */
 export function openUpstreamSocket(
   url: URL | string,
@@ -40,7 +40,7 @@ export function openUpstreamSocket(
       clearTimeout(deadline)
       signal.removeEventListener('abort', abort)
       socket.removeAllListeners()
-      // Whatever happens to it until somebody else listens must not take the process down.
+      // An error before the relay listens must not crash the process.
       socket.on('error', ignore)
       resolve(outcome)
     }
@@ -55,7 +55,7 @@ export function openUpstreamSocket(
         settle({ is: 'open', connection: { socket, wire } })
       })
     })
-    // Only the error's code: its message may carry the URL.
+    // Only the code of the error is logged: its message may contain the URL.
     socket.once('error', (error: Error & { code?: string }) =>
       refuse(CLOSE.upstreamUnreachable, error.code ?? error.name, error),
     )

@@ -1,0 +1,68 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RawQuery } from '../http/server.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
+import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
+import type { LoginTicket } from './login-transactions.ts'
+
+/** Longest error_description that is logged. */
+const MAX_DESCRIPTION = 500
+
+/** One callback request. */
+export interface Callback {
+  readonly deps: LoginDependencies
+  readonly request: FastifyRequest<{ Querystring: RawQuery }>
+  readonly reply: FastifyReply
+  readonly query: URLSearchParams
+}
+
+/** Why a login failed. */
+export interface LoginFailure {
+  readonly error: AuthError
+  /** The metric label, where it is not the error. */
+  readonly outcome?: 'rate_limited'
+  readonly cause?: unknown
+  /** An unexpected exception, hence a fault of this server. */
+  readonly isFault?: boolean
+  /** What is known of the login. */
+  readonly known?: { readonly flow: Flow; readonly returnTo: string }
+  /** Present when this callback had the right to finish the login. */
+  readonly ticket?: LoginTicket
+}
+
+/** The failure that an exception amounts to. */
+export function failureOf(cause: unknown): LoginFailure {
+  return cause instanceof StoreUnavailable
+    ? { error: 'try_later', cause }
+    : { error: 'login_failed', cause, isFault: true }
+}
+
+/** Logs and counts a failed login, keeps its outcome for repeated callbacks, and redirects the browser to the frontend. */
+export async function failLogin(callback: Callback, failure: LoginFailure): Promise<FastifyReply> {
+  const { deps, request, reply, query } = callback
+  const { error, outcome = error, cause, isFault = false, ticket, known = ticket?.transaction } = failure
+  const what = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
+  const details = { ...what, client: request.ip }
+  if (isFault) request.log.error({ ...details, err: cause }, 'login failed')
+  // Only the token endpoint is believed when it says invalid_client, and then the operator must act.
+  else request.log[error === 'invalid_client' ? 'error' : 'warn']({ ...details, cause }, 'login failed')
+  if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
+  deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
+  if (ticket !== undefined) {
+    const { flow, returnTo } = ticket.transaction
+    // Best effort: without it, a repeated callback reports that the first one was abandoned.
+    await deps.transactions
+      .settle(ticket, { is: 'failed', error, flow, returnTo })
+      .catch((lost: unknown) => logFailure(request.log, 'the outcome of a login was not saved', {}, lost))
+  }
+  return reply.redirect(failureUrl(deps.config.frontendUrl, error, known), 303)
+}
+
+/** The provider's description of a failure, with the code and the state blacked out. */
+function descriptionOf(query: URLSearchParams): string | undefined {
+  const description = query.get('error_description')?.slice(0, MAX_DESCRIPTION)
+  const secrets = [...query.getAll('code'), ...query.getAll('state')].filter((value) => value.length >= 8)
+  return secrets.reduce((text, secret) => text?.replaceAll(secret, '…'), description)
+}

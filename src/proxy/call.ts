@@ -1,0 +1,26 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
+import type { Session, Sessions } from '../sessions/index.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { RestClients } from '../upstream/rest-clients.ts'
+import type { Endpoint } from './endpoint.ts'
+
+/** One checked call of a browser. */
+export interface Call {
+  readonly endpoint: Endpoint
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  /** The upstream path with its query, built from the catalog. */
+  readonly path: string
+  /** Absent where the endpoint needs none. */
+  readonly session: Session | undefined
+}
+
+/** What a call needs on its way upstream. */
+export interface CallDependencies {
+  readonly http: Config['http']
+  readonly upstream: Config['upstream']
+  readonly metrics: Metrics
+  readonly sessions: Sessions
+  readonly clients: RestClients
+}

@@ -1,0 +1,33 @@
+import { logFailure } from '../telemetry/failure-log.ts'
+import type { ForwardOutcome } from '../upstream/forwarding.ts'
+import type { Call } from './call.ts'
+import { upstreamProblem } from './upstream-problem.ts'
+
+/** Finishes a call whose response was not forwarded completely. @throws Problem where the browser can still be answered */
+export function conclude(
+  outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
+  { endpoint, request, reply, session }: Call,
+): void {
+  const { method, path: route } = endpoint
+  const isSafe = method === 'GET'
+  switch (outcome.is) {
+    case 'bodyRefused':
+      throw outcome.problem
+    case 'cut':
+      logFailure(request.log, 'upstream broke off its response', { method, route }, outcome.cause)
+      return
+    case 'browserGone':
+      if (!isSafe) {
+        const { status, sent, cause } = outcome
+        const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
+        request.log.warn({ ...details, ...(cause && { cause }) }, 'the browser left before the response')
+      }
+      reply.hijack()
+      return
+    case 'withheld':
+    case 'unreachable':
+    case 'lost':
+    case 'timeout':
+      throw upstreamProblem(outcome, isSafe)
+  }
+}

@@ -1,0 +1,55 @@
+import type { Config } from '../config/config.ts'
+import type { ForwardOutcome } from '../upstream/forwarding.ts'
+import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
+import type { OutgoingBody } from '../upstream/request-body.ts'
+import type { Call, CallDependencies } from './call.ts'
+import { CREDENTIALS, type Endpoint } from './endpoint.ts'
+import { isWithheld, upstreamOutcome } from './upstream-problem.ts'
+
+/** Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects. */
+export async function sendOnce(
+  deps: CallDependencies,
+  { endpoint, request, reply, path, session }: Call,
+  body: OutgoingBody,
+): Promise<ForwardOutcome> {
+  const { method, path: route, credential } = endpoint
+  const { metrics } = deps
+  const headers = requestHeaders(request.headers, request.id)
+  addCredential(headers, deps.upstream, endpoint, session?.record.accessToken)
+  headers.push(...body.headers)
+  const isBearer = CREDENTIALS[credential].bearer
+  const isSafe = method === 'GET'
+  const client = isSafe ? deps.clients.reads : deps.clients.orders
+  const sentAt = performance.now()
+  const outcome = await client.forward(
+    { method, path, headers, body: body.content },
+    {
+      isSafe,
+      response: reply.raw,
+      begin: (status, upstreamHeaders) => {
+        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders))
+        reply.hijack()
+      },
+      withholds: (status) => isWithheld(status) || (status === 401 && isBearer),
+      waited: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+    },
+  )
+  metrics.upstreamRequests.count(route, upstreamOutcome(outcome))
+  return outcome
+}
+
+/** Whether upstream certainly sent no part of a response, so that a GET may be repeated on another connection. */
+export function failedBeforeResponse(outcome: ForwardOutcome): boolean {
+  return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.responseBegan)
+}
+
+function addCredential(
+  headers: string[],
+  upstream: Config['upstream'],
+  { credential }: Endpoint,
+  accessToken: string | undefined,
+): void {
+  const { appId, bearer } = CREDENTIALS[credential]
+  if (appId) headers.push(upstream.appIdHeader, upstream.appId)
+  if (bearer && accessToken !== undefined) headers.push('authorization', `Bearer ${accessToken}`)
+}

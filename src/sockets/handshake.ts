@@ -1,0 +1,157 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { WebSocket } from 'ws'
+import type { Session } from '../sessions/index.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Release } from './caps.ts'
+import { CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
+import type { PeerConnection } from './peer.ts'
+import type { Registered } from './registry.ts'
+import { SocketSlot } from './slot.ts'
+import type { SocketDependencies } from './socket-dependencies.ts'
+import { recordOpening, recordRefusal, type SocketIdentity, type SocketPurpose } from './socket-log.ts'
+
+/** What a handshake has opened for its browser: it takes over the browser's socket, or is dropped. */
+export interface Opened {
+  join(browser: PeerConnection, slot: SocketSlot, identity: SocketIdentity): void
+  drop(): void
+}
+
+/**
+ * A browser's socket before it is open. Everything that can fail is tried before the 101: permits, session, one-time URL,
+ * upstream. Then the socket is either joined or closed with the reason. A browser that leaves meanwhile leaves nothing behind.
+ */
+export class Handshake implements Registered {
+  purpose: SocketPurpose
+  readonly request: FastifyRequest
+  readonly bufferedBytes = 0
+  readonly #deps: SocketDependencies
+  readonly #reply: FastifyReply
+  readonly #slot: SocketSlot
+  /** Aborted when the handshake is over without a join: it was refused, or the browser left. */
+  readonly #over = new AbortController()
+  readonly #onBrowserLeft = (): void => this.#browserLeft()
+  #refusal: CloseStatus | undefined
+  #opened: Opened | undefined
+
+  constructor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    deps: SocketDependencies,
+    purpose: SocketPurpose,
+  ) {
+    this.purpose = purpose
+    this.request = request
+    this.#reply = reply
+    this.#deps = deps
+    this.#slot = new SocketSlot(deps.registry, this)
+    const { socket } = request.raw
+    // The HTTP server keeps half-open sockets, so only `end` tells that a browser has closed its half.
+    socket.once('end', this.#onBrowserLeft).once('close', this.#onBrowserLeft)
+    if (socket.destroyed || socket.readableEnded) this.#browserLeft()
+    else if (deps.registry.isClosing) this.end(CLOSE.restarting)
+  }
+
+  /** Aborted when nobody needs the outcome any more. */
+  get signal(): AbortSignal {
+    return this.#over.signal
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  /** Runs an attempt to open something. Resolves when its outcome is known or nobody needs it any more. Never rejects. */
+  async run(attempt: () => Promise<Opened | undefined>): Promise<void> {
+    if (this.isOver) return
+    const over = new Promise<void>((resolve) =>
+      this.signal.addEventListener('abort', () => resolve(), { once: true }),
+    )
+    const failed = (error: unknown): undefined => {
+      if (error instanceof StoreUnavailable) return this.end(CLOSE.storeDown)
+      this.request.log.error({ err: error }, 'a relay could not be opened')
+      return this.end(CLOSE.ourFault)
+    }
+    const settled = attempt().then((opened) => {
+      if (this.isOver) opened?.drop()
+      else this.#opened = opened
+    }, failed)
+    await Promise.race([settled, over])
+  }
+
+  /** Keeps a permit until the socket closes. Without one the handshake ends, and this returns false. */
+  acquire(permit: Release | undefined): boolean {
+    if (permit === undefined) this.end(CLOSE.tooManyRelays)
+    else this.#onRelease(permit)
+    return !this.isOver
+  }
+
+  /** The session of the browser, with a token that is good for use. Undefined once the handshake is over. */
+  async authorize(): Promise<Session | undefined> {
+    const found = await this.#deps.sessions.authorize(this.request.headers.cookie)
+    if (this.isOver) return undefined
+    return found.is === 'authorized' ? found.session : this.end(closeOf(found))
+  }
+
+  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
+  endWith(session: Session): void {
+    this.request.sessionTag = session.tag
+    const stop = this.#deps.sessions.watch(session, (reason) =>
+      this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
+    )
+    this.#onRelease(stop)
+  }
+
+  /** Checks at the very last that the session lives: the notification of its end may still be on the way to this instance. */
+  async isLive(session: Session): Promise<boolean> {
+    const { is } = await this.#deps.sessions.reread(session)
+    if (is !== 'live') this.end(is === 'none' ? CLOSE.sessionExpired : CLOSE.storeDown)
+    return !this.isOver
+  }
+
+  /** Ends the handshake. The browser still gets its 101, and then this close frame: pages cannot read an HTTP refusal. */
+  end(close: CloseStatus): undefined {
+    if (this.isOver) return
+    this.#refusal = close
+    this.#giveUp(close.reason)
+  }
+
+  /** Joins the browser's socket to what was opened, or closes it with the reason of the refusal. */
+  join(browser: WebSocket): void {
+    const opened = this.#opened
+    if (this.isOver || opened === undefined) {
+      const close = this.#refusal ?? CLOSE.ourFault
+      recordRefusal(this.#deps, this.request, this.purpose, close)
+      return closeSocket(browser, close)
+    }
+    const { socket: wire } = this.request.raw
+    this.#stopListening()
+    // Without these two lines the request and its response would live as long as the socket.
+    browser.removeAllListeners('error')
+    this.#reply.raw.detachSocket(wire)
+    const identity = recordOpening(this.#deps, this.request, this.#reply, this.purpose)
+    opened.join({ socket: browser, wire }, this.#slot, identity)
+  }
+
+  #onRelease(release: () => void): void {
+    if (this.isOver) release()
+    else this.#slot.onRelease(release)
+  }
+
+  #browserLeft(): void {
+    if (this.isOver) return
+    this.#giveUp('browser_left')
+    this.request.raw.socket.destroy()
+  }
+
+  #giveUp(reason: string): void {
+    this.#deps.metrics.relayRefusals.inc({ reason })
+    this.#over.abort()
+    this.#opened?.drop()
+    this.#stopListening()
+    this.#slot.release()
+  }
+
+  #stopListening(): void {
+    this.request.raw.socket.off('end', this.#onBrowserLeft).off('close', this.#onBrowserLeft)
+  }
+}

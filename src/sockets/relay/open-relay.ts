@@ -1,0 +1,131 @@
+import type { Config } from '../../config/config.ts'
+import { requesterOf } from '../../http/requester.ts'
+import type { Session } from '../../sessions/index.ts'
+import { logFailure } from '../../telemetry/failure-log.ts'
+import type { RestClients } from '../../upstream/rest-clients.ts'
+import { CLOSE, closeOf } from '../close-codes.ts'
+import type { Handshake, Opened } from '../handshake.ts'
+import type { SocketDependencies } from '../socket-dependencies.ts'
+import type { SocketSlot } from '../slot.ts'
+import type { SocketIdentity, SocketKind } from '../socket-log.ts'
+import { OpenSocket } from '../open-socket.ts'
+import type { OtpClient } from './otp.ts'
+import { Relay, type RelayPeers } from './relay.ts'
+import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from './upstream-socket.ts'
+
+/** What relays work with. */
+export interface RelayDependencies extends SocketDependencies {
+  readonly config: Pick<Config, 'relay' | 'upstream' | 'secrets'>
+  readonly clients: RestClients
+  readonly otp: OtpClient
+}
+
+/** Opens the public market data socket. */
+export async function openPublicRelay(
+  handshake: Handshake,
+  deps: RelayDependencies,
+): Promise<Opened | undefined> {
+  const { caps, config } = deps
+  const { ip } = handshake.request
+  if (!caps.allowsPublicHandshake(ip)) return handshake.end(CLOSE.rateLimited)
+  if (!handshake.acquire(caps.acquireProcess())) return
+  if (!handshake.acquire(caps.acquireUnreserved())) return
+  if (!handshake.acquire(caps.acquireAddress(ip))) return
+  return openUpstream(handshake, config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
+}
+
+/** Opens the trading socket of an account, for the session of the browser. */
+export async function openTradingRelay(
+  handshake: Handshake,
+  accountId: string,
+  deps: RelayDependencies,
+): Promise<Opened | undefined> {
+  const { caps } = deps
+  if (!handshake.acquire(caps.acquireProcess())) return
+  const session = await handshake.authorize()
+  if (session === undefined || !handshake.acquire(caps.acquireSession(session.key))) return
+  handshake.endWith(session)
+  const url = await oneTimeUrl(handshake, accountId, session, deps)
+  if (url === undefined) return
+  handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
+  const opened = await openUpstream(handshake, url, deps)
+  if (opened === undefined || (await handshake.isLive(session))) return opened
+  opened.drop()
+}
+
+/** A fresh one-time URL. If upstream refuses the bearer, the token is renewed and the URL requested once more. */
+async function oneTimeUrl(
+  handshake: Handshake,
+  accountId: string,
+  session: Session,
+  deps: RelayDependencies,
+  mayRenew = true,
+): Promise<URL | undefined> {
+  const { request, signal } = handshake
+  if (handshake.isOver) return
+  const outcome = await deps.otp.request(accountId, session.record.accessToken, { id: request.id, signal })
+  switch (outcome.is) {
+    case 'url':
+      return handshake.isOver ? undefined : outcome.url
+    case 'refused': {
+      const { close, why, cause } = outcome
+      if (!handshake.isOver) {
+        logFailure(request.log, 'no one-time URL for a relay', { why, code: close.code }, cause)
+      }
+      return handshake.end(close)
+    }
+    case 'unauthorized': {
+      const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
+      if (found.is !== 'authorized') return handshake.end(closeOf(found))
+      return oneTimeUrl(handshake, accountId, found.session, deps, false)
+    }
+  }
+}
+
+async function openUpstream(
+  handshake: Handshake,
+  url: URL | string,
+  deps: RelayDependencies,
+): Promise<Opened | undefined> {
+  const { relay: limits } = deps.config
+  const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
+  if (outcome.is === 'open') {
+    const { connection: upstream } = outcome
+    return {
+      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps),
+      drop: () => upstream.socket.terminate(),
+    }
+  }
+  if (handshake.isOver) return
+  const { why, cause, close } = outcome
+  const { kind } = handshake.purpose
+  logFailure(handshake.request.log, 'upstream refused a socket', { why, kind }, cause)
+  return handshake.end(close)
+}
+
+function joinRelay(
+  peers: RelayPeers,
+  slot: SocketSlot,
+  identity: SocketIdentity,
+  deps: RelayDependencies,
+): void {
+  const { metrics, log, config } = deps
+  const open = new OpenSocket(identity, slot, deps)
+  slot.owner = new Relay(peers, {
+    limits: config.relay,
+    metrics,
+    onEnd: (close, violation) => {
+      const { kind, reqId } = identity
+      if (violation !== undefined) {
+        logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
+      }
+      open.ended(close)
+    },
+  })
+}
+
+/** Demo or real, where the path of the one-time URL says so. */
+function kindOf(url: URL): SocketKind {
+  const last = url.pathname.split('/').at(-1)
+  return last === 'demo' || last === 'real' ? last : 'trading'
+}

@@ -1,0 +1,14 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Sessions } from '../sessions/index.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Caps } from './caps.ts'
+import type { SocketRegistry } from './registry.ts'
+
+/** What the sockets of every kind work with. */
+export interface SocketDependencies {
+  readonly sessions: Sessions
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+  readonly caps: Caps
+  readonly registry: SocketRegistry
+}

@@ -5,8 +5,8 @@ import { createSigner } from '../sessions/index.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 
 /**
- * The cookie that remembers the last complete partner link, so that a sign-up that was cancelled and is tried again
- * without the link keeps its partner. Signed and readable by this server only.
+ * The cookie that remembers the last complete partner link. If a sign-up is cancelled and tried again without the link,
+ * it keeps its partner. The cookie is signed and not readable by pages.
  */
 export class AttributionCookie {
   readonly name: string
@@ -21,18 +21,18 @@ export class AttributionCookie {
     this.#ttlMs = ttlMs
   }
 
-  /** False when links are not remembered (ATTRIBUTION_TTL_SECONDS=0). */
+  /** False if links are not remembered (ATTRIBUTION_TTL_SECONDS=0). */
   get enabled(): boolean {
     return this.#ttlMs > 0
   }
 
-  /** The cookie's value. The moment it was made is signed too: a browser cannot stretch it. */
+  /** The value of the cookie. The expiry is signed too, so that a browser cannot extend it. */
   value(attribution: Attribution): string {
     const text = JSON.stringify({ ...attribution, until: Date.now() + this.#ttlMs })
     return this.#signer.sign(Buffer.from(text).toString('base64url'))
   }
 
-  /** The remembered link, when the request carries one that is signed, complete and not too old. */
+  /** The remembered link, if the request's cookie is signed, complete and not expired. */
   read(header: string | undefined): Attribution | undefined {
     const [value, ...more] = header === undefined ? [] : cookieValues(header, this.name)
     if (!this.enabled || value === undefined || more.length > 0) return undefined
@@ -43,8 +43,8 @@ export class AttributionCookie {
     return Number(until) > Date.now() && outcome === 'complete' ? values : undefined
   }
 
-  /** Attributes to set it, or to delete it. */
-  attributes(deleting = false): CookieSerializeOptions {
-    return cookieAttributes('lax', this.#secure, deleting ? 0 : this.#ttlMs)
+  /** Attributes of the cookie; a lifetime of 0 deletes it. */
+  attributes(lifetimeMs = this.#ttlMs): CookieSerializeOptions {
+    return cookieAttributes('lax', this.#secure, lifetimeMs)
   }
 }

@@ -1,4 +1,4 @@
-/** The partner's parameters of a sign-up, in the order they are reported, and what each must be (docs/partners.md). */
+/** The partner's parameters of a sign-up, in reporting order, with their formats (docs/partners.md). */
 const RULES = {
   sidc: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
   utm_campaign: /^[\x20-\x7e]{1,128}$/,
@@ -11,41 +11,41 @@ const NAMES = Object.keys(RULES) as readonly AttributionName[]
 /** One of the four parameters. */
 export type AttributionName = keyof typeof RULES
 
-/** The valid values of a link. */
+/** The valid parameters of a link. */
 export type Attribution = Partial<Record<AttributionName, string>>
 
-/** Why a parameter does not count. */
+/** Why a parameter is ignored. */
 export type AttributionProblem = 'missing' | 'repeated' | 'format'
 
 /**
- * What is valid and yet hardly meant. `plus`: a `+`, which stands for a space; `escape`: a `%` without two hexadecimal digits,
- * which stands for itself; `encoded_twice`: escapes are left in the value; `space`: it begins or ends with one; `name`: a
- * parameter that is spelled almost like it.
+ * A probable mistake that is formally valid. `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal
+ * digits, which means itself; `encoded_twice`: the decoded value still has escapes; `space`: the value begins or ends
+ * with a space; `name`: another parameter is spelled almost like this one.
  */
 export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'name'
 
-/** What a link says of one parameter. */
+/** How one parameter of a link was read. */
 export interface ParameterReading {
   readonly name: AttributionName
-  /** Decoded; the first, where there are several. */
+  /** Decoded; the first one if the parameter is repeated. */
   readonly value?: string
-  /** Absent: the value counts. */
+  /** Absent if the value is valid. */
   readonly problem?: AttributionProblem
   readonly notes: readonly AttributionNote[]
 }
 
-/** What a sign-up link carries. */
+/** How a sign-up link was read. */
 export interface AttributionReading {
   readonly parameters: readonly ParameterReading[]
   readonly values: Attribution
-  /** `complete`: all four are there and valid; `none`: not one is there. */
+  /** `complete`: all four parameters are valid; `none`: all four are missing. */
   readonly outcome: 'complete' | 'partial' | 'none'
 }
 
 /**
- * Reads the four parameters of a query; a bad or repeated one does not count. Nothing is guessed or repaired: what a
- * browser's URLSearchParams makes of the query is the value.
- * @param query as it came, without the `?`
+ * Reads the four parameters of a query and ignores invalid and repeated ones. Values are decoded as by a browser's
+ * URLSearchParams; nothing is guessed or repaired.
+ * @param query undecoded, without the `?`
  */
 export function readAttribution(query: string): AttributionReading {
   const pairs = readPairs(query)
@@ -59,14 +59,14 @@ export function readAttribution(query: string): AttributionReading {
   return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial' }
 }
 
-/** One pair of a query, as it came and decoded. */
+/** One pair of a query, undecoded (`raw`) and decoded. */
 interface Pair {
   readonly raw: string
   readonly name: string
   readonly value: string
 }
 
-/** In one pass: URLSearchParams makes one entry of each pair that is not empty (WHATWG URL, urlencoded parsing). */
+/** Pairs match by index: URLSearchParams has one entry per pair that is not empty (WHATWG URL, urlencoded parsing). */
 function readPairs(query: string): Pair[] {
   const raws = query.split('&').filter((pair) => pair !== '')
   return [...new URLSearchParams(query)].map(([name, value], index) => ({
@@ -88,7 +88,7 @@ function readParameter(name: AttributionName, pairs: readonly Pair[]): Parameter
   return RULES[name].test(value) ? { name, value, notes } : { name, value, problem: 'format', notes }
 }
 
-/** As somebody may have mistyped it, or copied it from the source of a page: `amp;UTM-Source`. */
+/** Reduces a name that was mistyped, or copied from a page's source, to the correct one: `amp;UTM-Source`. */
 function simplified(name: string): string {
   return name
     .toLowerCase()

@@ -1,12 +1,12 @@
 import type { RefusalCode } from '../oauth/grant-outcome.ts'
 
-/** Log in or sign up. */
+/** Whether a login started at `/auth/login` or `/auth/signup`. */
 export type Flow = 'login' | 'signup'
 
-/** Why a login did not succeed, as the frontend is told in `auth_error`. */
+/** Why a login failed: the `auth_error` that the frontend receives. */
 export type AuthError = RefusalCode | 'state_mismatch' | 'provider_unavailable' | 'try_later'
 
-/** Where a login that failed returns to; flow and path where they are known. */
+/** The frontend URL that reports a failed login, with flow and return path if they are known. */
 export function failureUrl(
   frontendUrl: string,
   error: AuthError,

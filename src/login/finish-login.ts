@@ -38,7 +38,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   setLoginCookies(deps, reply, ticket.cookie, finished)
   if (flow === 'signup') {
     metrics.signupsCompleted.inc({ attributed: String(attributed) })
-    reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(true))
+    reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(0))
   }
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })

@@ -8,7 +8,7 @@ import type {
   ParameterReading,
 } from './attribution.ts'
 
-/** Longest value that is shown of what does not count. */
+/** Longer values are truncated for display. */
 const MAX_SHOWN = 200
 
 const RULES: Readonly<Record<AttributionName, string>> = {
@@ -41,15 +41,15 @@ const VERDICTS: Readonly<Record<AttributionReading['outcome'], string>> = {
   none: 'This link names no partner: sign-ups that come through it are not tracked.',
 }
 
-/** A link as it is judged: its parameters, and whether its return_to was replaced. */
+/** The result of checking a sign-up link. */
 export interface CheckedLink {
   readonly reading: AttributionReading
-  /** Where new users return to. */
+  /** Where new users return to after signing up. */
   readonly returnTo: string
   readonly isReturnReplaced: boolean
 }
 
-/** Tells in headers what a link carries: `X-Attribution`, `-Problems` and `-Notes` (docs/partners.md). */
+/** Reports a link in the headers `X-Attribution`, `-Problems` and `-Notes` (docs/partners.md). */
 export function announceLink(reply: FastifyReply, link: CheckedLink): void {
   const { parameters, outcome } = link.reading
   const problems = parameters.flatMap(({ name, problem }) =>
@@ -62,7 +62,7 @@ export function announceLink(reply: FastifyReply, link: CheckedLink): void {
   if (notes.length > 0) reply.header('x-attribution-notes', notes.join(','))
 }
 
-/** The same for a script, in words. */
+/** Reports a link as JSON, for scripts. */
 export function linkDocument(link: CheckedLink): object {
   const { reading, returnTo, isReturnReplaced } = link
   return {
@@ -79,7 +79,7 @@ export function linkDocument(link: CheckedLink): object {
   }
 }
 
-/** The same for a partner. */
+/** Reports a link as a page, for partners. */
 export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Page {
   const rows = reading.parameters.map((parameter) => {
     const { name, problem } = parameter

@@ -5,13 +5,13 @@ import { StoreUnavailable } from '../store/store.ts'
 import { readAttribution, type Attribution } from './attribution.ts'
 import { failureUrl, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { startedKiB } from './login-transactions.ts'
+import { recordKiB } from './login-transactions.ts'
 import { announceLink, linkDocument, linkPage, type CheckedLink } from './link-check.ts'
 import { safeReturnTo } from './return-to.ts'
 
 type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
 
-/** `GET /auth/login`, `GET` and `HEAD /auth/signup`: where a browser starts. */
+/** The routes that start a login or a sign-up, and those with which partners check their sign-up links. */
 export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { guard, metrics, attributionCookie } = deps
 
@@ -24,27 +24,27 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
     guard.requireNavigation(request)
     const link = checkLink(deps, request)
     const { values, outcome } = link.reading
-    // Let through as no other destination; one that names none is no browser, or an old one.
+    // The guard admits no other destination, but also requests without the header, which come from scripts or old browsers.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
     metrics.attributionLinks.inc({ outcome, by: isNavigation ? 'navigation' : 'fetch' })
     announceLink(reply, link)
     if (outcome === 'complete' && attributionCookie.enabled) {
-      // Also when the start fails below: the partner must outlast an outage.
+      // Set even if the start fails below, so that the partner is not lost in an outage.
       const value = attributionCookie.value(values)
       reply.setCookie(attributionCookie.name, value, attributionCookie.attributes())
     }
-    // Remembered only for a sign-up that names no partner at all: never merged with another link.
+    // The remembered link is used only if the request names no partner at all; links are never merged.
     const remembered = outcome === 'none' ? attributionCookie.read(request.headers.cookie) : undefined
     if (remembered !== undefined) reply.header('x-attribution', 'complete')
     const isComplete = remembered !== undefined || outcome === 'complete'
     return start(deps, request, reply, 'signup', { values: remembered ?? values, isComplete })
   })
 
-  // For partners: `curl -I` tells whether a link is complete, and starts nothing.
+  // Partners can check a link with `curl -I`, which starts nothing.
   fastify.head<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     const link = checkLink(deps, request)
     announceLink(reply, link)
-    // As decoded, so that a wrong encoding can be seen. JSON, since a value may have any printable character.
+    // Decoded, so that a wrong encoding is visible, and as JSON, because a value may contain any printable character.
     return reply.header('x-attribution-values', JSON.stringify(link.reading.values)).send()
   })
 
@@ -88,15 +88,16 @@ async function start(
     request.log.warn(details, 'a login could not be started')
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
-  if (!(await deps.startLimit.allows(request.ip, startedKiB(returnTo)))) return tryLater('limit')
+  if (!(await deps.startLimit.allows(request.ip, recordKiB(returnTo)))) return tryLater('limit')
 
   const { cookie: cookies } = request.headers
-  const wish = {
-    ...{ flow, returnTo },
+  const options = {
+    flow,
+    returnTo,
     attributed: signup?.isComplete ?? false,
     sessionKey: sessions.cookie.key(cookies),
   }
-  const started = await transactions.start(cookies, wish).catch((error: unknown) => {
+  const started = await transactions.start(cookies, options).catch((error: unknown) => {
     if (!(error instanceof StoreUnavailable)) throw error
     return error
   })
@@ -108,7 +109,8 @@ async function start(
   reply.setCookie(name, value, transactions.attributes())
   const { verifier } = ticket.transaction
   const address = await provider.authorizationUrl({
-    ...{ state, verifier },
+    state,
+    verifier,
     ...(signup && { signup: signup.values }),
   })
   return reply.redirect(address.href, 303)

@@ -1,19 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requesterOf, type Requester } from '../http/requester.ts'
+import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
-import type { NamedSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
 const SECOND = 1000
 
-/** `GET /auth/session` and `POST /auth/logout`: what a page asks about its session, and how it ends it. */
+/** `GET /auth/session` and `POST /auth/logout`, for the pages of the frontend. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   const { guard, sessions } = deps
   guard.addPreflight(fastify, '/auth/session', ['GET'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
-  // Logging out takes no body, and whatever a page sends as one must not keep its user logged in.
+  // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, payload, done) => {
     payload.resume()
@@ -50,45 +49,39 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
 }
 
 /**
- * Ends every session of this browser, also those whose cookie a later login has overwritten, and forgets its logins
- * that are over. @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
+ * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
+ * finished and failed logins.
+ * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
 async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { transactions, sessions } = deps
   const { cookie } = sessions
   const { cookie: cookies } = request.headers
   const named = cookie.named(cookies)
-  const by = requesterOf(request)
-  // Also where it cannot be ended. What is not signed here may name anything.
+  const requester = requesterOf(request)
+  // For the log, even if the session cannot be ended. An id without a valid signature could be anybody's.
   const own = named.find(({ isAuthentic }) => isAuthentic)
   if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
   const hasUnsigned = named.some(({ isAuthentic }) => !isAuthentic) || transactions.hasUnsigned(cookies)
   if (hasUnsigned && !(await deps.startLimit.allows(request.ip))) {
     throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
   }
-  // The login's cookie and the session's mostly name the same one.
-  const ended = new Map(named.map((each) => [each.id, each]))
+  // By id, because a login cookie and the session cookie usually name the same session.
+  const toEnd = new Map(named.map((each) => [each.id, each]))
   const logins = await transactions.settled(cookies)
   for (const { session, cookieValue = '' } of logins) {
     if (session === undefined) continue
     const id = cookie.verify(cookieValue)
-    if (id !== undefined) ended.set(id, { id, isAuthentic: true })
-    // Signed with a secret that is not known here any more: ended all the same.
-    else await sessions.end(session, 'logout', by)
+    if (id !== undefined) toEnd.set(id, { id, isAuthentic: true })
+    // The cookie was signed with a secret that has been removed since; the session ends all the same.
+    else await sessions.end(session, 'logout', requester)
   }
-  for (const each of ended.values()) await endSession(deps, each, by)
+  for (const { id, isAuthentic } of toEnd.values()) {
+    const record = await sessions.endById(id, 'logout', isAuthentic, requester)
+    // Without a record, the session was gone already or could not be decrypted; it has ended in either case.
+    if (record !== undefined) await transactions.forget([record.loginKey])
+  }
   await transactions.forget(logins.flatMap(({ key }) => key ?? []))
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
-  if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes())
-}
-
-/** Ends a session, and forgets the login that made it. */
-async function endSession(
-  { sessions, transactions }: LoginDependencies,
-  { id, isAuthentic }: NamedSession,
-  by: Requester,
-): Promise<void> {
-  const record = await sessions.endById(id, 'logout', isAuthentic, by)
-  // Gone already, or not to be read here; ended in any case.
-  if (record !== undefined) await transactions.forget([record.loginKey])
+  if (named.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
 }

@@ -3,37 +3,37 @@ import { startsKey } from '../store/keys.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 
-/** How long a client that has reached its limit waits at most. */
+/** How long a client that has reached its limit has to wait at most. */
 export const START_WINDOW_SECONDS = 60
-/** How many times the limit of the smallest network a client may have (IPv6: /64) its larger ones (/56, /48) allow. */
+/** Multiples of the limit for a client's networks, smallest first (IPv6: /64, /56, /48). */
 const FACTORS = [1, 4, 16] as const
 
 /**
- * How many logins one client may start in a minute, over all instances: each start costs a record that lives for an
- * hour. The minute begins with the first start. What else makes the store be asked on a stranger's word counts too.
+ * Limits how many logins a client may start per minute, over all instances, because each start stores a record for up to
+ * an hour. The minute begins with the first start. Other unauthenticated requests that cause store lookups count too.
  *
- * Not rate-limiter-flexible: it wants a client of its own to run its script on, which would go round the store's
- * deadlines and its changes of master; all it would replace is the counting of one command.
+ * This does not use rate-limiter-flexible: that needs a Redis client of its own, without this store's deadlines and
+ * failover, and would replace only a single command.
  */
 export class StartLimit {
   readonly #store: Store
   readonly #perMinute: number
-  /** Counts for this process alone while the shared store is away. */
-  #own: MemoryStore | undefined
+  /** Counts for this process alone while the shared store is unavailable. */
+  #fallback: MemoryStore | undefined
 
-  /** @param perMinute 0: no limit */
+  /** @param perMinute 0 means no limit */
   constructor(store: Store, perMinute: number) {
     this.#store = store
     this.#perMinute = perMinute
   }
 
   /**
-   * Counts a start of a client. False when it is one too many.
-   * @param weight how many starts it counts for
+   * Counts a start by a client. Returns false if it exceeds the limit.
+   * @param weight how many starts this counts as
    */
   async allows(address: string, weight = 1): Promise<boolean> {
     if (this.#perMinute === 0) return true
-    // From the smallest on, and no further than it is allowed: one client must not use up what its whole site may start.
+    // Stops at the smallest network over its limit. Otherwise, one client could use up the limit of its whole site.
     for (const [index, network] of networks(address).entries()) {
       const limit = this.#perMinute * (FACTORS[index] ?? 1)
       if ((await this.#count(startsKey(network), weight)) > limit) return false
@@ -47,8 +47,8 @@ export class StartLimit {
       return await this.#store.count(key, weight, windowEnd)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      this.#own ??= new MemoryStore()
-      return this.#own.count(key, weight, windowEnd)
+      this.#fallback ??= new MemoryStore()
+      return this.#fallback.count(key, weight, windowEnd)
     }
   }
 }

@@ -1,22 +1,22 @@
 import * as client from 'openid-client'
 import { UnusableResponse } from './token-response.ts'
 
-/** Tokens as the provider gave them. Times are epoch ms. */
+/** Tokens that the provider issued. Times are epoch ms. */
 export interface TokenGrant {
   readonly accessToken: string
   readonly expiresAt: number
   readonly refreshToken?: string
-  /** Absent: what was asked for, or what was granted before (RFC 6749 §5.1, §6). */
+  /** Absent if it is the requested or previously granted scope (RFC 6749 §5.1, §6). */
   readonly scope?: string
-  /** The provider named no usable lifetime, so the configured one stands in. */
+  /** The provider named no usable lifetime, so `expiresAt` is based on TOKEN_FALLBACK_SECONDS. */
   readonly lifetimeGuessed: boolean
 }
 
-/** How a request to the token endpoint ended. `cause` is for the log. */
+/** The outcome of a request to the token endpoint. `cause` is for the log. */
 export type GrantOutcome =
   | { readonly is: 'granted'; readonly grant: TokenGrant }
   | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
-  /** `try_later`: it has too much to do, and has said so; `busyForMs` is how long it wants to be left alone, 0 if it did not say. */
+  /** `try_later`: the provider is overloaded and asks to be left alone for `busyForMs` (0 if it names no time). */
   | {
       readonly is: 'unavailable'
       readonly code: 'provider_unavailable' | 'try_later'
@@ -24,25 +24,24 @@ export type GrantOutcome =
       readonly busyForMs?: number
     }
 
-/** Why the provider said no. */
+/** Why the provider refused. */
 export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' | 'login_failed'
 
-/** The provider's own word for why it refused (RFC 6749 §5.2 says what it may be made of), and nothing else of its answer. */
+/** Carries the provider's error code (RFC 6749 §5.2), and nothing else of its response, into the log. */
 export class ProviderRefusal extends Error {
   constructor(error: string) {
-    super(`the provider said ${/^[\w.:-]{1,64}$/.test(error) ? error : 'something unreadable'}`)
+    super(`the provider returned ${/^[\w.:-]{1,64}$/.test(error) ? error : 'an unreadable error'}`)
     this.name = 'ProviderRefusal'
   }
 }
 
-/** What a callback may say of a login that failed. */
-export type AuthErrorOfCallback = Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable'
-
 /**
- * The `error` of a callback (RFC 6749 §4.1.2.1) in our own words. Anybody can write such a link, so what would wake the
- * operator up is not believed.
+ * Maps the `error` of a callback (RFC 6749 §4.1.2.1). Anybody can write such a link, so `invalid_client`, which alerts the
+ * operator, is not accepted from it.
  */
-export function callbackError(error: string | undefined): AuthErrorOfCallback {
+export function callbackError(
+  error: string,
+): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {
   switch (error) {
     case 'access_denied':
     case 'request_denied':
@@ -57,7 +56,7 @@ export function callbackError(error: string | undefined): AuthErrorOfCallback {
   }
 }
 
-/** How a request ended whose answer carries an `error` (RFC 6749 §5.2). */
+/** Maps the `error` of a token response (RFC 6749 §5.2). */
 function tokenError(error: string): GrantOutcome {
   const cause = new ProviderRefusal(error)
   switch (error) {
@@ -74,7 +73,7 @@ function tokenError(error: string): GrantOutcome {
   }
 }
 
-/** Errors of openid-client and fetch() end here, told apart by class and code. @throws what is neither's */
+/** Maps errors of openid-client and fetch(), by class and code. @throws any other error unchanged */
 export function translate(error: unknown): GrantOutcome {
   if (error instanceof client.AuthorizationResponseError) {
     const code = callbackError(error.error)
@@ -89,17 +88,17 @@ export function translate(error: unknown): GrantOutcome {
     if (cause instanceof UnusableResponse) {
       const { busyForMs } = cause
       return busyForMs === undefined
-        ? away(error)
+        ? unavailable(error)
         : { is: 'unavailable', code: 'try_later', cause: error, busyForMs }
     }
-    const isAway = error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
-    return isAway ? away(error) : { is: 'refused', code: 'login_failed', cause: error }
+    const isTimeout = error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
+    return isTimeout ? unavailable(error) : { is: 'refused', code: 'login_failed', cause: error }
   }
-  // fetch() says "the network failed" with a TypeError that has no code of its own.
-  if (error instanceof TypeError && !('code' in error)) return away(error)
+  // fetch() reports a network failure as a TypeError without a code of its own.
+  if (error instanceof TypeError && !('code' in error)) return unavailable(error)
   throw error
 }
 
-function away(cause: unknown): GrantOutcome {
+function unavailable(cause: unknown): GrantOutcome {
   return { is: 'unavailable', code: 'provider_unavailable', cause }
 }

@@ -6,40 +6,36 @@ import { CircuitBreaker } from './circuit-breaker.ts'
 import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
 import { readTokenResponse, UnusableResponse } from './token-response.ts'
 
-/** Longest wait for an answer of the provider, body included. */
+/** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 const REVOCATION_TIMEOUT_MS = 2_000
-/** Refreshes under way at once. A provider that says nothing holds a descriptor for each, and they leave room for logins. */
+/** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
-/** What fits into a header: a token that does not could never be used. */
+/** Characters that fit into a header. A token with any other could never be used. */
 const TOKEN = /^[\x21-\x7e]+$/
 
-/** How a refresh ended. `skipped`: nothing was sent, because the provider has failed lately or has enough to do. */
+/** The outcome of a refresh. `skipped`: nothing was sent, because the provider has failed recently or is busy. */
 export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
 
-/** What an authorization request adds to the settings. */
+/** The parameters of an authorization request that do not come from the settings. */
 export interface AuthorizationRequest {
   readonly state: string
   readonly verifier: string
-  /** Present for a sign-up, empty when it has no partner. */
+  /** The partner's parameters; present for a sign-up, empty if it has no partner. */
   readonly signup?: Readonly<Record<string, string>>
 }
 
-/** What is asked of the provider. */
 type ProviderRequest = 'exchange' | 'refresh' | 'revoke'
 
-/**
- * How the provider took a request: `busy` is a 429, `refused` any other 4xx, `failed` a 5xx, a redirect, or what is no
- * answer to such a request.
- */
+/** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
 type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
 
-/** Told of every request that was sent to the provider, once it is over. */
+/** Notified of every request to the provider, once it is over. */
 export interface ProviderObserver {
   asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
 }
 
-/** The OAuth 2.0 provider (docs/upstream.md, The provider). All of openid-client is in here. */
+/** Client of the OAuth 2.0 provider (docs/upstream.md, The provider), built on openid-client. */
 export class Provider {
   readonly #config: Config['oauth']
   readonly #observer: ProviderObserver | undefined
@@ -52,7 +48,7 @@ export class Provider {
     headersTimeout: PROVIDER_TIMEOUT_MS,
     bodyTimeout: PROVIDER_TIMEOUT_MS,
     connect: { timeout: 3000 },
-    // A connection for each request: on a kept one that the provider is just closing, a login would be lost.
+    // One connection per request: a login would be lost on a reused connection that the provider is just closing.
     pipelining: 0,
   })
 
@@ -64,7 +60,7 @@ export class Provider {
     this.#revoker = this.#configuration('revoke', REVOCATION_TIMEOUT_MS)
   }
 
-  /** The address the browser is sent to, made from settings alone (docs/upstream.md, Authorization request). */
+  /** Where to send the browser to log in (docs/upstream.md, Authorization request). No request is made for it. */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { clientId, redirectUri, scope, legacyAppId } = this.#config
     return client.buildAuthorizationUrl(this.#exchanger, {
@@ -80,10 +76,10 @@ export class Provider {
     })
   }
 
-  /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Made once, never repeated: a code is single use. */
+  /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
-    this.#fitIssuer(callback.searchParams)
+    this.#normalizeIssuer(callback.searchParams)
     const outcome = await this.#grant(() =>
       client.authorizationCodeGrant(this.#exchanger, callback, {
         pkceCodeVerifier: verifier,
@@ -94,30 +90,30 @@ export class Provider {
     return outcome
   }
 
-  /** Whether refreshes are held back until a single one has shown that the provider works again. */
+  /** Whether refreshes are blocked until a single one has shown that the provider works again. */
   get isCircuitOpen(): boolean {
     return this.#circuit.isOpen
   }
 
-  /** When it last gave tokens, or refused one for good (epoch ms). */
+  /** When the provider last issued tokens, or refused a single token as invalid (epoch ms). */
   get workedAt(): number {
     return this.#circuit.workedAt
   }
 
-  /** Milliseconds until a refresh would be sent; 0 for now. */
+  /** Milliseconds until a refresh would be sent; 0 if it would be sent now. */
   get refreshAfterMs(): number {
     return this.#circuit.retryAfterMs
   }
 
   /**
-   * Trades a refresh token for new tokens (RFC 6749 §6). Only refreshes are held back from a provider that fails: a code
-   * that is not exchanged now is lost.
+   * Exchanges a refresh token for new tokens (RFC 6749 §6). While the provider is failing, refreshes are blocked; code
+   * exchanges are not, because a code that is not exchanged now is lost.
    */
   async refresh(refreshToken: string): Promise<RefreshOutcome> {
     const outcome = await this.#circuit.run(
       () => this.#grant(() => client.refreshTokenGrant(this.#refresher, refreshToken)),
-      // A refusal of this one token shows that the provider works; any other would meet the next token as well.
-      ({ is, ...more }) => is !== 'granted' && 'code' in more && more.code !== 'invalid_grant',
+      // `invalid_grant` concerns only this token and shows that the provider works. Other failures would hit any token.
+      (outcome) => outcome.is !== 'granted' && outcome.code !== 'invalid_grant',
     )
     if (outcome?.is === 'unavailable' && outcome.busyForMs !== undefined) {
       this.#circuit.open(outcome.busyForMs)
@@ -125,7 +121,7 @@ export class Provider {
     return outcome ?? { is: 'skipped', retryAfterMs: this.#circuit.retryAfterMs }
   }
 
-  /** Revokes a token (RFC 7009), if the provider can. Resolves false when it could not be done in time. */
+  /** Revokes a token (RFC 7009) if REVOCATION_URL is set. Resolves to false if that failed; never rejects. */
   async revoke(token: string): Promise<boolean> {
     if (this.#config.revocationUrl === undefined) return true
     const revocation = client.tokenRevocation(this.#revoker, token).then(
@@ -136,7 +132,7 @@ export class Provider {
     return revocation.finally(() => this.#revocations.delete(revocation))
   }
 
-  /** Ends the connections to the provider, once the revocations under way are through. */
+  /** Waits for running revocations, then closes all connections to the provider. */
   async close(): Promise<void> {
     await Promise.all(this.#revocations)
     await this.#agent.destroy()
@@ -151,33 +147,34 @@ export class Provider {
       ...(revocationUrl === undefined ? {} : { revocation_endpoint: revocationUrl }),
     }
     const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret)
-    const made = new client.Configuration(metadata, clientId, undefined, authentication)
-    made.timeout = timeoutMs / 1000
-    // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
-    if ([authUrl, revocationUrl].some((url) => url?.toLowerCase().startsWith('http:')))
-      client.allowInsecureRequests(made)
-    made[client.customFetch] = (url, options) => this.#ask(request, url, options)
-    return made
+    const configuration = new client.Configuration(metadata, clientId, undefined, authentication)
+    configuration.timeout = timeoutMs / 1000
+    if ([authUrl, revocationUrl].some((url) => url?.toLowerCase().startsWith('http:'))) {
+      // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
+      client.allowInsecureRequests(configuration)
+    }
+    configuration[client.customFetch] = (url, options) => this.#fetch(request, url, options)
+    return configuration
   }
 
-  async #ask(request: ProviderRequest, url: string, options: object): Promise<Response> {
+  async #fetch(request: ProviderRequest, url: string, options: object): Promise<Response> {
     const sentAt = performance.now()
     let outcome: ProviderOutcome = 'failed'
     try {
-      // Not Node's own fetch: it refuses a dispatcher of another undici.
-      const answer = await undiciFetch(url, { ...options, dispatcher: this.#agent })
-      outcome = outcomeOf(answer)
-      return request === 'revoke' ? answer : await readTokenResponse(answer)
+      // Node's own fetch does not accept a dispatcher of another undici version.
+      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+      outcome = outcomeOf(response)
+      return request === 'revoke' ? response : await readTokenResponse(response)
     } catch (error) {
-      outcome = faultOf(error)
+      outcome = failureOf(error)
       throw error
     } finally {
       this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
     }
   }
 
-  /** Some issuers are written with a slash at the end, and AUTH_URL is kept without (RFC 9207 §2.4 compares them). */
-  #fitIssuer(callback: URLSearchParams): void {
+  /** RFC 9207 §2.4 compares `iss` exactly, but AUTH_URL is stored without the trailing slash that some issuers have. */
+  #normalizeIssuer(callback: URLSearchParams): void {
     const { authUrl } = this.#config
     const [issuer, ...more] = callback.getAll('iss')
     if (more.length === 0 && issuer === `${authUrl}/`) callback.set('iss', authUrl)
@@ -191,8 +188,8 @@ export class Provider {
     }
   }
 
-  #read(answer: client.TokenEndpointResponse): GrantOutcome {
-    const { access_token: accessToken, token_type: type, expires_in: lifetime } = answer
+  #read(response: client.TokenEndpointResponse): GrantOutcome {
+    const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
     if (type !== 'bearer' || !TOKEN.test(accessToken)) {
       return {
         is: 'refused',
@@ -203,8 +200,8 @@ export class Provider {
     const grant: TokenGrant = {
       accessToken,
       expiresAt: Date.now() + (lifetime === undefined ? this.#config.tokenFallbackMs : lifetime * 1000),
-      ...(answer.refresh_token === undefined ? {} : { refreshToken: answer.refresh_token }),
-      ...(answer.scope === undefined ? {} : { scope: answer.scope }),
+      ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
+      ...(response.scope === undefined ? {} : { scope: response.scope }),
       lifetimeGuessed: lifetime === undefined,
     }
     return { is: 'granted', grant }
@@ -217,10 +214,10 @@ function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
   return status >= 200 && status < 300 ? 'ok' : 'failed'
 }
 
-function faultOf(error: unknown): ProviderOutcome {
+function failureOf(error: unknown): ProviderOutcome {
   if (isOutOfDescriptors(error)) return 'no_descriptor'
   if (error instanceof UnusableResponse) return error.busyForMs !== undefined ? 'busy' : 'failed'
-  // openid-client's own deadline (AbortSignal.timeout), and undici's.
+  // A timeout of openid-client (AbortSignal.timeout) or of undici.
   const { name, cause } = error as { name?: string; cause?: { code?: string } }
   const isTimeout = name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(cause?.code ?? '')
   return isTimeout ? 'timeout' : 'unreachable'

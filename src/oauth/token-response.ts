@@ -1,35 +1,39 @@
-const MAX_RESPONSE_BYTES = 256 * 1024
-const ABSURD_LIFETIME_SECONDS = 30 * 86_400
+import { retryAfterMs } from '../http/retry-after.ts'
 
-/** What came back is no answer of a token endpoint. The message tells why, and nothing of what was in it. */
+const MAX_RESPONSE_BYTES = 256 * 1024
+const MAX_LIFETIME_SECONDS = 30 * 86_400
+
+/** The provider's response is not that of a working token endpoint. The message quotes nothing of the response. */
 export class UnusableResponse extends Error {
-  /** What is wrong with it, without anything of its content. */
+  /** What is wrong with the response, without any of its content. */
   readonly why: string
-  /** The endpoint has too much to do, and has said so; 0 when it has not said for how long. */
+  /** Set on a 429: how long the endpoint asks to be left alone (ms), 0 if it does not say. */
   readonly busyForMs: number | undefined
 
   constructor(why: string, busyForMs?: number) {
-    super(`the token endpoint's answer is of no use: ${why}`)
+    super(`unusable token endpoint response: ${why}`)
     this.name = 'UnusableResponse'
     this.why = why
     this.busyForMs = busyForMs
   }
 }
 
-type Answer = Pick<Response, 'status' | 'body' | 'headers'>
+type TokenResponse = Pick<Response, 'status' | 'body' | 'headers'>
 
 /**
- * Reads what a token endpoint answered (docs/upstream.md, Token endpoint), to its end and no further than it may be long,
- * and gives back what is worth knowing of it in a form that leaves nothing to guess.
- * @throws UnusableResponse on a 5xx, a 429, a redirect, and what is not JSON
+ * Reads a token endpoint's response (docs/upstream.md, Token endpoint), bounded in size, and normalizes it for
+ * openid-client: only the members that the server uses, with a lifetime that is a number or missing.
+ * @throws UnusableResponse on a 5xx, a 429, a redirect, a body that is too large, and one that is not a JSON object
  */
-export async function readTokenResponse(answer: Answer): Promise<Response> {
-  const { status } = answer
-  const text = await boundedText(answer)
-  if (status === 429) throw new UnusableResponse(`status ${status}`, retryAfterMs(answer.headers))
+export async function readTokenResponse(response: TokenResponse): Promise<Response> {
+  const { status, headers } = response
+  const text = await boundedText(response)
+  if (status === 429) {
+    throw new UnusableResponse(`status ${status}`, retryAfterMs(headers.get('retry-after')) ?? 0)
+  }
   if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableResponse(`status ${status}`)
   const body = parsed(text)
-  // A 401 is about the client (RFC 6749 §5.2), whatever its body and its challenge say or leave out.
+  // A 401 always concerns the client (RFC 6749 §5.2), even if its body and its challenge do not say so.
   if (status === 401) return refusal(status, body?.['error'] ?? 'invalid_client')
   if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`)
   if (status >= 400) return refusal(status, body['error'])
@@ -46,22 +50,15 @@ export async function readTokenResponse(answer: Answer): Promise<Response> {
   )
 }
 
-/** What Retry-After says, in seconds or as a date (RFC 9110 §10.2.3); 0 when it says nothing usable. */
-function retryAfterMs(headers: Answer['headers']): number {
-  const text = headers.get('retry-after') ?? ''
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return ms > 0 ? ms : 0
-}
-
 function refusal(status: number, error: unknown): Response {
   return Response.json({ error }, { status })
 }
 
-/** Seconds, when it is a usable lifetime: a number, or one in quotes. */
+/** A usable lifetime in seconds; some providers send the number as a string. */
 function lifetime(value: unknown): number | undefined {
   const isNumeric = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '')
   const seconds = isNumeric ? Number(value) : 0
-  return seconds > 0 && seconds <= ABSURD_LIFETIME_SECONDS ? seconds : undefined
+  return seconds > 0 && seconds <= MAX_LIFETIME_SECONDS ? seconds : undefined
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {
@@ -69,15 +66,15 @@ function parsed(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text)
     return value instanceof Object && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
   } catch {
-    // The error quotes the text, which may hold a token.
+    // The error is dropped because it quotes the text, which may hold a token.
     return undefined
   }
 }
 
-async function boundedText({ body }: Answer): Promise<string> {
+async function boundedText({ body }: TokenResponse): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  // Leaving the loop cancels the rest.
+  // Leaving the loop early cancels the body.
   for await (const chunk of body ?? []) {
     size += chunk.byteLength
     if (size > MAX_RESPONSE_BYTES) throw new UnusableResponse('too large')

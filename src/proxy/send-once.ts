@@ -31,7 +31,8 @@ export async function sendOnce(
         reply.hijack()
       },
       withholds: (status) => isWithheld(status) || (status === 401 && isBearer),
-      waited: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+      onHeadersOrFailure: () =>
+        metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
   metrics.upstreamRequests.count(route, upstreamOutcome(outcome))

@@ -164,7 +164,7 @@ export class SharedResponse {
     if (outcome.is !== 'answered') {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
-    const { status, headers: responded, body } = outcome.answer
+    const { status, headers: responded, body } = outcome.response
     if (isWithheld(status)) return { is: 'withheld', status }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }
   }

@@ -1,6 +1,7 @@
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem, type ProblemDetails } from '../problem.ts'
-import type { FetchOutcome } from '../upstream/collecting.ts'
+import { retryAfterMs } from '../http/retry-after.ts'
+import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { NoResponse } from '../upstream/no-response.ts'
 
@@ -16,7 +17,7 @@ export function isWithheld(status: number): boolean {
 
 /** How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. */
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
-  const status = 'answer' in outcome ? outcome.answer.status : 'status' in outcome ? outcome.status : 0
+  const status = 'response' in outcome ? outcome.response.status : 'status' in outcome ? outcome.status : 0
   if (status >= 500) return 'server_error'
   if (outcome.is === 'unreachable' && isOutOfDescriptors(outcome.cause)) return 'no_descriptor'
   return outcome.is === 'withheld' ? 'held' : outcome.is
@@ -42,17 +43,10 @@ export function upstreamProblem(outcome: Withheld | NoResponse, isSafe: boolean)
 
 function withheldDetails({ status, retryAfter }: Withheld): ProblemDetails {
   if (status < 500) return { detail: 'The trading service answered with a redirect.' }
-  const seconds = retryAfter === undefined ? undefined : secondsUntil(retryAfter)
+  const pauseMs = retryAfterMs(retryAfter) ?? Infinity
   return {
     // HTTP ends at 599: a higher status cannot be sent on.
     ...(status <= MAX_STATUS && { status }),
-    ...(seconds !== undefined && { retryAfterSeconds: seconds }),
+    ...(Number.isFinite(pauseMs) && { retryAfterSeconds: Math.ceil(pauseMs / 1000) }),
   }
-}
-
-/** Retry-After (RFC 9110 §10.2.3): seconds, or a date. */
-function secondsUntil(retryAfter: string): number | undefined {
-  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter)
-  const at = Date.parse(retryAfter)
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000))
 }

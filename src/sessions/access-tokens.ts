@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Requester } from '../http/requester.ts'
@@ -12,68 +13,59 @@ import { PROVIDER_TIMEOUT_MS, type Provider } from '../oauth/provider.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import { recordOf, renewAt } from './token-record.ts'
 
-/** How long a token that was refreshed is tried to be saved: lost, it would take the session with it. */
+/** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
 const SAVE_MS = 5000
-/** The lock outlives the slowest refresh, its saving included, and frees itself when its holder died. */
+/** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
 const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
 const POLL_MS = 50
-/** Whoever waits for another instance asks less and less often: a provider that is slow must not load the store. */
-const LONGEST_POLL_MS = 1000
-/** Nobody waits longer for a renewal, which goes on without them: with a token that is still valid, and without. */
+/** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
+const MAX_POLL_MS = 1000
+/** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
-/** What a browser is told that waited so long. */
+/** When a caller that has waited in vain should try again. */
 const RETRY_MS = 1000
 
-/** A session with a token good for use, or why there is none. */
+/** A session whose access token can be used, or why there is none. */
 export type TokenLookup =
   | { readonly is: 'good'; readonly session: Session }
   | { readonly is: 'ended' }
-  /** It is worth trying again after so many ms. */
+  /** The caller may try again after `retryAfterMs`. */
   | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
 
-/** A renewal under way. */
 interface Renewal {
   /** Epoch ms. */
   readonly startedAt: number
   readonly result: Promise<TokenLookup>
 }
 
-/** Keeps access tokens good: one refresh per expiry, whatever the number of requests, processes and instances. */
+interface Dependencies {
+  readonly store: Store
+  readonly sessions: SessionRepository
+  readonly reader: SessionReader
+  readonly provider: Provider
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+}
+
+/** Keeps access tokens good: one refresh per expiry, no matter how many requests, processes and instances need it. */
 export class AccessTokens {
-  readonly #store: Store
-  readonly #sessions: SessionRepository
-  readonly #reader: SessionReader
-  readonly #provider: Provider
-  readonly #metrics: Metrics
-  readonly #log: FastifyBaseLogger
-  /** Under way in this process, by the sealed text of the session: one for each version of it. */
+  readonly #deps: Dependencies
+  /** Running in this process, by the sealed text of the session, so that each version of a session has its own. */
   readonly #renewals = new Map<string, Renewal>()
   readonly #pauses = new RenewalPauses()
-  /** Why the last refresh failed, for the log of all that are held back because of it. */
+  /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
   #lastCause: unknown
 
-  constructor(deps: {
-    store: Store
-    sessions: SessionRepository
-    reader: SessionReader
-    provider: Provider
-    metrics: Metrics
-    log: FastifyBaseLogger
-  }) {
-    this.#store = deps.store
-    this.#sessions = deps.sessions
-    this.#reader = deps.reader
-    this.#provider = deps.provider
-    this.#metrics = deps.metrics
-    this.#log = deps.log
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
-  /** Whether the token can be used as it is; the hot path asks no more than this. */
+  /** Whether the token can be used as it is. This is the only check on the hot path. */
   isGood({ record }: Session): boolean {
     return record.refreshToken === undefined || Date.now() < renewAt(record)
   }
 
-  /** A session whose token is good, renewed if it is time. As long as the old token lasts, no failure is noticed. @throws StoreUnavailable */
+  /** Renews a session's token. While the old token is valid, it is used if the renewal fails. @throws StoreUnavailable */
   async renewed(session: Session): Promise<TokenLookup> {
     const isValid = () => Date.now() < session.record.tokenExpiresAt
     try {
@@ -86,24 +78,27 @@ export class AccessTokens {
   }
 
   /**
-   * What to do after upstream refused the token of `session`: the current one, a renewed one, or the end.
-   * @param mayRenew false when a renewed one was refused too, so that it ends here
-   * @param by who asked for the call that was refused
+   * Finds a replacement after upstream refused the token of `session`: the current token or a renewed one. Without either,
+   * the session ends.
+   * @param mayRenew false if a renewed token was refused too
+   * @param requester of the refused call
    */
-  async afterRefusal(session: Session, mayRenew: boolean, by?: Requester): Promise<TokenLookup> {
-    const found = await this.#reader.reload(session.id)
+  async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
+    const { reader, sessions } = this.#deps
+    const found = await reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause
     if (found.is === 'none') return { is: 'ended' }
-    if (found.session.record.accessToken !== session.record.accessToken)
+    if (found.session.record.accessToken !== session.record.accessToken) {
       return { is: 'good', session: found.session }
+    }
     if (mayRenew && session.record.refreshToken !== undefined) {
       return this.#renewOnce(session, PATIENCE_MS.expired)
     }
-    await this.#sessions.end(session.key, 'refused', by)
+    await sessions.end(session.key, 'refused', requester)
     return { is: 'ended' }
   }
 
-  /** Joins the renewal of a session, or starts one, unless the last has just failed. Waits until it has lasted for `patienceMs`. */
+  /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
   async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
     const running = this.#renewals.get(session.sealed)
     if (running === undefined) {
@@ -112,7 +107,9 @@ export class AccessTokens {
     }
     const { startedAt, result } = running ?? this.#start(session)
     const inTime = await settledBefore(result, startedAt + patienceMs)
-    return inTime ?? { is: 'providerDown', cause: new Error('a renewal takes long'), retryAfterMs: RETRY_MS }
+    if (inTime !== undefined) return inTime
+    const cause = new Error('the token renewal is taking too long')
+    return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
   }
 
   #start(session: Session): Renewal {
@@ -122,31 +119,33 @@ export class AccessTokens {
     return renewal
   }
 
-  /** Milliseconds for which a session is not renewed, because that has failed lately; 0 when it may be. */
+  /** Milliseconds until the session may be renewed after a recent failure; 0 if it may be renewed now. */
   #retryAfterMs(key: string): number {
-    const ofSession = this.#pauses.left(key, this.#provider.workedAt)
-    const ofProvider = this.#provider.refreshAfterMs
+    const { provider, metrics } = this.#deps
+    const ofSession = this.#pauses.remainingMs(key, provider.workedAt)
+    const ofProvider = provider.refreshAfterMs
     if (ofSession === 0 && ofProvider === 0) return 0
-    this.#metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
+    metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return Math.max(ofSession, ofProvider)
   }
 
-  /** Lock, re-read, re-check, refresh, save, release; or wait for who holds the lock to do it. */
+  /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
   async #renew(session: Session): Promise<TokenLookup> {
+    const { store, sessions } = this.#deps
     const lock = refreshLockKey(session.key)
     const owner = randomUUID()
-    // Longer than any lock: one whose holder died is waited out, then taken.
+    // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = Date.now() + LOCK_MS + 1000
-    for (let pollMs = POLL_MS; Date.now() < giveUpAt; pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS)) {
-      const mine = await this.#store.lock(lock, owner, Date.now() + LOCK_MS)
+    for (let pollMs = POLL_MS; Date.now() < giveUpAt; pollMs = Math.min(2 * pollMs, MAX_POLL_MS)) {
+      const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
       try {
-        // Re-read under the lock: another instance may just have done it, or the session may have ended.
-        const current = await this.#sessions.load(session.id)
+        // Read again under the lock: another instance may have renewed the token, or the session may have ended.
+        const current = await sessions.load(session.id)
         if (current === undefined) return { is: 'ended' }
         if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
-        if (mine) return await this.#refresh(current)
+        if (hasLock) return await this.#refresh(current)
       } finally {
-        if (mine) await this.#store.removeIf(lock, owner).catch(() => undefined)
+        if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
       }
       await delay(pollMs)
     }
@@ -155,23 +154,24 @@ export class AccessTokens {
   }
 
   async #refresh(session: Session): Promise<TokenLookup> {
+    const { provider, metrics, log } = this.#deps
     const { record, key } = session
     if (record.refreshToken === undefined) return { is: 'good', session }
-    const outcome = await this.#provider.refresh(record.refreshToken)
+    const outcome = await provider.refresh(record.refreshToken)
     if (outcome.is === 'skipped') {
-      this.#metrics.provider.refreshSkipped('provider')
+      metrics.provider.refreshSkipped('provider')
       return this.#refreshSkipped(outcome.retryAfterMs)
     }
-    this.#metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
+    metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
-      this.#log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
-      if (outcome.grant.lifetimeGuessed) logFailure(this.#log, 'the provider named no usable expires_in')
-      // A provider that does not rotate names no new refresh token: the old one goes on.
+      log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
+      if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
+      // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
     }
-    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#refused(session)
+    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#endRefused(session)
     return this.#failure(key, outcome)
   }
 
@@ -179,36 +179,35 @@ export class AccessTokens {
     return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
   }
 
-  /** Each failure in a row makes the next try of this session wait longer. */
   #failure(key: string, outcome: Exclude<GrantOutcome, { is: 'granted' }>): TokenLookup {
     const { code, cause } = outcome
     this.#lastCause = cause
-    const pause = this.#pauses.begin(key, code !== 'login_failed')
-    const retryAfterMs = Math.max(pause, this.#provider.refreshAfterMs)
-    const what = outcome.is === 'refused' ? 'refused a refresh' : 'could not be asked for a refresh'
-    // Told by the token endpoint: what we are to the provider is wrong, and nobody but the operator can put it right.
+    const pauseMs = this.#pauses.begin(key, code !== 'login_failed')
+    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.refreshAfterMs)
+    const what = outcome.is === 'refused' ? 'refused a refresh' : 'was unavailable for a refresh'
+    // The token endpoint itself rejects this client's registration, which only the operator can correct.
     const level = code === 'invalid_client' ? 'error' : 'warn'
-    logFailure(this.#log, `the provider ${what}`, { code }, cause, level)
+    logFailure(this.#deps.log, `the provider ${what}`, { code }, cause, level)
     return { is: 'providerDown', cause, retryAfterMs }
   }
 
-  /** Saved before it is used. A session that ended meanwhile stays ended, and what arrived too late is revoked. */
+  /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
   async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
     const saved = await this.#replace(session, record)
     if (saved !== undefined) return { is: 'good', session: saved }
-    const current = await this.#sessions.load(session.id)
-    // Only then: on a session that goes on, revoking could take the grant away that it lives on.
+    const current = await this.#deps.sessions.load(session.id)
+    // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
     this.revoke(record)
     return { is: 'ended' }
   }
 
-  /** Compare-and-set that sits out a short outage: the old refresh token is used up, so this is the only copy. */
+  /** Retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one. */
   async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const giveUpAt = Date.now() + SAVE_MS
     for (;;) {
       try {
-        return await this.#sessions.replace(session, record)
+        return await this.#deps.sessions.replace(session, record)
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || Date.now() >= giveUpAt) throw error
         await delay(POLL_MS)
@@ -216,38 +215,35 @@ export class AccessTokens {
     }
   }
 
-  async #refused(session: Session): Promise<TokenLookup> {
-    // Whoever took the lock over from a stalled holder may have rotated the token: only the current one counts.
-    const current = await this.#sessions.load(session.id)
+  async #endRefused(session: Session): Promise<TokenLookup> {
+    const { sessions } = this.#deps
+    // Read again: if this process stalled until its lock expired, another may have rotated the token meanwhile. Only a
+    // refusal of the current token ends the session.
+    const current = await sessions.load(session.id)
     if (current !== undefined && current.record.accessToken !== session.record.accessToken) {
       return { is: 'good', session: current }
     }
-    await this.#sessions.end(session.key, 'refused')
+    await sessions.end(session.key, 'refused')
     return { is: 'ended' }
   }
 
-  /** Revokes what a session held, without anybody waiting for it. */
+  /** Revokes the tokens of a session in the background. */
   revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
+    const { provider, log } = this.#deps
     const tokens = [record.refreshToken, record.accessToken].filter((token) => token !== undefined)
-    void Promise.all(tokens.map((token) => this.#provider.revoke(token))).then((done) => {
-      if (done.includes(false)) logFailure(this.#log, 'a token could not be revoked')
+    void Promise.all(tokens.map((token) => provider.revoke(token))).then((done) => {
+      if (done.includes(false)) logFailure(log, 'a token could not be revoked')
     })
   }
 }
 
-/** What a promise resolves with, or undefined at `deadline` (epoch ms). */
+/** The result of a promise, or undefined if it is still pending at `deadline` (epoch ms). */
 async function settledBefore<Value>(promise: Promise<Value>, deadline: number): Promise<Value | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, deadline - Date.now()), undefined)
-  })
+  const timer = new AbortController()
+  const timeout = delay(Math.max(0, deadline - Date.now()), undefined, { signal: timer.signal })
   try {
-    return await Promise.race([promise, late])
+    return await Promise.race([promise, timeout])
   } finally {
-    clearTimeout(timer)
+    timer.abort()
   }
-}
-
-function delay(ms: number): Promise<undefined> {
-  return new Promise((resolve) => void setTimeout(resolve, ms, undefined))
 }

@@ -5,9 +5,9 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Encrypts what stands in the store: AES-256-GCM under a key derived (HKDF, RFC 5869) from a server secret and the
- * holder's own secret (a session id, or state and cookie of a login). A dump of the store, even together with the
- * server's secrets, opens nothing without the holder's cookie.
+ * Encrypts stored values with AES-256-GCM. The key is derived (HKDF, RFC 5869) from a server secret and the holder's own
+ * secret (a session id, or state and cookie of a login), so that a dump of the store cannot be decrypted without the
+ * holders' cookies, not even with the server's secrets.
  *
  * Text form: `v1.<secret's fingerprint>.<base64url of iv, ciphertext, tag>`.
  */
@@ -15,7 +15,7 @@ export class Envelope {
   readonly #secrets: ReadonlyMap<string, string>
   readonly #current: string
 
-  /** @param secrets the first seals, all open */
+  /** @param secrets the first one seals, all of them open */
   constructor(secrets: readonly string[]) {
     this.#secrets = new Map(secrets.map((secret) => [fingerprint(secret), secret]))
     const [first] = this.#secrets.keys()
@@ -23,7 +23,7 @@ export class Envelope {
     this.#current = first
   }
 
-  /** @param key the store key, which the sealed text is bound to */
+  /** Encrypts a text. @param key the store key; the sealed text cannot be opened under another one */
   seal(key: string, holderSecret: string, plaintext: string): string {
     const iv = randomBytes(IV_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#derive(this.#current, holderSecret), iv)
@@ -32,7 +32,7 @@ export class Envelope {
     return `${VERSION}.${this.#current}.${sealed.toString('base64url')}`
   }
 
-  /** Undefined when it cannot be read: another version, a secret not held here, damage, or another holder. */
+  /** Decrypts a text. Undefined if its version or server secret is unknown, it is damaged, or `holderSecret` is wrong. */
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
     const sealed = Buffer.from(body, 'base64url')
@@ -60,7 +60,7 @@ export class Envelope {
   }
 }
 
-/** Names a secret without telling anything about it. */
+/** Identifies a secret without revealing anything about it. */
 function fingerprint(secret: string): string {
   return createHash('sha256').update(`fingerprint:${secret}`).digest('base64url').slice(0, 8)
 }

@@ -14,22 +14,22 @@ import { SessionWatcher, type WatchListener } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export type { CausedEnd, Session, SessionRecord } from './repository.ts'
-export type { NamedSession, SessionCookie } from './session-cookie.ts'
+export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { saveNewSession } from './session-writer.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { WatchListener } from './watcher.ts'
 
-/** What a browser may do with its cookie. `tag`: what the log calls a session that is known and of no use. */
+/** What a browser's cookie authorizes. `tag` identifies a session in the log that exists but cannot be used. */
 export type Authorization =
-  /** Its access token is good. */
+  /** The session's access token can be used. */
   | { readonly is: 'authorized'; readonly session: Session }
   | { readonly is: 'anonymous' }
-  /** The session has just ended: by its limits, by a logout, or because its token was refused for good. */
+  /** The session has just ended: at a limit, by a logout, or because the provider or upstream refused its token. */
   | { readonly is: 'ended'; readonly tag: string }
   | { readonly is: 'storeDown'; readonly cause: StoreUnavailable }
-  /** The token needs a renewal that is not to be had now. It is worth trying again after so many ms. */
+  /** The token must be renewed, but cannot be at present. The client may try again after `retryAfterMs`. */
   | {
       readonly is: 'providerDown'
       readonly tag: string
@@ -37,7 +37,7 @@ export type Authorization =
       readonly retryAfterMs: number
     }
 
-/** What sessions are built on. */
+/** Dependencies of {@link Sessions}. */
 export interface SessionDependencies {
   readonly store: Store
   readonly envelope: Envelope
@@ -48,7 +48,7 @@ export interface SessionDependencies {
 
 const ANONYMOUS: Authorization = { is: 'anonymous' }
 
-/** The only door to sessions: authorizes a cookie, renews a token that was refused, ends sessions, and watches them. */
+/** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
   readonly cookie: SessionCookie
   readonly #repository: SessionRepository
@@ -56,32 +56,29 @@ export class Sessions {
   readonly #watcher: SessionWatcher
   readonly #tokens: AccessTokens
 
-  constructor(
-    config: Pick<Config, 'cookies' | 'secrets' | 'session'>,
-    { store, envelope, provider, metrics, log }: SessionDependencies,
-  ) {
+  constructor(config: Pick<Config, 'cookies' | 'secrets' | 'session'>, deps: SessionDependencies) {
+    const { store, metrics, log } = deps
     const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
-    this.#repository = new SessionRepository(store, envelope, config.session, tagSecret)
+    this.#repository = new SessionRepository(store, deps.envelope, config.session, tagSecret)
     this.#reader = new SessionReader(this.cookie, this.#repository, store)
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
     })
-    const deps = { store, provider, metrics, log, sessions: this.#repository, reader: this.#reader }
-    this.#tokens = new AccessTokens(deps)
+    this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
     metrics.sessionStore.nearCache = () => this.#reader.nearCache
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-    this.#repository.onEnd((key, reason, wasThere, by) => {
-      if (!wasThere) return
+    this.#repository.onEnd((key, reason, existed, requester) => {
+      if (!existed) return
       metrics.sessionsEnded.inc({ reason })
-      log.info({ audit: 'session_ended', reason, session: this.tag(key), ...by }, 'session ended')
+      log.info({ audit: 'session_ended', reason, session: this.tag(key), ...requester }, 'session ended')
     })
   }
 
   /**
-   * What the cookie of a request allows, with a token that is good for use. Counts as use of the session. Synchronous in
-   * the steady state: the session is held near, and its token need not be renewed.
+   * Authorizes a request by its cookie and renews the session's token if necessary. Counts as use of the session.
+   * Synchronous in the steady state: the session is cached and its token does not need a renewal.
    */
   authorize(cookieHeader: string | undefined): Authorization | Promise<Authorization> {
     const found = this.#reader.use(cookieHeader)
@@ -89,61 +86,62 @@ export class Sessions {
   }
 
   /**
-   * What is left after upstream refused the token of a session: the current one, a renewed one, or the end of the session.
-   * @param mayRenew false when a renewed one was refused too, so that the session ends
-   * @param by who asked for what was refused
+   * Finds a replacement after upstream refused the token of a session: the current token or a renewed one. Without either,
+   * the session ends.
+   * @param mayRenew false if a renewed token was refused too
+   * @param requester of the refused call
    */
-  renewAfterRefusal(session: Session, mayRenew: boolean, by?: Requester): Promise<Authorization> {
-    return toAuthorization(session, this.#tokens.afterRefusal(session, mayRenew, by))
+  renewAfterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<Authorization> {
+    return toAuthorization(session, this.#tokens.afterRefusal(session, mayRenew, requester))
   }
 
-  /** The session of a Cookie header, whatever its token. Not a use of it. */
+  /** The session of a Cookie header, whatever the state of its token. Does not count as use. */
   read(cookieHeader: string | undefined): SessionLookup | Promise<SessionLookup> {
     return this.#reader.read(cookieHeader)
   }
 
-  /** A session as it is now, past what is held near. */
+  /** Reads a session again from the store, bypassing the near cache. */
   reread({ id }: Session): Promise<SessionLookup> {
     return this.#reader.reload(id)
   }
 
-  /** Hears once that a live session has ended, wherever it was ended. Returns how to stop; stopping twice is harmless. */
+  /** Calls `listener` once when a live session ends, on any instance. Returns a function that stops the watch. */
   watch(session: Session, listener: WatchListener): () => void {
     return this.#watcher.watch(session, listener)
   }
 
-  /** Ends a session everywhere. True when it was still there. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, by?: Requester): Promise<boolean> {
-    return this.#repository.end(key, reason, by)
+  /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
+  end(key: string, reason: CausedEnd, requester?: Requester): Promise<boolean> {
+    return this.#repository.end(key, reason, requester)
   }
 
   /**
-   * The same by its id, and revokes the very tokens that it held in the end. @throws StoreUnavailable
-   * @param isProven false for an id that may be made up
-   * @returns what it held; undefined when it was gone, or cannot be read here
+   * Ends a session by its id and revokes its final tokens. @throws StoreUnavailable
+   * @param isAuthentic false if the id may be made up
+   * @returns its final record; undefined if the session was gone or this instance cannot decrypt it
    */
   async endById(
     id: string,
     reason: CausedEnd,
-    isProven: boolean,
-    by?: Requester,
+    isAuthentic: boolean,
+    requester?: Requester,
   ): Promise<SessionRecord | undefined> {
-    const record = await this.#repository.endById(id, reason, isProven, by)
+    const record = await this.#repository.endById(id, reason, isAuthentic, requester)
     if (record !== undefined) this.revoke(record)
     return record
   }
 
-  /** Revokes tokens that nobody will use any more. Nobody waits for it. */
+  /** Revokes unused tokens in the background. */
   revoke(tokens: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
     this.#tokens.revoke(tokens)
   }
 
-  /** The short name of a session in the log. */
+  /** Identifies a session in the log. */
   tag(key: string): string {
     return this.#repository.tag(key)
   }
 
-  /** Lets routes in the scope of `fastify` make sessions, with {@link saveNewSession}. */
+  /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */
   registerWriter(fastify: FastifyInstance): Promise<void> {
     return registerSessionWriter(fastify, this.cookie, this.#repository)
   }

@@ -5,12 +5,13 @@ import { expiryOf, type Session, type SessionRepository } from './repository.ts'
 
 const MAX_SESSIONS = 100_000
 const MAX_BYTES = 256 * 1_048_576
-/** What a session takes beside its texts: objects, map entries, shorter strings. */
+/** Memory of a cached session besides its texts: objects, map entries, shorter strings. */
 const OVERHEAD_BYTES = 512
 
 /**
- * Nothing is relied on for longer, whatever the store promises: Redis watches a limited number of keys, and does not
- * always say which it gave up. A session in use is read once a minute anyway, when its idle limit moves.
+ * A cached session is not used for longer than this, even if the store tracks changes: Redis tracks a limited number of
+ * keys and does not always report which it dropped. A session in use is read once a minute anyway, when its idle limit
+ * moves.
  */
 export const MAX_UNREAD_MS = 120_000
 
@@ -19,15 +20,9 @@ interface Load {
   readonly promise: Promise<Session | undefined>
 }
 
-/** What a session is found by. */
-export interface SessionName {
-  readonly id: string
-  readonly key: string
-}
-
 /**
- * Live sessions kept near, so that a request costs no round trip. The store itself says when one changed, or they are
- * kept for a moment only; misses are not kept, so an attacker cannot fill it.
+ * Caches live sessions in this process, so that a request costs no round trip. The store reports changes; if it cannot,
+ * sessions are cached only for a moment. Misses are not cached, so that an attacker cannot fill the cache.
  */
 export class NearCache {
   readonly #sessions: SessionRepository
@@ -35,7 +30,7 @@ export class NearCache {
   readonly #staleMs: number
   readonly #live: LRUCache<string, Session>
   readonly #loads = new Map<string, Load>()
-  /** Plain numbers, since the hot path counts them. */
+  /** Plain numbers, because the hot path increments them. */
   readonly counts = { hits: 0, misses: 0 }
 
   constructor(
@@ -51,23 +46,23 @@ export class NearCache {
       sizeCalculation: bytesOf,
       ttlResolution: 0,
       ttl: this.#staleMs,
-      // What is too old to be served still tells, once it is found missing, which of its limits it was past.
+      // When a session is found missing, #forget() needs the stale entry to see which of its limits has passed.
       noDeleteOnStaleGet: true,
     })
     store.onChange((key) => this.#changed(key))
-    // Own endings are acted on at once, whatever the store tells of them.
+    // This process acts at once on sessions that it ends itself, without waiting for the store's notification.
     sessions.onEnd((key) => {
       this.#loads.delete(key)
       this.#live.delete(key)
     })
   }
 
-  /** How many sessions are held, and about how many bytes they take. */
+  /** The number of cached sessions and the approximate memory they use. */
   get size(): { readonly sessions: number; readonly bytes: number } {
     return { sessions: this.#live.size, bytes: this.#live.calculatedSize }
   }
 
-  /** A live session held near. */
+  /** A cached session that is still live. */
   peek(id: string, key: string): Session | undefined {
     const session = this.#live.get(key)
     if (session !== undefined && session.id === id && isLive(session)) {
@@ -78,18 +73,18 @@ export class NearCache {
     return undefined
   }
 
-  /** Reads through. @throws StoreUnavailable */
+  /** Reads a session from the store into the cache. @throws StoreUnavailable */
   load(id: string): Promise<Session | undefined> {
-    return this.#through(sessionKey(id), false, () => this.#sessions.load(id))
+    return this.#readOnce(sessionKey(id), false, () => this.#sessions.load(id))
   }
 
-  /** Reads through, and counts as use: see {@link SessionRepository.touch}. @throws StoreUnavailable */
-  touch({ id, key }: SessionName, endsAt: number): Promise<Session | undefined> {
-    return this.#through(key, true, () => this.#sessions.touch(id, endsAt))
+  /** Like {@link load}, but counts as use: see {@link SessionRepository.touch}. @throws StoreUnavailable */
+  touch({ id, key }: Pick<Session, 'id' | 'key'>, endsAt: number): Promise<Session | undefined> {
+    return this.#readOnce(key, true, () => this.#sessions.touch(id, endsAt))
   }
 
-  /** Who asks at the same moment shares an answer; but a touch is only shared with a touch. */
-  #through(
+  /** Concurrent readers share one round trip, except that a touch does not join a mere read. */
+  #readOnce(
     key: string,
     isTouch: boolean,
     read: () => Promise<Session | undefined>,
@@ -101,7 +96,7 @@ export class NearCache {
     return load.promise
   }
 
-  /** @param isNewest false once a change was heard while reading: what was read may be old, so it is not kept */
+  /** @param isNewest false if a change was reported during the read, whose result may then be stale and is not cached */
   async #read(
     key: string,
     read: () => Promise<Session | undefined>,
@@ -123,11 +118,11 @@ export class NearCache {
   }
 
   #keep(key: string, session: Session, askedAt: number): void {
-    // It may have changed from the moment it was asked for. (A ttl of 0 would mean for ever.)
+    // The session may have changed at any time since the request was sent. (A ttl of 0 would mean forever.)
     const ttl = this.#staleMs - (performance.now() - askedAt)
     if (ttl < 1) return
     this.#live.set(key, session, { ttl })
-    // A `max` of the cache would take its memory, and the time to make it, at every start.
+    // The cache's own `max` option would allocate memory for all entries at every start.
     if (this.#live.size > this.#maxSessions) this.#live.pop()
   }
 
@@ -149,7 +144,7 @@ export class NearCache {
   }
 }
 
-/** About: as bench/cases/sessions.ts measured it. All texts are ASCII, so a character takes a byte. */
+/** Approximate, as measured by bench/cases/sessions.ts. All texts are ASCII, so a character takes one byte. */
 function bytesOf({ id, key, sealed, record }: Session): number {
   const { accessToken, refreshToken = '', scope, loginKey } = record
   const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey]

@@ -4,60 +4,58 @@ import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
 
-/** Idle limits are moved at most this often for a session. */
+/** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
 const CLOCK_SKEW_MS = 200
-/** All who notice the end of a session do so within this time. */
+/** All instances that notice the end of a session do so within this time. */
 const EXPIRY_MARKER_MS = 60_000
-/** Longer than anybody holds a session without having re-read it. */
+/** Longer than any process uses a session without having read it again. */
 const TOMBSTONE_MS = 300_000
 
-/** What a finished login leaves behind. It never leaves the server. Times are epoch ms. */
+/** The stored content of a session. It never leaves the server. Times are epoch ms. */
 export interface SessionRecord {
   readonly accessToken: string
   readonly tokenExpiresAt: number
   readonly tokenLifetimeMs: number
   readonly refreshToken?: string
   readonly scope: string
-  /** When the session ends whatever the user does. */
+  /** The absolute limit of the session. */
   readonly endsAt: number
-  /** The login transaction that made it; its mark ends with the session. */
+  /** Store key of the login transaction that created the session; a logout removes it too. */
   readonly loginKey: string
 }
 
-/** A session as it was read. */
+/** A session as it was read from the store. */
 export interface Session {
   readonly id: string
   readonly key: string
-  /** What the log calls it. */
+  /** Identifies the session in the log. */
   readonly tag: string
   readonly record: SessionRecord
-  /** When it ends unless it is used (epoch ms). */
+  /** The idle limit: when the session ends unless it is used (epoch ms). */
   readonly idleEndsAt: number
   /** The stored text, for compare-and-set. */
   readonly sealed: string
 }
 
-/**
- * Why a session ended, where that was caused. `expired`: its absolute limit; `idle`: unused for too long; `gone`: found
- * missing in the store.
- */
-export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'gone'
+const CAUSED_ENDS = ['logout', 'replaced', 'refused'] as const
 
-/** The endings that somebody causes, and that leave a tombstone. */
-export type CausedEnd = Extract<EndReason, 'logout' | 'replaced' | 'refused'>
-const CAUSED_ENDS: ReadonlySet<string> = new Set<CausedEnd>(['logout', 'replaced', 'refused'])
+/** A reason for which the server itself ends a session, leaving a tombstone. */
+export type CausedEnd = (typeof CAUSED_ENDS)[number]
+
+/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
+export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
 /**
- * Hears of an ending that this process caused or found.
- * @param wasThere false when there was nothing left to end
- * @param by who asked for what ended it; undefined where nobody did, as at its own limits
+ * Called when this process ends a session or finds that one has ended.
+ * @param existed false if there was no session to end
+ * @param requester whose request ended the session; undefined if no request did
  */
 export type EndListener = (
   key: string,
   reason: EndReason,
-  wasThere: boolean,
-  by: Requester | undefined,
+  existed: boolean,
+  requester: Requester | undefined,
 ) => void
 
 /** How long a session lives (ms). */
@@ -66,10 +64,9 @@ export interface SessionLimits {
   readonly maxMs: number
 }
 
-/** Sessions as the store holds them: sealed, found by the hash of their id, and never brought back once ended. */
+/** Stores sessions sealed, under the hash of their id. A session that has ended cannot be brought back. */
 export class SessionRepository {
   readonly limits: SessionLimits
-  /** Idle limits move in steps of this length. */
   readonly #stepMs: number
   readonly #store: Store
   readonly #envelope: Envelope
@@ -77,7 +74,7 @@ export class SessionRepository {
   readonly #endListeners: EndListener[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  /** @param tagSecret keys the hash that stands for a session in the log */
+  /** @param tagSecret keys the hash that identifies a session in the log */
   constructor(store: Store, envelope: Envelope, limits: SessionLimits, tagSecret: string) {
     this.#store = store
     this.#envelope = envelope
@@ -86,41 +83,41 @@ export class SessionRepository {
     this.#tagSecret = tagSecret
   }
 
-  /** The short name of a session in the log: it leads back neither to the id nor to the store's key. */
+  /** Identifies a session in the log. The tag reveals neither the id nor the store key. */
   tag(key: string): string {
     return logTag(this.#tagSecret, key)
   }
 
-  /** @throws StoreUnavailable; Error when the id exists already, which 256 random bits rule out */
+  /** Stores a new session. @throws StoreUnavailable; Error if the id exists already, which 256 random bits rule out */
   async create(id: string, record: SessionRecord): Promise<void> {
     const key = sessionKey(id)
-    // To the moment: its first use brings it into step.
+    // Not rounded to a step; the first use of the session does that.
     const idleEndsAt = Math.min(record.endsAt, Date.now() + this.limits.idleMs)
     const created = await this.#store.create(key, this.#seal(key, id, record), idleEndsAt)
-    if (!created) throw new Error('a session of this id exists already')
+    if (!created) throw new Error('a session with this id already exists')
   }
 
-  /** Undefined when there is none, or when it cannot be read here: another instance may still understand it. */
+  /** Undefined if there is no such session, or if this instance cannot decrypt it (another one may). */
   async load(id: string): Promise<Session | undefined> {
     const key = sessionKey(id)
     return this.#open(id, key, await this.#store.read(key))
   }
 
   /**
-   * Reads a session as {@link load} does, and counts as use: in the same step it moves the idle limit, if that is due.
-   * @param endsAt the session's absolute limit, which never changes
+   * Like {@link load}, but counts as use: the same round trip moves the idle limit, if that is due.
+   * @param endsAt the session's absolute limit
    */
   async touch(id: string, endsAt: number): Promise<Session | undefined> {
     const key = sessionKey(id)
     return this.#open(id, key, await this.#store.extend(key, this.#idleEnd(endsAt)))
   }
 
-  /** Whether a use now is to move the idle limit of a session with these limits. */
+  /** Whether using a session with these limits now should move its idle limit. */
   isDue(idleEndsAt: number, endsAt: number, now = Date.now()): boolean {
     return idleEndsAt < endsAt && idleEndsAt < now + this.limits.idleMs
   }
 
-  /** Compare-and-set. Undefined when the session was changed or ended meanwhile: read it again. */
+  /** Compare-and-set. Undefined if the session was changed or has ended meanwhile; the caller has to read it again. */
   async replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
     const { id, key, tag } = session
     const sealed = this.#seal(key, id, record)
@@ -131,68 +128,68 @@ export class SessionRepository {
   }
 
   /**
-   * Ends a session everywhere. True when it was still there. Where Redis has replicas it waits briefly for one, so
-   * that a failover does not bring the session back.
-   * @param by for the log: see {@link EndListener}
+   * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
+   * confirmed, so that a failover does not bring the session back.
    */
-  async end(key: string, reason: CausedEnd, by?: Requester): Promise<boolean> {
-    const wasThere = (await this.#bury(key, reason, by)) !== undefined
-    // Also of one that was gone already: who ended it may not have waited.
+  async end(key: string, reason: CausedEnd, requester?: Requester): Promise<boolean> {
+    const existed = (await this.#bury(key, reason, requester)) !== undefined
+    // Even if the session was gone already: the process that ended it may not have waited for a replica.
     await this.#replicate(key)
-    return wasThere
+    return existed
   }
 
   /**
-   * The same, by the id. Returns what the session held in the very end, which a refresh may just have changed;
-   * undefined when it was gone, or cannot be read here.
-   * @param isProven false for an id that may be made up: nobody waits for a replica on account of one that leads nowhere
+   * Ends a session by its id. Returns its final record, which a refresh may have changed a moment ago; undefined if the
+   * session was gone or this instance cannot decrypt it.
+   * @param isAuthentic false if the id may be made up; if it then names no session, this does not wait for a replica
    */
   async endById(
     id: string,
     reason: CausedEnd,
-    isProven: boolean,
-    by?: Requester,
+    isAuthentic: boolean,
+    requester?: Requester,
   ): Promise<SessionRecord | undefined> {
     const key = sessionKey(id)
-    const sealed = await this.#bury(key, reason, by)
-    if (isProven || sealed !== undefined) await this.#replicate(key)
+    const sealed = await this.#bury(key, reason, requester)
+    if (isAuthentic || sealed !== undefined) await this.#replicate(key)
     return sealed === undefined ? undefined : this.#record(id, key, sealed)
   }
 
-  /** Why a session that is no longer there has ended, as far as anybody can tell. @throws StoreUnavailable */
+  /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
   async reasonOf(session: Session): Promise<EndReason> {
-    const own = expiryOf(session)
-    if (own !== undefined) return own
+    const expiry = expiryOf(session)
+    if (expiry !== undefined) return expiry
     const tombstone = await this.#store.readUntracked(tombstoneKey(session.key))
-    return tombstone !== undefined && isCausedEnd(tombstone.value) ? tombstone.value : 'gone'
+    return CAUSED_ENDS.find((reason) => reason === tombstone?.value) ?? 'gone'
   }
 
   /**
-   * To be called by whoever knew a session that is no longer there. If it was over by its own limits its end is
+   * Call this when a session that was read earlier is missing in the store. If one of its limits has passed, its end is
    * recorded, once among all instances that notice. Never rejects.
    */
   async recordExpiry(session: Session): Promise<void> {
     const reason = expiryOf(session)
     if (reason === undefined) return
-    const mark = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
-    if (await mark.catch(() => false)) this.#notify(session.key, reason, true)
+    const created = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
+    if (await created.catch(() => false)) this.#notify(session.key, reason, true)
   }
 
-  /** Hears of every ending that no replica confirmed: a failover right now could bring the session back. */
+  /** Calls `listener` for every end that no replica has confirmed: a failover right now could bring the session back. */
   onUnreplicatedEnd(listener: (key: string) => void): void {
     this.#unreplicatedListeners.push(listener)
   }
 
+  /** Calls `listener` for every end of a session that this process causes or finds. */
   onEnd(listener: EndListener): void {
     this.#endListeners.push(listener)
   }
 
-  /** Returns what the session held. */
-  async #bury(key: string, reason: CausedEnd, by: Requester | undefined): Promise<string | undefined> {
+  /** Removes a session and returns its sealed record. */
+  async #bury(key: string, reason: CausedEnd, requester: Requester | undefined): Promise<string | undefined> {
     const expiresAt = Date.now() + TOMBSTONE_MS
-    const held = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-    this.#notify(key, reason, held !== undefined, by)
-    return held
+    const sealed = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
+    this.#notify(key, reason, sealed !== undefined, requester)
+    return sealed
   }
 
   async #replicate(key: string): Promise<void> {
@@ -200,8 +197,8 @@ export class SessionRepository {
     for (const listener of this.#unreplicatedListeners) listener(key)
   }
 
-  #notify(key: string, reason: EndReason, wasThere: boolean, by?: Requester): void {
-    for (const listener of this.#endListeners) listener(key, reason, wasThere, by)
+  #notify(key: string, reason: EndReason, existed: boolean, requester?: Requester): void {
+    for (const listener of this.#endListeners) listener(key, reason, existed, requester)
   }
 
   #seal(key: string, id: string, record: SessionRecord): string {
@@ -220,9 +217,9 @@ export class SessionRepository {
   }
 
   /**
-   * When a session that is used now ends if it is not used again: rounded up to a whole number of steps before its
-   * absolute limit. So all instances want the same limit for a whole step, and only the first has anything to write;
-   * nobody is logged out early; and sessions do not all fall due at the same moment.
+   * The idle limit of a session that is used now, rounded up to a whole number of steps before its absolute limit. All
+   * instances compute the same limit during a step, so only the first has to write it. Rounding up logs nobody out early,
+   * and counting from the absolute limit spreads the writes of different sessions over time.
    */
   #idleEnd(endsAt: number): number {
     const spare = endsAt - (Date.now() + this.limits.idleMs)
@@ -230,15 +227,11 @@ export class SessionRepository {
   }
 }
 
-/** Which of its own limits a session is past, if any. Early by a moment, since the store's clock may be ahead. */
+/** Which of its limits a session has passed, if any. A moment early, because the store's clock may be ahead. */
 export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
   const now = Date.now() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined
-}
-
-function isCausedEnd(text: string): text is CausedEnd {
-  return CAUSED_ENDS.has(text)
 }
 
 const SHAPE = {
@@ -250,16 +243,13 @@ const SHAPE = {
   loginKey: 'string',
 } as const satisfies Partial<Record<keyof SessionRecord, 'string' | 'number'>>
 
-/** Undefined when another version wrote it. */
+/** Undefined if another version of the server wrote the record. */
 function parseRecord(text: string): SessionRecord | undefined {
-  let record: unknown
   try {
-    record = JSON.parse(text)
+    const record = JSON.parse(text) as Record<string, unknown> | null
+    const fits = Object.entries(SHAPE).every(([name, type]) => typeof record?.[name] === type)
+    return fits ? (record as unknown as SessionRecord) : undefined
   } catch {
     return undefined
   }
-  if (typeof record !== 'object' || record === null) return undefined
-  const fields = record as Record<string, unknown>
-  const fits = Object.entries(SHAPE).every(([name, type]) => typeof fields[name] === type)
-  return fits ? (record as SessionRecord) : undefined
 }

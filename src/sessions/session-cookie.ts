@@ -4,16 +4,15 @@ import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { sessionKey } from '../store/keys.ts'
 import { createSigner } from './signer.ts'
 
-/** Well over a signed id; longer values are not worth an HMAC. */
+/** Well over the length of a signed id. The signature of a longer value is not computed. */
 const MAX_VALUE_LENGTH = 256
-
-/** Two cookies of the name are already one too many; more are not worth a round trip each. */
+/** One cookie is normal, and a round trip for each of more than two would be a waste. */
 const MAX_NAMED = 2
 
-/** A session id that a request names. */
+/** A session id in a request. */
 export interface NamedSession {
   readonly id: string
-  /** Its signature holds; else anybody may have made it up. */
+  /** The signature is valid; otherwise, the id may be made up. */
   readonly isAuthentic: boolean
 }
 
@@ -29,25 +28,25 @@ export class SessionCookie {
     this.#secure = cookies.secure
   }
 
-  /** Attributes of the cookie; without `maxAgeMs` those that delete it. */
-  attributes(maxAgeMs = 0): CookieSerializeOptions {
-    return cookieAttributes('strict', this.#secure, maxAgeMs)
+  /** Attributes of the cookie; a lifetime of 0 deletes it. */
+  attributes(lifetimeMs: number): CookieSerializeOptions {
+    return cookieAttributes('strict', this.#secure, lifetimeMs)
   }
 
-  /** The id of a value whose signature holds, else undefined. */
+  /** The id in a cookie value; undefined if the signature is not valid. */
   verify(value: string): string | undefined {
     if (value.length > MAX_VALUE_LENGTH) return undefined
     const { valid, value: id } = this.signer.unsign(value)
     return valid && id !== null ? id : undefined
   }
 
-  /** The value that a request carries under the cookie's name. Two are one too many: the request is anonymous. */
+  /** The value of the cookie in a request. Undefined if there are several, which makes the request anonymous. */
   value(header: string | undefined): string | undefined {
     const values = this.#values(header)
     return values.length === 1 ? values[0] : undefined
   }
 
-  /** Store key of the session that a request carries, if its cookie is good. */
+  /** Store key of the session in a request; undefined if the cookie is not valid. */
   key(header: string | undefined): string | undefined {
     const value = this.value(header)
     const id = value === undefined ? undefined : this.verify(value)
@@ -55,8 +54,8 @@ export class SessionCookie {
   }
 
   /**
-   * The sessions that a request names, to be ended. One that is not signed with a secret known here is named too, since
-   * knowing a 256-bit id is proof enough for that; but only where it is alone, as it is in a browser.
+   * The sessions that a logout request may end. An id without a valid signature is included, because knowing a 256-bit id
+   * is proof enough for ending its session, but only if it is the only one, as in a browser.
    */
   named(header: string | undefined): NamedSession[] {
     const values = this.#values(header).slice(0, MAX_NAMED)

@@ -5,10 +5,10 @@ import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Session, SessionRepository } from './repository.ts'
 
-/** How long idle limits stay where they are after one could not be moved. */
+/** How long no idle limit is moved after moving one has failed. */
 const PAUSE_MS = 1000
 
-/** What a request's cookie leads to. */
+/** The session that a request's cookie names. */
 export type SessionLookup =
   | { readonly is: 'live'; readonly session: Session }
   | { readonly is: 'none' }
@@ -16,106 +16,107 @@ export type SessionLookup =
 
 const NONE: SessionLookup = { is: 'none' }
 
-/** What a cookie value with a good signature leads to. */
-interface Known {
+/** A cookie value with a valid signature. */
+interface VerifiedCookie {
   readonly id: string
   readonly key: string
-  /** The limits of the session when it was last used here; 0 before that. */
+  /** The limits of the session when it was last used in this process; 0 before that. */
   endsAt: number
   idleEndsAt: number
 }
 
-/** The read-only door to sessions: it can extend one that lives, but neither make nor revive one. */
+/** Reads sessions. It can extend a live session, but neither create nor revive one. */
 export class SessionReader {
   readonly #cookie: SessionCookie
   readonly #sessions: SessionRepository
   readonly #near: NearCache
-  /** Whether what is held near is good until something else is heard. */
-  readonly #tracks: boolean
-  /** Cookie values whose signature was found good, so that it is checked once and not per request. */
-  readonly #known = new LRUCache<string, Known>({ maxSize: 100_000, sizeCalculation: () => 1 })
+  /** Whether the store reports every change, so that a cached session is current. */
+  readonly #isTracked: boolean
+  /** By cookie value, so that a signature is verified once and not on every request. */
+  readonly #verified = new LRUCache<string, VerifiedCookie>({ maxSize: 100_000, sizeCalculation: () => 1 })
   #pausedUntil = 0
 
   constructor(cookie: SessionCookie, sessions: SessionRepository, store: Store) {
     this.#cookie = cookie
     this.#sessions = sessions
     this.#near = new NearCache(sessions, store)
-    this.#tracks = store.staleMs === Infinity
+    this.#isTracked = store.staleMs === Infinity
   }
 
-  /** What the near cache did so far, and what it holds. */
+  /** Hits, misses and size of the near cache, for the metrics. */
   get nearCache(): NearCache['counts'] & NearCache['size'] {
     return { ...this.#near.counts, ...this.#near.size }
   }
 
-  /** The session of a Cookie header. Synchronous when it is held near. Not a use: see {@link use}. */
+  /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
-    const known = this.#identify(header)
-    if (known === undefined) return NONE
-    const session = this.#near.peek(known.id, known.key)
-    return session === undefined ? this.reload(known.id) : { is: 'live', session }
+    const cookie = this.#identify(header)
+    if (cookie === undefined) return NONE
+    const session = this.#near.peek(cookie.id, cookie.key)
+    return session === undefined ? this.reload(cookie.id) : { is: 'live', session }
   }
 
-  /** The same, and counts as use of the session: now and then that moves its idle limit, which nobody waits for. */
+  /** Like {@link read}, but counts as use of the session: if its idle limit is due, it is moved in the background. */
   use(header: string | undefined): SessionLookup | Promise<SessionLookup> {
-    const known = this.#identify(header)
-    if (known === undefined) return NONE
-    const session = this.#near.peek(known.id, known.key)
-    if (session === undefined) return this.#loadToUse(known)
-    this.#used(known, session)
+    const cookie = this.#identify(header)
+    if (cookie === undefined) return NONE
+    const session = this.#near.peek(cookie.id, cookie.key)
+    if (session === undefined) return this.#loadToUse(cookie)
+    this.#used(cookie, session)
     return { is: 'live', session }
   }
 
-  /** Reads a session by its id, past what is held near. */
+  /** Reads a session by its id from the store. */
   reload(id: string): Promise<SessionLookup> {
     return lookup(this.#near.load(id))
   }
 
   /**
-   * A session that somebody holds, as it is now.
-   * @param isUse whether the holding counts as use
+   * The current state of a session that was read earlier.
+   * @param isUse whether this counts as use
    */
   async recheck({ id, key, record }: Session, isUse: boolean): Promise<SessionLookup> {
-    const session = this.#tracks ? this.#near.peek(id, key) : undefined
-    if (session !== undefined && !(isUse && this.#sessions.isDue(session.idleEndsAt, record.endsAt)))
+    const session = this.#isTracked ? this.#near.peek(id, key) : undefined
+    if (session !== undefined && !(isUse && this.#sessions.isDue(session.idleEndsAt, record.endsAt))) {
       return { is: 'live', session }
+    }
     return isUse ? lookup(this.#near.touch({ id, key }, record.endsAt)) : this.reload(id)
   }
 
-  async #loadToUse(known: Known): Promise<SessionLookup> {
-    // Reading and moving in one step, unless it was moved from here before: then this is about another change.
-    const isDue = this.#sessions.isDue(known.idleEndsAt, known.endsAt)
-    const found = await (isDue ? lookup(this.#near.touch(known, known.endsAt)) : this.reload(known.id))
-    if (found.is === 'live') this.#used(known, found.session)
+  async #loadToUse(cookie: VerifiedCookie): Promise<SessionLookup> {
+    // One round trip reads the session and moves its limit. If this process knows that the limit is not due, it only reads.
+    const isDue = this.#sessions.isDue(cookie.idleEndsAt, cookie.endsAt)
+    const found = await (isDue ? lookup(this.#near.touch(cookie, cookie.endsAt)) : this.reload(cookie.id))
+    if (found.is === 'live') this.#used(cookie, found.session)
     return found
   }
 
-  /** Moves the idle limit if that is due. Never waits, never fails. */
-  #used(known: Known, { idleEndsAt, record: { endsAt } }: Session): void {
-    known.endsAt = endsAt
-    known.idleEndsAt = idleEndsAt
+  /** Moves the idle limit in the background, if it is due. */
+  #used(cookie: VerifiedCookie, { idleEndsAt, record: { endsAt } }: Session): void {
+    cookie.endsAt = endsAt
+    cookie.idleEndsAt = idleEndsAt
     const now = Date.now()
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || now < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = now + PAUSE_MS)
-    this.#near.touch(known, endsAt).then((moved) => {
+    this.#near.touch(cookie, endsAt).then((moved) => {
       if (moved === undefined) return
-      known.idleEndsAt = moved.idleEndsAt
-      // Writes are refused at the moment: not to be tried with every request.
+      cookie.idleEndsAt = moved.idleEndsAt
+      // The store refuses writes at present; trying again with every request would only load it.
       if (this.#sessions.isDue(moved.idleEndsAt, endsAt, now)) pause()
     }, pause)
   }
 
-  #identify(header: string | undefined): Known | undefined {
+  #identify(header: string | undefined): VerifiedCookie | undefined {
     const value = this.#cookie.value(header)
-    return value === undefined ? undefined : (this.#known.get(value) ?? this.#verify(value))
+    return value === undefined ? undefined : (this.#verified.get(value) ?? this.#verify(value))
   }
 
-  #verify(value: string): Known | undefined {
+  #verify(value: string): VerifiedCookie | undefined {
     const id = this.#cookie.verify(value)
     if (id === undefined) return undefined
-    const known = { id, key: sessionKey(id), endsAt: 0, idleEndsAt: 0 }
-    this.#known.set(value, known)
-    return known
+    const cookie = { id, key: sessionKey(id), endsAt: 0, idleEndsAt: 0 }
+    this.#verified.set(value, cookie)
+    return cookie
   }
 }
 

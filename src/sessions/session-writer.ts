@@ -11,8 +11,8 @@ declare module 'fastify' {
 }
 
 /**
- * Registers @fastify/session in the scope of `fastify`, where new sessions are made. It is never given the cookie of
- * a request: a login always makes a new session, so there is nothing to load, renew, resurrect or clear.
+ * Registers @fastify/session in the scope of `fastify`, for creating sessions only. The plugin never sees the session
+ * cookie of a request: a login always creates a new session, so there is nothing to load, renew, resurrect or clear.
  */
 export async function registerSessionWriter(
   fastify: FastifyInstance,
@@ -33,7 +33,7 @@ export async function registerSessionWriter(
   })
 }
 
-/** Saves a new session. @returns its id, and the value its cookie is to have @throws StoreUnavailable */
+/** Saves a new session. @returns its id and the value for its cookie @throws StoreUnavailable */
 export async function saveNewSession(
   request: FastifyRequest,
   record: SessionRecord,
@@ -43,8 +43,8 @@ export async function saveNewSession(
   try {
     await session.save()
   } finally {
-    // Saved or not, the plugin's own closing hook has nothing left to do. (It would save again, or announce the cookie
-    // in its own way, and behind a TLS proxy it may take the connection for plain http.)
+    // Disables the plugin's onSend hook, which would save again or set the cookie itself, and which may mistake a
+    // connection behind a TLS proxy for plain http.
     request.session = null as never
   }
   return { id: session.sessionId, cookieValue: session.encryptedSessionId }
@@ -57,7 +57,7 @@ function creatingStore(sessions: SessionRepository): NonNullable<FastifySessionO
       if (session.record === undefined) return done(new Error('a session needs a record'))
       sessions.create(id, session.record).then(() => done(), done)
     },
-    // Nothing here destroys: endings go through SessionRepository.end(), which also tells the relays.
-    destroy: (_id, done) => done(new Error('sessions are ended elsewhere')),
+    // Never used: only SessionRepository.end() notifies the relays.
+    destroy: (_id, done) => done(new Error('only SessionRepository.end() ends sessions')),
   }
 }

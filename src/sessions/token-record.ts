@@ -3,12 +3,12 @@ import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 const MAX_MARGIN_MS = 60_000
 
-/** When a token is to be renewed: a little before it expires (epoch ms). */
+/** When to renew a token: a little before it expires (epoch ms). */
 export function renewAt(record: SessionRecord): number {
   return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
 }
 
-/** The record of a session from a grant: what it lives on, and until when. */
+/** The record of a session, new or refreshed, with the tokens of a grant. */
 export function recordOf(
   grant: TokenGrant,
   session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope'>,
@@ -20,7 +20,7 @@ export function recordOf(
     tokenLifetimeMs: expiresAt - Date.now(),
     ...(refreshToken === undefined ? {} : { refreshToken }),
     scope,
-    // Without a refresh token nothing can outlive the access token.
+    // Without a refresh token, the session cannot outlive the access token.
     endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
     loginKey: session.loginKey,
   }

@@ -3,58 +3,56 @@ import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason, Session, SessionRepository } from './repository.ts'
 
-/** Why a watch fired. `storeLost`: for too long nobody could tell whether the session still lives. */
+/** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
 
-/** Told once, when the session that is watched has ended. */
+/** Called once, when the watched session has ended. */
 export type WatchListener = (reason: WatchEnd) => void
 
 interface Watched {
   session: Session
   readonly listeners: Set<WatchListener>
-  /** Until it is re-read, or, once it has ended, until that is told. */
+  /** Runs the next check, or, if the session has ended, the delayed notification. */
   timer?: NodeJS.Timeout
   hasEnded?: true
-  /** Since when the session could not be re-read (epoch ms). */
+  /** Since when the session could not be read (epoch ms). */
   unreadSince?: number
+}
+
+interface WatcherOptions {
+  readonly storeGraceMs: number
+  /** Whether being watched counts as use of a session. */
+  readonly keepAlive: boolean
 }
 
 const RETRY_MS = 1000
 /**
- * The end of a session that a new login took the place of is told so much later. Its page asks at once who is logged in,
- * and by then the browser should have the new cookie.
+ * Delays the notification that a new login has replaced a session. The page reacts by asking who is logged in, and by
+ * then the browser should have the new cookie.
  */
 const REPLACED_MS = 1000
-/** So many sessions are re-read at a time when any may have changed. */
-const CHECKS_AT_ONCE = 64
-/** The longest a Node timer can be set for without overflowing. */
+/** How many sessions are checked concurrently when any of them may have changed. */
+const MAX_CONCURRENT_CHECKS = 64
+/** The longest delay of a Node timer that does not overflow. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * Hears that a session ended, wherever it was ended, for whoever holds something on its behalf. A change told by the
- * store is only a hint: the session is read again, and that decides (and has the server track the key again).
+ * Notifies listeners when a session ends, whichever instance ended it. A change that the store reports is only a hint:
+ * the watcher reads the session again, which both decides and makes Redis track the key again.
  */
 export class SessionWatcher {
   readonly #watched = new Map<string, Watched>()
   readonly #sessions: SessionRepository
   readonly #reader: SessionReader
-  readonly #storeGraceMs: number
-  /** Watched sessions count as used. */
-  readonly #keepAlive: boolean
-  /** How often a session is re-read of whose changes the store does not tell. */
-  readonly #rereadMs: number
+  readonly #options: WatcherOptions
+  /** The longest time between two checks of a session. */
+  readonly #recheckMs: number
 
-  constructor(
-    sessions: SessionRepository,
-    reader: SessionReader,
-    store: Store,
-    options: { storeGraceMs: number; keepAlive: boolean },
-  ) {
+  constructor(sessions: SessionRepository, reader: SessionReader, store: Store, options: WatcherOptions) {
     this.#sessions = sessions
     this.#reader = reader
-    this.#storeGraceMs = options.storeGraceMs
-    this.#keepAlive = options.keepAlive
-    this.#rereadMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
+    this.#options = options
+    this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.onEnd((key, reason) => this.#end(key, reason))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
@@ -62,12 +60,12 @@ export class SessionWatcher {
     })
   }
 
-  /** Holds a live session. Returns how to let go of it; letting go twice is harmless. */
+  /** Watches a live session. Returns a function that stops the watch; calling it twice is harmless. */
   watch(session: Session, listener: WatchListener): () => void {
     const watched = this.#watched.get(session.key) ?? { session, listeners: new Set() }
     this.#watched.set(session.key, watched)
     watched.listeners.add(listener)
-    // Read once more: it may have ended between the caller's reading and now.
+    // The session may have ended after the caller read it and before the watch began.
     void this.#check(session.key)
     return () => {
       watched.listeners.delete(listener)
@@ -79,16 +77,16 @@ export class SessionWatcher {
 
   async #checkAll(): Promise<void> {
     const keys = [...this.#watched.keys()].values()
-    const one = async (): Promise<void> => {
+    const checkRemaining = async (): Promise<void> => {
       for (const key of keys) await this.#check(key)
     }
-    await Promise.all(Array.from({ length: CHECKS_AT_ONCE }, one))
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_CHECKS }, checkRemaining))
   }
 
-  /** Never rejects: nobody would catch it. */
+  /** Never rejects, because nothing would handle the rejection. */
   async #recheck(session: Session): Promise<SessionLookup | { readonly is: 'unknown' }> {
     try {
-      return await this.#reader.recheck(session, this.#keepAlive)
+      return await this.#reader.recheck(session, this.#options.keepAlive)
     } catch {
       return { is: 'unknown' }
     }
@@ -111,29 +109,29 @@ export class SessionWatcher {
       case 'unknown':
       case 'storeDown':
         watched.unreadSince ??= Date.now()
-        if (Date.now() - watched.unreadSince >= this.#storeGraceMs) return this.#end(key, 'storeLost')
-        // Not all at once: whoever holds thousands would otherwise keep the store away when it has just come back.
-        return this.#recheckIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
+        if (Date.now() - watched.unreadSince >= this.#options.storeGraceMs) return this.#end(key, 'storeLost')
+        // With jitter: otherwise, an instance with thousands of watches would overload a store that has just come back.
+        return this.#checkIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
     }
   }
 
-  /** Looks again when the session would end by itself, or when its idle limit is to be moved. */
+  /** Schedules the next check for when the session would end by its limits, or when its idle limit is to be moved. */
   #schedule(watched: Watched): void {
     const now = Date.now()
     const { idleEndsAt, record } = watched.session
-    const untilEnd = Math.min(record.endsAt, idleEndsAt) - now
-    let pause = Math.min(untilEnd, this.#rereadMs)
-    if (this.#keepAlive && idleEndsAt < record.endsAt) {
+    const untilEndMs = Math.min(record.endsAt, idleEndsAt) - now
+    let pauseMs = Math.min(untilEndMs, this.#recheckMs)
+    if (this.#options.keepAlive && idleEndsAt < record.endsAt) {
       const { idleMs } = this.#sessions.limits
-      const untilDue = idleEndsAt - idleMs - now
-      // Due already: it took a while, or could not be moved, and then it is tried less and less often while time is left.
-      const retryMs = Math.max(Math.min(RETRY_MS, idleMs / 20), Math.min(-untilDue, untilEnd / 20))
-      pause = Math.min(pause, untilDue < 0 ? retryMs : untilDue)
+      const untilDueMs = idleEndsAt - idleMs - now
+      // A limit that is overdue was read late or could not be moved. Retries then become rarer while time is left.
+      const retryMs = Math.max(Math.min(RETRY_MS, idleMs / 20), Math.min(-untilDueMs, untilEndMs / 20))
+      pauseMs = Math.min(pauseMs, untilDueMs < 0 ? retryMs : untilDueMs)
     }
-    this.#recheckIn(watched, Math.max(pause, 0) + 1)
+    this.#checkIn(watched, Math.max(pauseMs, 0) + 1)
   }
 
-  #recheckIn(watched: Watched, ms: number): void {
+  #checkIn(watched: Watched, ms: number): void {
     clearTimeout(watched.timer)
     watched.timer = setTimeout(() => void this.#check(watched.session.key), Math.min(ms, MAX_TIMER_MS))
     watched.timer.unref()
@@ -144,11 +142,11 @@ export class SessionWatcher {
     if (watched === undefined || watched.hasEnded) return
     watched.hasEnded = true
     clearTimeout(watched.timer)
-    const tell = (): void => {
+    const notify = (): void => {
       this.#watched.delete(key)
       for (const listener of watched.listeners) listener(reason)
     }
-    if (reason === 'replaced') watched.timer = setTimeout(tell, REPLACED_MS).unref()
-    else tell()
+    if (reason === 'replaced') watched.timer = setTimeout(notify, REPLACED_MS).unref()
+    else notify()
   }
 }

@@ -1,8 +1,8 @@
-/** How many connections to the upstream REST API there may be, by what they are for: none keeps the others waiting. */
+/** Maximum connections to the upstream REST API, by purpose: one purpose cannot use up the connections of another. */
 export const CONNECTIONS = {
   reads: 512,
-  /** Calls that may move money. */
+  /** For calls that may move money. */
   orders: 512,
-  /** Each is taken for one short exchange. */
+  /** Each serves one short exchange at a time. */
   oneTimeUrls: 64,
 } as const

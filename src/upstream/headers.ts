@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http'
 
-/** Headers of an answer of upstream, by lower-case name; a repeated one has several values. */
+/** Headers of an upstream response, by lower-case name; a repeated header has several values. */
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** Request headers that go upstream as they came; framing, credentials and our own are added apart. */
+/** Request headers that go upstream unchanged; framing, credentials and the server's own headers are added separately. */
 export const REQUEST_HEADERS = [
   'accept',
   'accept-encoding',
@@ -27,10 +27,10 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   'retry-after',
 ])
 
-/** Sent with every request of ours. */
+/** The User-Agent of every request to upstream. */
 export const USER_AGENT = 'trading-bff'
 
-/** The headers of a browser's request that go upstream, as a flat list of names and values. */
+/** The headers of a request to upstream on behalf of a browser, as a flat list of names and values. */
 export function requestHeaders(headers: IncomingHttpHeaders, requestId: string): string[] {
   const list = ['user-agent', USER_AGENT, 'x-request-id', requestId]
   for (const name of REQUEST_HEADERS) {
@@ -40,7 +40,7 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
   return list
 }
 
-/** Our own headers and those of upstream's answer that come back, as a flat list of names and values. */
+/** The server's own headers and those that are passed on from upstream's response, as a flat list of names and values. */
 export function responseHeaders(
   own: Record<string, unknown>,
   headers: UpstreamHeaders,
@@ -48,11 +48,11 @@ export function responseHeaders(
   const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
   for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {
-    if (comesBack(name)) list.push(name, headers[name] as string | string[])
+    if (isPassedOn(name)) list.push(name, headers[name] as string | string[])
   }
   return list
 }
 
-function comesBack(name: string): boolean {
+function isPassedOn(name: string): boolean {
   return RESPONSE_HEADERS.has(name) || name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')
 }

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Problem } from '../problem.ts'
 
-/** A body up to this size is sent once it is complete: whoever does not finish one holds no connection to upstream. */
+/** A body up to this size is sent once it is complete, so that an unfinished one blocks no connection to upstream. */
 const WHOLE_BYTES = 65_536
-/** A longer one brings so much in each window, or is given up. Half a minute of it is what a slow phone takes. */
+/** A longer body is refused if a window brings fewer bytes than this, which even a slow phone manages. */
 const MIN_BYTES_PER_WINDOW = 16_384
 const WINDOW_MS = 5000
 
-/** A request body that was refused while it was streamed. */
+/** Destroys a streamed body that is too large or too slow. */
 export class BodyRefused extends Error {
   readonly problem: Problem
 
@@ -28,8 +28,8 @@ export type OutgoingBody =
 export const NO_BODY: OutgoingBody = { is: 'whole', content: null, headers: [] }
 
 /**
- * The body of a request: the whole of a small one, else its stream, once so much of it has come. Undefined when the
- * browser left before that.
+ * Receives a small body whole. A longer one is returned as a stream, once {@link WHOLE_BYTES} of it have arrived.
+ * Undefined when the browser left before that.
  * @throws Problem body_too_large
  */
 export async function receiveBody(
@@ -48,19 +48,20 @@ export async function receiveBody(
       : { is: 'whole', content, headers: ['content-length', String(content.length)] }
   }
   if (content.length > maxBytes) {
-    dropRest(request)
+    // Reads and drops the rest. Without this, the browser might never get to read the response.
+    request.resume()
     throw new Problem('body_too_large')
   }
   const headers = length === undefined ? [] : ['content-length', length]
   return { is: 'streamed', content: new StreamedBody(request, content, maxBytes), headers }
 }
 
-/** Has what is left of a body that will not be sent read and dropped. */
+/** Releases a body that will not be sent; the unread rest of a stream is read and dropped. */
 export function discard(body: Readable | Buffer | null): void {
   if (body instanceof Readable) body.destroy()
 }
 
-/** What comes first, until it is more than `bytes` or all of it. Undefined when the browser left. */
+/** Receives until there are more than `bytes` or the body is complete. Undefined when the browser left. */
 function receiveStart(
   request: IncomingMessage,
   bytes: number,
@@ -87,24 +88,31 @@ function receiveStart(
   })
 }
 
-/** What is left of a body is read and dropped, so that the browser gets to read its answer. */
-function dropRest(request: IncomingMessage): void {
-  request.resume()
-}
-
 /**
- * What goes upstream is this, not the browser's request: undici destroys the body of a request that failed, and with it
- * would go the connection on which the browser waits for its answer.
+ * Stands between the browser's request and undici, which destroys the body of a request that fails. If that were the
+ * browser's request itself, the connection on which the browser waits for its response would be destroyed with it.
  */
 class StreamedBody extends Readable {
   readonly #source: IncomingMessage
   readonly #maxBytes: number
   #bytes: number
-  /** Come in this window; undefined once upstream was slower than the browser in it. */
+  /** Received in this window; undefined, so that the window does not count, if upstream was slower than the browser. */
   #windowBytes: number | undefined = 0
-  readonly #watch: NodeJS.Timeout
-  readonly #onData = (chunk: Buffer): void => this.#take(chunk)
-  readonly #onEnd = (): void => this.#finish()
+  readonly #windowTimer: NodeJS.Timeout
+  readonly #onData = (chunk: Buffer): void => {
+    this.#bytes += chunk.length
+    if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
+    if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
+    else if (!this.push(chunk)) {
+      this.#windowBytes = undefined
+      this.#source.pause()
+    }
+  }
+  readonly #onEnd = (): void => {
+    this.#source.off('close', this.#onClose)
+    clearInterval(this.#windowTimer)
+    this.push(null)
+  }
   readonly #onClose = (): void => void this.destroy(new Error('the browser left'))
 
   constructor(source: IncomingMessage, start: Buffer, maxBytes: number) {
@@ -112,23 +120,11 @@ class StreamedBody extends Readable {
     this.#source = source
     this.#maxBytes = maxBytes
     this.#bytes = start.length
-    this.#watch = setInterval(() => this.#endWindow(), WINDOW_MS)
-    // It may fail while no connection has taken it up yet: then nobody else listens, and the process would end.
+    this.#windowTimer = setInterval(() => this.#endWindow(), WINDOW_MS)
+    // Without a listener, an error before undici starts to read the body would end the process.
     this.on('error', () => undefined)
     source.on('data', this.#onData).once('end', this.#onEnd).once('close', this.#onClose)
     this.push(start)
-  }
-
-  #take(chunk: Buffer): void {
-    this.#bytes += chunk.length
-    if (this.#windowBytes !== undefined) this.#windowBytes += chunk.length
-    if (this.#bytes > this.#maxBytes) this.destroy(new BodyRefused(new Problem('body_too_large')))
-    else if (!this.push(chunk)) this.#pause()
-  }
-
-  #pause(): void {
-    this.#windowBytes = undefined
-    this.#source.pause()
   }
 
   #endWindow(): void {
@@ -137,20 +133,15 @@ class StreamedBody extends Readable {
     if (bytes !== undefined && bytes < MIN_BYTES_PER_WINDOW) this.destroy(new BodyRefused(tooSlow()))
   }
 
-  #finish(): void {
-    this.#source.off('close', this.#onClose)
-    clearInterval(this.#watch)
-    this.push(null)
-  }
-
   override _read(): void {
     this.#source.resume()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    clearInterval(this.#watch)
+    clearInterval(this.#windowTimer)
     this.#source.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose)
-    dropRest(this.#source)
+    // Reads and drops the rest, as in receiveBody().
+    this.#source.resume()
     done(error)
   }
 }

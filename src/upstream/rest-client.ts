@@ -1,59 +1,60 @@
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
-import { Collecting, type FetchOutcome } from './collecting.ts'
+import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
-import { Queued } from './queued.ts'
 import { discard } from './request-body.ts'
 
-/** One request to the upstream REST API, its path already built from the catalog. */
+/** One request to the upstream REST API. */
 export interface RestRequest {
   readonly method: Dispatcher.HttpMethod
-  /** Path below API_URL, with the query. */
+  /** Path below API_URL, with the query, already built from the catalog. */
   readonly path: string
   /** Flat list of names and values. */
   readonly headers: readonly string[]
   readonly body: Readable | Buffer | null
-  /** Longest wait for the head of the answer, or for all of it where it is read whole; else UPSTREAM_HEADERS_SECONDS. */
+  /** Response-header timeout, for {@link RestClient.exchange} overall timeout. Default: UPSTREAM_HEADERS_SECONDS. */
   readonly timeoutMs?: number | undefined
 }
 
-/** Connections of one client. */
+/** How one client uses connections. */
 export interface ConnectionOptions {
   readonly connections?: number
   /**
-   * A connection that was idle for longer is not used again. Unless said it is what upstream's `Keep-Alive` says, with two
-   * seconds to spare, or four seconds.
+   * A connection that was idle for longer is not reused. Default: what upstream's `Keep-Alive` header says, less two
+   * seconds, or four seconds without one.
    */
   readonly idleMs?: number
 }
 
 const IDLE_MS = 4000
-/** Requests that may wait for a connection; more would only wait longer than anybody does. */
+/** Requests that may wait for a connection. More would only time out. */
 const MAX_WAITING = 1024
 const MAX_HEADER_BYTES = 32_768
-/** What was sent and whose browser has left is let finish for this long when the server stops. */
+/** At shutdown, requests that were sent but whose browsers have left get this long to finish. */
 const CLOSE_GRACE_MS = 5000
 
-/** Connections to the upstream REST API, kept alive for a while. Redirects are not followed, bodies not decoded, nothing retried. */
+/** A client of the upstream REST API with its own connections. It does not follow redirects, decode bodies or retry. */
 export class RestClient {
   #pool: Pool
-  /** When it is replaced (epoch ms). */
-  #retireAt = 0
-  /** Pools that were replaced and still have something under way. */
+  /** When the pool is to be replaced (epoch ms). */
+  #replacePoolAt = 0
+  /** Replaced pools with unfinished requests. */
   readonly #retired = new Set<Pool>()
   readonly #origin: string
   readonly #idleMs: number | undefined
   readonly #basePath: string
   readonly #connections: number
   readonly #config: Config['upstream']
+  /** Forwarded requests whose outcome is not known yet. */
   #running = 0
-  /** Every connection is taken: who comes now waits for one. */
+  /** All connections are in use, so the next request has to wait for one. */
   #isFull = false
-  /** While listeners hear of the failure of a connection. */
-  #isFailing = false
-  readonly #isCut = (): boolean => this.#isFailing
+  /** True from the error of a connection until its listeners have run. */
+  #hasFailingConnection = false
+  readonly #isConnectionFailing = (): boolean => this.#hasFailingConnection
   readonly #forwardingOptions: ForwardingOptions
 
   constructor(
@@ -64,45 +65,39 @@ export class RestClient {
     this.#config = config
     this.#connections = connections
     this.#basePath = pathname === '/' ? '' : pathname
-    this.#forwardingOptions = {
-      stallMs: config.bodyMs,
-      onSettled: () => void this.#running--,
-      isCut: this.#isCut,
-    }
+    this.#forwardingOptions = { stallMs: config.bodyMs, onSettled: () => void this.#running-- }
     this.#origin = origin
     this.#idleMs = idleMs
     this.#pool = this.#createPool()
   }
 
-  /** Sends a request and streams its answer to the browser. Never rejects. */
-  forward(request: RestRequest, to: ForwardRequest): Promise<ForwardOutcome> {
-    // It may have left while its session was looked up, or between two tries: nobody would tell any more.
-    if (to.response.destroyed) return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
-    const forwarding = new Forwarding(to, this.#forwardingOptions)
+  /** Sends a request and streams its response to the browser. Never rejects. */
+  forward(request: RestRequest, forwardRequest: ForwardRequest): Promise<ForwardOutcome> {
+    // The browser may have left during the session lookup or between two tries: 'close' would not be emitted again.
+    if (forwardRequest.response.destroyed)
+      return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
+    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing)
     this.#running++
     this.#dispatch(request, forwarding)
     return forwarding.outcome
   }
 
   /**
-   * Sends a request and reads its answer whole, however it ends. Never rejects.
-   * @param signal breaks it off
+   * Sends a request and reads its response whole. Never rejects.
+   * @param signal aborts the exchange
    */
   exchange(request: RestRequest, signal?: AbortSignal): Promise<FetchOutcome> {
-    const collecting = new Collecting(request.timeoutMs ?? this.#config.headersMs, this.#isCut, signal)
-    this.#dispatch(request, collecting)
-    return collecting.outcome
+    const timeoutMs = request.timeoutMs ?? this.#config.headersMs
+    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, signal)
+    this.#dispatch(request, exchange)
+    return exchange.outcome
   }
 
-  /** Ends all connections; what is under way may finish, for a while. */
+  /** Closes all connections, after a grace period for unfinished requests. */
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const grace = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_GRACE_MS)
-    })
     const pools = [this.#pool, ...this.#retired]
+    const grace = delay(CLOSE_GRACE_MS, undefined, { ref: false })
     await Promise.race([Promise.allSettled(pools.map((pool) => pool.close())), grace])
-    clearTimeout(timer)
     await Promise.all(pools.map((pool) => pool.destroy()))
   }
 
@@ -110,7 +105,7 @@ export class RestClient {
     const { bodyMs, maxConnectionMs } = this.#config
     const pool = new Pool(this.#origin, {
       connections: this.#connections,
-      // Over HTTP/2 undici does not tell whether a request was sent, and one broken connection fails many of them.
+      // Over HTTP/2, undici does not report whether a request was sent, and one broken connection fails many requests.
       allowH2: false,
       connect: this.#connector(),
       keepAliveTimeout: this.#idleMs ?? IDLE_MS,
@@ -121,13 +116,14 @@ export class RestClient {
     pool.on('drain', () => {
       if (pool === this.#pool) this.#isFull = false
     })
-    this.#retireAt = Date.now() + maxConnectionMs
+    this.#replacePoolAt = Date.now() + maxConnectionMs
     return pool
   }
 
   /**
-   * Has new requests use new connections: one that is in use would never leave an address that DNS no longer gives. What is
-   * under way, or waits for a connection, is not touched. (undici's clientTtl looks at every connection for every request.)
+   * Moves new requests to new connections. Without this, a connection in constant use would stay at an address that DNS
+   * no longer returns. Requests that are under way or queued are not affected. (undici's clientTtl option would check
+   * every connection for every request.)
    */
   #replacePool(): void {
     const old = this.#pool
@@ -138,29 +134,34 @@ export class RestClient {
     old.close().then(forget, forget)
   }
 
-  /** Connections whose failures are heard of here before undici hears of them. */
+  /** Connects like undici, but learns of a connection's failure before undici does. */
   #connector(): buildConnector.connector {
     const connect = buildConnector({ timeout: this.#config.connectMs, allowH2: false })
     return (options, callback) =>
       connect(options, (...result) => {
         const [, socket] = result
         socket?.on('error', (error) => {
-          // A response without a length ends with its connection, and undici takes a reset for such an end.
-          this.#isFailing = true
-          process.nextTick(() => (this.#isFailing = false))
-          // An alert of TLS is followed by the end of the connection, which undici would name as the cause.
+          // A response without a length ends with its connection; undici would mistake a reset for its regular end.
+          this.#hasFailingConnection = true
+          process.nextTick(() => (this.#hasFailingConnection = false))
+          // The peer closes the connection after a TLS alert; undici would report the close as the cause.
           socket.destroy(error)
         })
         callback(...result)
       })
   }
 
-  #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, handler: Forwarding | Collecting): void {
+  #dispatch(
+    { method, path, headers, body, timeoutMs }: RestRequest,
+    exchange: Forwarding | BufferedExchange,
+  ): void {
     try {
-      if (this.#running > this.#connections + MAX_WAITING)
-        throw new Error('too many requests wait for upstream')
-      if (Date.now() >= this.#retireAt) this.#replacePool()
-      const hasFree = this.#pool.dispatch(
+      if (this.#running > this.#connections + MAX_WAITING) {
+        throw new Error('too many requests are waiting for upstream')
+      }
+      if (Date.now() >= this.#replacePoolAt) this.#replacePool()
+      if (this.#isFull) exchange.limitQueueing(this.#config.connectMs, body)
+      const hasFreeConnection = this.#pool.dispatch(
         {
           path: this.#basePath + path,
           method,
@@ -168,12 +169,12 @@ export class RestClient {
           body,
           headersTimeout: timeoutMs ?? this.#config.headersMs,
         },
-        this.#isFull ? new Queued(handler, this.#config.connectMs, body) : handler,
+        exchange,
       )
-      this.#isFull = !hasFree
+      this.#isFull = !hasFreeConnection
     } catch (error) {
       discard(body)
-      handler.onResponseError(undefined, error as Error)
+      exchange.onResponseError(undefined, error as Error)
     }
   }
 }

@@ -136,7 +136,7 @@ await test('A provider that is down when tokens expire: one warning a second', a
   const lines = await assertFewLines(t, server, 'request failed', refused)
   t.ok(refused >= made)
   t.match(lines[0], { code: 'provider_unavailable', cause: { cause: { code: 'ECONNREFUSED' } } })
-  const renewals = server.log.filter(({ msg }) => msg === 'the provider could not be asked for a refresh')
+  const renewals = server.log.filter(({ msg }) => msg === 'the provider was unavailable for a refresh')
   t.ok(renewals.length > 0 && renewals.length <= lines.length + 1, String(renewals.length))
   t.notMatch(JSON.stringify(renewals), /"stack"/)
 })

@@ -119,7 +119,7 @@ await test('--check: exit code 69 for an address where another service listens, 
   ]) {
     const check = await run({ ...settings, ...address })
     t.equal(check.exitCode, 69)
-    t.match(resultsOf(check, 'AUTH_URL'), [/^failed: http:\S+ is no token endpoint: /])
+    t.match(resultsOf(check, 'AUTH_URL'), [/^failed: http:\S+ is not a token endpoint: /])
     t.match(resultsOf(check, 'WS_URL'), [/^failed: ws:\S+ refuses sockets \(status (200|404)\)$/])
     t.match(check.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }

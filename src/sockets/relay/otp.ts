@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { USER_AGENT } from '../../upstream/headers.ts'
-import type { RestResponse } from '../../upstream/collecting.ts'
+import type { RestResponse } from '../../upstream/buffered-exchange.ts'
 import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
@@ -59,7 +59,7 @@ export class OtpClient {
     )
     switch (outcome.is) {
       case 'answered':
-        return this.#judge(outcome.answer)
+        return this.#judge(outcome.response)
       case 'unreachable':
         return {
           is: 'refused',

@@ -1,0 +1,73 @@
+import type { Dispatcher } from 'undici'
+import { Exchange } from './exchange.ts'
+import type { UpstreamHeaders } from './headers.ts'
+import { noResponse, type NoResponse } from './no-response.ts'
+
+/** A response that was read whole. */
+export interface RestResponse {
+  readonly status: number
+  readonly headers: UpstreamHeaders
+  readonly body: Buffer
+}
+
+/** The outcome of a request whose response the server reads whole. */
+export type FetchOutcome = { readonly is: 'answered'; readonly response: RestResponse } | NoResponse
+
+const MAX_RESPONSE_BYTES = 65_536
+
+/** One exchange with upstream whose response the server reads itself: whole, bounded in size and time. */
+export class BufferedExchange extends Exchange<FetchOutcome> {
+  #status = 0
+  #headers: UpstreamHeaders = {}
+  readonly #chunks: Buffer[] = []
+  #bytes = 0
+  readonly #timer: NodeJS.Timeout
+  readonly #signal: AbortSignal | undefined
+  readonly #expire = (): void => {
+    const timeout = new DOMException('upstream did not respond in time', 'TimeoutError')
+    if (this.controller === undefined) this.onResponseError(undefined, timeout)
+    this.abort(timeout)
+  }
+
+  /**
+   * @param timeoutMs covers the whole exchange, including the wait for a connection
+   * @param isConnectionFailing see {@link Exchange}
+   * @param signal aborts the exchange, which then ends like one that timed out
+   */
+  constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal) {
+    super(isConnectionFailing)
+    this.#timer = setTimeout(this.#expire, timeoutMs)
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#expire)
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamHeaders,
+  ): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes > MAX_RESPONSE_BYTES) controller.abort(new Error('the response is too large'))
+    else this.#chunks.push(chunk)
+  }
+
+  protected override onComplete(): void {
+    const response = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
+    this.settle({ is: 'answered', response })
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.settle(noResponse(cause, this.sent, this.responseBegan))
+  }
+
+  protected override settle(outcome: FetchOutcome): void {
+    clearTimeout(this.#timer)
+    this.#signal?.removeEventListener('abort', this.#expire)
+    super.settle(outcome)
+  }
+}

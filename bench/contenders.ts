@@ -8,21 +8,21 @@ import { npmStack } from './peers/npm-stacks.ts'
 import { Program, type ProgramOptions } from './program.ts'
 import { CLIENT_ID, listening, nginx, type World } from './world.ts'
 
-/** Somebody who passes requests on to upstream, running. */
+/** A running server that forwards requests to upstream. */
 export interface Contender {
   readonly name: string
   readonly program: Program
   readonly port: number
-  /** One Cookie header for each session, if it has sessions. */
+  /** A Cookie header for each session; undefined if the contender has no sessions. */
   readonly cookies?: readonly string[]
 }
 
-/** A contender that may not be installed here. */
+/** A contender that may not be installed on this machine. */
 export interface Entry {
   readonly name: string
-  /** @throws Error when it cannot be started; the message says what is missing */
+  /** @throws Error if it cannot be started; the message says what is missing */
   readonly start: (world: World, port: number) => Promise<Contender>
-  /** Where the provider sends browsers back to, if it logs users in. */
+  /** The redirect URI of its logins; undefined if it logs no users in. */
   readonly redirectUri?: (port: number) => string
 }
 
@@ -31,7 +31,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SECRETS = 'bench-secret-of-thirty-two-bytes-or-more'
 const SESSIONS = 20
 
-/** What a browser's script sends beside its cookies, through a TLS proxy in front of us; everybody is sent the same. */
+/** The headers of a browser's fetch() behind a TLS proxy, without cookies. All contenders get the same. */
 export const BROWSER_HEADERS: readonly string[] = [
   'X-CSRF: 1',
   'Accept: application/json',
@@ -45,10 +45,10 @@ export const BROWSER_HEADERS: readonly string[] = [
   'X-Forwarded-Proto: https',
 ]
 
-/** The origin that browsers would see. Loopback, so that AUTH_URL and API_URL need no TLS; else as in production. */
+/** The origin in PUBLIC_URL: https as in production, but on localhost, so that AUTH_URL and API_URL need no TLS. */
 export const publicOrigin = (port: number): string => `https://localhost:${port}`
 
-/** The settings of production, and addresses of this machine. */
+/** Settings as in production, with addresses of this machine. */
 export function settingsOf(world: World, port: number): Record<string, string> {
   return {
     NODE_ENV: 'production',
@@ -60,7 +60,7 @@ export function settingsOf(world: World, port: number): Record<string, string> {
     SESSION_SECRETS: SECRETS,
     REDIS_URL: world.redis.url,
     TRUST_PROXY: '1',
-    // Only logins are counted, and here all come from one address.
+    // All logins of the bench come from one address.
     AUTH_STARTS_PER_MINUTE: '0',
     HOST: '127.0.0.1',
     PORT: String(port),
@@ -68,26 +68,26 @@ export function settingsOf(world: World, port: number): Record<string, string> {
   }
 }
 
-/** Node's options and the program, as `npm start` of a checkout has them. */
+/** The Node.js options and the program in `npm start` of a checkout. @throws Error if there is no program */
 export function programOf(root = ROOT): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: { start: string }
   }
   const [, options = '', program] = / node (.* )?(\S+)$/.exec(scripts.start) ?? []
-  if (program === undefined) throw new Error(`npm start of ${root} does not end with a program of Node's`)
+  if (program === undefined) throw new Error(`npm start of ${root} does not end with a program for Node.js`)
   return [...options.split(' ').filter((option) => option !== ''), join(resolve(root), program)]
 }
 
-/** How this server is started, where not as usual. */
+/** Deviations from the usual start of this server. */
 export interface StartOptions {
-  /** Of node, before the program. */
+  /** Additional Node.js options. */
   readonly flags?: readonly string[]
-  /** Of the checkout it is started from. */
+  /** The root folder of the checkout; this one by default. */
   readonly root?: string
   readonly on?: ProgramOptions['on'] | 'any'
 }
 
-/** Starts this server as operators do, and waits until it listens. */
+/** Starts this server as `npm start` does and waits until it listens. */
 export async function startThisServer(
   settings: Record<string, string>,
   { flags = [], root = ROOT, on = 'measured' }: StartOptions = {},
@@ -103,8 +103,8 @@ export async function startThisServer(
 }
 
 /**
- * Logs in so many times, with this server.
- * @param publicPort the port of its PUBLIC_URL, where that is a proxy's
+ * Logs in to this server several times.
+ * @param publicPort the port of its PUBLIC_URL, if a proxy is in front
  * @returns the Cookie headers
  */
 export async function logInMany(port: number, count: number, publicPort = port): Promise<string[]> {
@@ -114,7 +114,7 @@ export async function logInMany(port: number, count: number, publicPort = port):
   return cookies
 }
 
-/** This server. @param root of another checkout, for a comparison of before and after */
+/** This server. @param root the root folder of another checkout, for a comparison of before and after */
 export const thisServer = (name = THIS_SERVER, root?: string): Entry => ({
   name,
   redirectUri: (port) => `${publicOrigin(port)}/auth/callback`,
@@ -164,7 +164,7 @@ const nginxProxy: Entry = {
   },
 }
 
-/** Everybody the REST load is shown to, this server first. */
+/** All contenders of the REST load, this server first. */
 export const entries: readonly Entry[] = [
   thisServer(),
   bare('bare node proxy', 'info'),

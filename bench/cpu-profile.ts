@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 
-/** Where processor time went, in µs: by group, and by function within it. */
+/** CPU time in µs by group and by function. */
 export interface SelfTimes {
   readonly totalMicros: number
   readonly groups: ReadonlyMap<string, number>
   readonly functions: ReadonlyMap<string, number>
 }
 
-/** A .cpuprofile as V8 writes it; times are µs of the monotonic clock. */
+/** A .cpuprofile file of V8. Times are µs of the monotonic clock. */
 interface CpuProfile {
   readonly nodes: readonly ProfileNode[]
   readonly startTime: number
@@ -24,7 +24,7 @@ interface ProfileNode {
   }
 }
 
-/** Sums the self times of a profile between two moments (µs of the monotonic clock), without idling. */
+/** Sums the self times of a profile between two points of time (µs of the monotonic clock), without idle time. */
 export function selfTimes(file: string, fromMicros: number, toMicros: number): SelfTimes {
   const profile = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
@@ -39,7 +39,7 @@ export function selfTimes(file: string, fromMicros: number, toMicros: number): S
     const { callFrame } = node
     if (callFrame.functionName === '(idle)') continue
     const group = groupOf(callFrame)
-    const name = `${callFrame.functionName || '(anonymous)'} · ${placeOf(callFrame)}`
+    const name = `${callFrame.functionName || '(anonymous)'} · ${locationOf(callFrame)}`
     totalMicros += delta
     groups.set(group, (groups.get(group) ?? 0) + delta)
     functions.set(name, (functions.get(name) ?? 0) + delta)
@@ -50,16 +50,16 @@ export function selfTimes(file: string, fromMicros: number, toMicros: number): S
 function groupOf({ url, functionName }: ProfileNode['callFrame']): string {
   if (functionName === '(garbage collector)') return 'garbage collection'
   if (url === '') return 'native code (sockets, HTTP parser, crypto)'
-  const named = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1]
-  if (named !== undefined) return named
-  const chapter = /\/src\/([^/]+)/.exec(url)?.[1]
-  if (chapter !== undefined) return `src/${chapter}`
+  const packageName = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1]
+  if (packageName !== undefined) return packageName
+  const folder = /\/src\/([^/]+)/.exec(url)?.[1]
+  if (folder !== undefined) return `src/${folder}`
   if (/^node:.*http/.test(url)) return 'node http'
   if (/^node:.*(stream|net$|tls)/.test(url)) return 'node net and streams'
-  return 'node, rest'
+  return 'node, other'
 }
 
-function placeOf({ url, lineNumber }: ProfileNode['callFrame']): string {
+function locationOf({ url, lineNumber }: ProfileNode['callFrame']): string {
   if (url === '') return 'native'
   return `${url.replace(/.*\/node_modules\//, '').replace(/.*\/src\//, 'src/')}:${lineNumber + 1}`
 }

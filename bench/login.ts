@@ -1,17 +1,17 @@
 import { request } from 'undici'
 
-/** Where a login starts, and what stands for the public address: nothing in the bench has TLS unless it is measured. */
+/** Where a login starts. */
 export interface LoginStart {
   readonly url: string
-  /** The origin that redirects name. */
+  /** The origin in PUBLIC_URL. Redirects to it are sent to the origin of `url`, as the bench has no TLS proxy in front. */
   readonly publicOrigin?: string
 }
 
 const MAX_HOPS = 20
 
 /**
- * Logs the demo user in with the provider's real pages, as a browser would.
- * @returns the Cookie header that this browser then sends to the origin of `start.url`
+ * Logs the demo user in through the pages of the provider, as a browser would.
+ * @returns the Cookie header for the origin of `start.url`
  */
 export async function logIn(start: LoginStart): Promise<string> {
   const { origin } = new URL(start.url)
@@ -19,7 +19,7 @@ export async function logIn(start: LoginStart): Promise<string> {
   let url = new URL(start.url)
   let form: URLSearchParams | undefined
   for (let hop = 0; hop < MAX_HOPS; hop++) {
-    // Not fetch: it says of itself that it is a script, and scripts are not sent to a login.
+    // fetch() would set its own Sec-Fetch-Mode, and only navigations can log in.
     const response = await request(url, {
       ...(form && { method: 'POST', body: form.toString() }),
       headers: {
@@ -42,11 +42,11 @@ export async function logIn(start: LoginStart): Promise<string> {
     } else {
       const cookies = cookieHeader(jars.get(origin))
       if (cookies === '')
-        throw new Error(`the login left no cookie; it ended at ${url.href}: ${html.slice(0, 300)}`)
+        throw new Error(`the login set no cookie and ended at ${url.href}: ${html.slice(0, 300)}`)
       return cookies
     }
   }
-  throw new Error(`the login of ${start.url} never ended`)
+  throw new Error(`the login at ${start.url} did not end after ${MAX_HOPS} requests`)
 }
 
 function filledIn(html: string): URLSearchParams {
@@ -62,8 +62,9 @@ function keep(jars: Map<string, Map<string, string>>, origin: string, lines: rea
   jars.set(origin, jar)
   for (const line of lines) {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-    const isOver = value === '' || /;\s*max-age=0/i.test(line) || /;\s*expires=thu, 01 jan 1970/i.test(line)
-    if (isOver) jar.delete(name)
+    const isExpired =
+      value === '' || /;\s*max-age=0/i.test(line) || /;\s*expires=thu, 01 jan 1970/i.test(line)
+    if (isExpired) jar.delete(name)
     else jar.set(name, value)
   }
 }

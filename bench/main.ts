@@ -14,9 +14,9 @@ import { publish, writeDocument, type Report } from './report.ts'
 import type { Choice } from './rest-load.ts'
 
 /**
- * `npm run bench` runs every case but `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs some.
- * `--with bare --with nginx`: only those contenders, in `rest` and `latency`. `--before ../other-checkout`: that one too,
- * as `before`, also in `relay`, `memory` and `profile`.
+ * `npm run bench` runs every case except `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs these
+ * cases only. `--with bare --with nginx` selects contenders in `rest` and `latency`. `--before ../other-checkout` adds
+ * another checkout of this server as `before`, also in `relay`, `memory` and `profile`.
  */
 
 type Case = (choice: Choice) => Promise<Report>
@@ -55,10 +55,17 @@ for (const [name, run] of Object.entries(cases)) {
     publish(report)
     reports.push(report)
   } catch (error) {
-    // What the others find is worth having all the same.
-    const why = error instanceof Error ? error.stack : String(error)
-    process.stderr.write(`${name} failed: ${why}\n`)
-    reports.push({ name, title: name, tables: [], goals: [], notes: ['**Failed in this run.**'], raw: why })
+    // The other cases still run.
+    const reason = error instanceof Error ? error.stack : String(error)
+    process.stderr.write(`${name} failed: ${reason}\n`)
+    reports.push({
+      name,
+      title: name,
+      tables: [],
+      goals: [],
+      notes: ['**Failed in this run.**'],
+      raw: reason,
+    })
     process.exitCode = 1
   } finally {
     await endAll()

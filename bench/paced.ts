@@ -5,13 +5,13 @@ import type { Latencies, Pace } from './load/pacer.ts'
 import { Program } from './program.ts'
 import type { Running } from './rest-load.ts'
 
-/** What a constant rate came to. */
+/** Latencies and CPU time at a constant rate. */
 export type Paced = Latencies & { readonly cpuMicrosPerRequest: number }
 
-/** Loads a contender at a constant rate. @throws Error when not every request is answered with 200 */
+/** Loads a contender at a constant rate. @throws Error unless the response to every request is 200 */
 export async function pace(
   { url, cookies, name, program }: Running,
-  order: Pick<Pace, 'perSecond' | 'seconds' | 'connections'>,
+  load: Pick<Pace, 'perSecond' | 'seconds' | 'connections'>,
 ): Promise<Paced> {
   const { host, port, pathname } = new URL(url)
   const requests = cookies.map((cookie) =>
@@ -22,17 +22,17 @@ export async function pace(
   const file = fileURLToPath(new URL('load/pacer.ts', import.meta.url))
   const pacer = new Program('pacer', process.execPath, [file], { ipc: true, on: 'others' })
   const ended = once(pacer.child, 'exit')
-  const told = async (): Promise<unknown> => {
-    const answer = await Promise.race([once(pacer.child, 'message'), ended.then(() => undefined)])
-    if (answer === undefined) throw new Error(`${name}: ${pacer.lastWords()}`)
-    return answer[0]
+  const nextMessage = async (): Promise<unknown> => {
+    const message = await Promise.race([once(pacer.child, 'message'), ended.then(() => undefined)])
+    if (message === undefined) throw new Error(`${name}: ${pacer.logTail()}`)
+    return message[0]
   }
-  pacer.child.send({ ...order, port: Number(port), requests } satisfies Pace)
-  await told()
+  pacer.child.send({ ...load, port: Number(port), requests } satisfies Pace)
+  await nextMessage()
   const before = program.cpuMs()
   pacer.child.send('go')
-  const latencies = (await told()) as Latencies
-  const cpuMicrosPerRequest = ((program.cpuMs() - before) * 1000) / latencies.answers
+  const latencies = (await nextMessage()) as Latencies
+  const cpuMicrosPerRequest = ((program.cpuMs() - before) * 1000) / latencies.responses
   await ended
   await pacer.stop()
   return { ...latencies, cpuMicrosPerRequest }

@@ -5,10 +5,10 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const PAGE_BYTES = 4096
-/** Longer than any contender needs to go in peace. */
+/** Longer than any contender needs to exit after its stop signal. */
 const STOP_MS = 10_000
 
-/** Everything this run writes beside its results: configurations, logs, cookies. Removed at the end. */
+/** The folder for configurations, logs and cookies of this run. It is removed at the end. */
 export const workDir = mkdtempSync(join(tmpdir(), 'bff-bench-'))
 
 process.once('exit', () => rmSync(workDir, { recursive: true, force: true }))
@@ -17,29 +17,29 @@ const running = new Set<Program>()
 const closers: (() => Promise<unknown>)[] = []
 
 /**
- * Who is measured has the first processor for itself where there are two; load, upstream and Redis have the others.
- * Otherwise they take turns on both, and a profile shows the waiting as work.
+ * With two or more processors, the measured contender has the first one to itself, and load, upstream and Redis share the
+ * others. Without this, they would compete for all processors, and a profile would show waiting as work.
  */
 const CORES = { measured: '0', others: `1-${availableParallelism() - 1}` }
 const mayPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 
 /** How a program is started. */
 export interface ProgramOptions {
-  /** On which processors it runs; any without. */
+  /** The processors it is bound to; none by default. */
   readonly on?: keyof typeof CORES
-  /** Nothing else is in its environment but PATH. */
+  /** Its environment, to which only PATH is added. */
   readonly env?: Readonly<Record<string, string>>
-  /** What it is asked to go with, where SIGTERM is not it. */
+  /** SIGTERM by default. */
   readonly stopSignal?: NodeJS.Signals
-  /** Talks with it by messages. */
+  /** Whether it exchanges messages with the bench. */
   readonly ipc?: boolean
 }
 
-/** A program started by the bench: all of its processes, those it starts itself among them. */
+/** A program that the bench has started, with all of its child processes. */
 export class Program {
   readonly name: string
   readonly child: ChildProcess
-  /** Where it writes stdout and stderr. */
+  /** The file that receives its stdout and stderr. */
   readonly logFile: string
   readonly #stopSignal: NodeJS.Signals
 
@@ -50,54 +50,53 @@ export class Program {
     const log = openSync(this.logFile, 'a')
     const [program = '', ...all] = [...pinning(options.on), command, ...args]
     this.child = spawn(program, all, {
-      // Where Debian installs nginx and Apache; not everybody has that in PATH.
+      // Debian installs nginx and Apache in /usr/sbin, which may not be in PATH.
       env: { PATH: `${process.env['PATH']}:/usr/sbin`, ...options.env },
       cwd: workDir,
       stdio: ['ignore', log, log, ...(options.ipc === true ? ['ipc' as const] : [])],
-      // Its own group: Ctrl-C reaches only the bench, which then stops everything.
+      // In a process group of its own, so that Ctrl-C reaches only the bench, which then stops everything.
       detached: true,
     })
     this.child.once('error', () => undefined)
     running.add(this)
   }
 
-  /** True until it has ended. */
   get isRunning(): boolean {
     return this.child.pid !== undefined && this.child.exitCode === null && this.child.signalCode === null
   }
 
-  /** Processor time spent so far by all of its processes and threads, in ms, those that have ended left out. */
+  /** CPU time in ms that its processes and threads have used so far, without those that have exited. */
   cpuMs(): number {
     let nanos = 0
     for (const pid of this.#pids()) nanos += threadNanos(pid)
     return nanos / 1e6
   }
 
-  /** Resident memory of all of its processes; what they share is counted for each. */
+  /** Resident memory of all of its processes. Shared memory is counted once for each process. */
   rssBytes(): number {
     let pages = 0
     for (const pid of this.#pids()) pages += Number(statFields(pid)[21] ?? 0)
     return pages * PAGE_BYTES
   }
 
-  /** Asks it to go, then makes it. */
+  /** Sends its stop signal, and kills it if that does not suffice. */
   async stop(): Promise<void> {
     running.delete(this)
     if (!this.isRunning) return
-    const gone = once(this.child, 'exit')
+    const exited = once(this.child, 'exit')
     this.child.kill(this.#stopSignal)
     const timer = setTimeout(() => this.kill(), STOP_MS)
-    await gone
+    await exited
     clearTimeout(timer)
   }
 
-  /** Ends all of its processes at once. */
+  /** Kills all of its processes. */
   kill(): void {
     for (const pid of this.#pids().toReversed()) signalQuietly(pid)
   }
 
-  /** Why it may have ended, for an error message. */
-  lastWords(): string {
+  /** The end of its log, for an error message. */
+  logTail(): string {
     return readFileSync(this.logFile, 'utf8').slice(-2000)
   }
 
@@ -106,35 +105,35 @@ export class Program {
   }
 }
 
-/** Notes what else must be ended with the run; the latest goes first. */
+/** Registers something that {@link endAll} closes; the latest is closed first. */
 export function atEnd(close: () => Promise<unknown>): void {
   closers.unshift(close)
 }
 
-/** Ends everything that was started so far. */
+/** Stops all programs and closes everything that is registered. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map((program) => program.stop()))
   for (const close of closers.splice(0)) await close()
 }
 
-/** The same without a word of goodbye, for Ctrl-C. */
+/** Like {@link endAll}, but kills the programs; for Ctrl-C. */
 export async function killAll(): Promise<void> {
   for (const program of running) program.kill()
   await endAll()
 }
 
-/** What goes before a command so that it keeps to its processors. */
+/** The words before a command that bind it to processors; empty if it is not bound. */
 export function pinning(on: keyof typeof CORES | undefined): string[] {
   return mayPin && on !== undefined ? ['taskset', '--cpu-list', CORES[on]] : []
 }
 
-/** The fields of /proc/<pid>/stat after the command's name, which may hold spaces (proc(5): state is the first). */
+/** The fields of /proc/<pid>/stat after the command name, which may contain spaces; the first one is the state (proc(5)). */
 function statFields(pid: number): string[] {
   const stat = read(`/proc/${pid}/stat`)
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** A file of /proc; empty when its process or thread has ended. */
+/** Reads a file of /proc; empty if its process or thread has exited. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1')
@@ -143,7 +142,7 @@ function read(file: string): string {
   }
 }
 
-/** From schedstat and not stat, which counts in hundredths of a second: too coarse for short rounds. */
+/** CPU time from schedstat, as that in stat is in hundredths of a second and too coarse for short rounds. */
 function threadNanos(pid: number): number {
   const task = `/proc/${pid}/task`
   const threads = existsSync(task) ? readdirSync(task) : []
@@ -163,6 +162,6 @@ function signalQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // The process has exited.
   }
 }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Answer, Order } from './load/pump.ts'
+import type { Order, Reply } from './load/pump.ts'
 import { Program } from './program.ts'
 
-/** One end of many WebSockets, in a process of its own. */
+/** The process that runs bench/load/pump.ts. */
 export class Pump {
   readonly program: Program
 
@@ -12,24 +12,24 @@ export class Pump {
     this.program = new Program(name, process.execPath, [file], { ipc: true, on: 'others' })
   }
 
-  /** Gives an order. @returns what it came to, see {@link Answer} @throws Error when the process ends over it */
+  /** Executes an order. @returns the count of the reply @throws Error if the process exits meanwhile */
   async order(order: Order): Promise<number> {
     const { child } = this.program
     const settled = new AbortController()
     const { signal } = settled
-    const ended = async (): Promise<never> => {
+    const exited = async (): Promise<never> => {
       await once(child, 'exit', { signal })
-      throw new Error(`${this.program.name} ended: ${this.program.lastWords()}`)
+      throw new Error(`${this.program.name} exited: ${this.program.logTail()}`)
     }
     child.send(order)
-    const answer = await Promise.race([once(child, 'message', { signal }), ended()])
+    const message = await Promise.race([once(child, 'message', { signal }), exited()])
     settled.abort()
-    const [{ count }] = answer as [Answer]
+    const [{ count }] = message as [Reply]
     return count
   }
 }
 
-/** Opens so many relays of a contender, all the way. */
+/** Opens a relay for each request and waits until all have reached upstream. */
 export async function openRelays(
   { browsers, upstream }: Record<'browsers' | 'upstream', Pump>,
   port: number,
@@ -39,7 +39,7 @@ export async function openRelays(
   await upstream.order({ do: 'await', sockets: requests.length })
 }
 
-/** Closes all relays, at both ends: neither waits for the other's close frame. */
+/** Closes all relays at both ends without close frames. */
 export async function closeRelays({
   browsers,
   upstream,
@@ -48,8 +48,8 @@ export async function closeRelays({
   for (const end of [browsers, upstream]) await end.order({ do: 'await', sockets: 0 })
 }
 
-/** A browser's handshake, through a TLS proxy in front that names the client's address. */
-function handshake(path: string, origin: string, address: string, cookie?: string): string {
+/** A browser's handshake as a TLS proxy forwards it. */
+function handshake(path: string, origin: string, address: string): string {
   const lines = [
     `GET ${path} HTTP/1.1`,
     'Host: localhost',
@@ -60,12 +60,11 @@ function handshake(path: string, origin: string, address: string, cookie?: strin
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     `X-Forwarded-For: ${address}`,
     'X-Forwarded-Proto: https',
-    ...(cookie === undefined ? [] : [`Cookie: ${cookie}`]),
   ]
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** The handshakes of so many browsers, a few of them behind each address. */
+/** Handshakes of several browsers, of which each address has 20 at most. */
 export function handshakes(count: number, path: string, origin: string): string[] {
   const PER_ADDRESS = 20
   return Array.from({ length: count }, (_, index) => {

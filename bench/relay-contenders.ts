@@ -6,18 +6,18 @@ import { Pump } from './pumps.ts'
 import type { Choice } from './rest-load.ts'
 import { listening, nginx, startWorld } from './world.ts'
 
-/** Somebody who joins browsers' sockets to upstream's, running. */
+/** A running server that relays browsers' sockets to upstream. */
 export interface RelayContender {
   readonly name: string
   readonly program: Program
   readonly port: number
-  /** Of its public relay. */
+  /** The path of its public relay. */
   readonly path: string
-  /** The Origin it expects. */
+  /** The Origin header it expects. */
   readonly origin: string
 }
 
-/** Everybody, and both ends of their sockets. */
+/** All contenders and both ends of their sockets. */
 export interface RelayStage {
   readonly contenders: readonly RelayContender[]
   readonly browsers: Pump
@@ -27,7 +27,7 @@ export interface RelayStage {
 export const BARE_WS = 'bare ws-to-ws relay'
 const PIPE = 'raw pipe'
 
-/** Starts both ends, and all who relay between them. @param before the root of another checkout of this server */
+/** Starts both ends and all contenders between them. */
 export async function startRelays({ before }: Choice): Promise<RelayStage> {
   const browsers = new Pump('browsers')
   const upstream = new Pump('upstream sockets')

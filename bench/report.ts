@@ -4,55 +4,55 @@ import { cpus, totalmem, release } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Spread } from './rounds.ts'
 
-/** A table as it is printed. */
+/** A table of formatted cells. */
 export interface Table {
   readonly title: string
   readonly columns: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** A limit that this project set itself, and what came of it. */
+/** A goal of this project, and whether the measurement meets it. */
 export interface Goal {
   readonly goal: string
   readonly measured: string
   readonly isMet: boolean
 }
 
-/** What one case of the bench found. */
+/** The results of one case of the bench. */
 export interface Report {
   readonly name: string
   readonly title: string
   readonly tables: readonly Table[]
   readonly goals: readonly Goal[]
-  /** What a reader must know; who is missing, and why, among it. */
+  /** Conditions of the measurement, and the contenders that are missing. */
   readonly notes: readonly string[]
-  /** The single rounds, for whoever wants to reckon again. */
+  /** The results of the single rounds; they are written to the JSON file only. */
   readonly raw: unknown
 }
 
 const RESULTS = new URL('results/', import.meta.url)
 
-/** Prints a report and keeps it as JSON and Markdown. */
+/** Prints a report and writes it to bench/results as JSON and Markdown. */
 export function publish(report: Report): void {
-  const facts = machine()
-  const text = `${markdown(report)}\n${facts.map((line) => `- ${line}`).join('\n')}\n`
+  const machine = describeMachine()
+  const text = `${markdown(report)}\n${machine.map((line) => `- ${line}`).join('\n')}\n`
   mkdirSync(RESULTS, { recursive: true })
-  const whole = { ...report, machine: facts, measuredAt: new Date().toISOString() }
-  writeFileSync(new URL(`${report.name}.json`, RESULTS), `${JSON.stringify(whole, null, 2)}\n`)
+  const json = { ...report, machine, measuredAt: new Date().toISOString() }
+  writeFileSync(new URL(`${report.name}.json`, RESULTS), `${JSON.stringify(json, null, 2)}\n`)
   writeFileSync(new URL(`${report.name}.md`, RESULTS), text)
-  process.stdout.write(`\n${text}\nin ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
+  process.stdout.write(`\n${text}\nwritten to ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
 }
 
-/** Writes what a whole run found into docs/performance.md, between its markers: goals first. */
+/** Replaces the text between the markers of docs/performance.md with the reports of a whole run, goals first. */
 export function writeDocument(reports: readonly Report[]): void {
   const file = new URL('../docs/performance.md', import.meta.url)
   const [before, , after] = readFileSync(file, 'utf8').split(/^<!-- (?:measured|end) -->$/m)
-  if (before === undefined || after === undefined) throw new Error('docs/performance.md has lost its markers')
+  if (before === undefined || after === undefined) throw new Error('docs/performance.md has no markers')
   const goals = reports.flatMap((report) => report.goals)
   const today = new Date().toISOString().slice(0, 10)
   const text = [
     `Measured on ${today}:\n`,
-    ...machine().map((line) => `- ${line}`),
+    ...describeMachine().map((line) => `- ${line}`),
     '\n### Goals\n',
     ...rowsOf(goalTable(goals)),
     '',
@@ -61,7 +61,7 @@ export function writeDocument(reports: readonly Report[]): void {
   writeFileSync(file, `${before}<!-- measured -->\n\n${text.join('\n')}\n<!-- end -->${after}`)
 }
 
-/** The tables of a report, ratios first, then the goals. */
+/** A section with the tables, the goals and the notes of a report. */
 function markdown({ title, tables, goals, notes }: Report): string {
   const all = goals.length > 0 ? [...tables, goalTable(goals)] : tables
   const blocks = all.map((table) => `**${table.title}**\n\n${rowsOf(table).join('\n')}\n`)
@@ -73,8 +73,8 @@ function goalTable(goals: readonly Goal[]): Table {
   return { title: 'Goals', columns: ['goal', 'measured', ''], rows }
 }
 
-/** The machine and the versions of everything on it that was measured. */
-function machine(): string[] {
+/** The machine and the versions of the measured programs. */
+function describeMachine(): string[] {
   const { model = 'unknown' } = cpus()[0] ?? {}
   const memory = Math.round(totalmem() / 1024 ** 3)
   const { version } = JSON.parse(
@@ -84,7 +84,7 @@ function machine(): string[] {
     `${cpus().length} × ${model}, ${memory} GiB, Linux ${release()}`,
     `Node ${process.version}, undici ${version}, ${firstLine('nginx', ['-v'])}, ${firstLine('redis-server', ['--version'])}`,
     `${firstLine('wrk', ['-v'])}, ${firstLine('apache2', ['-v'])}, ${firstLine('dpkg-query', ['-W', 'libapache2-mod-auth-openidc'])}`,
-    'npm packages of the others: bench/peers/package.json',
+    'npm packages of the other contenders: bench/peers/package.json',
   ]
 }
 
@@ -98,13 +98,13 @@ function rowsOf({ columns, rows }: Table): string[] {
   return [columns, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)
 }
 
-/** What a program says of itself; some say it on stderr, some with an exit code of 1. */
+/** The first line of a program's output. Some print their version to stderr, and some with an exit code of 1. */
 function firstLine(program: string, args: readonly string[]): string {
   const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
   try {
-    const said = execFileSync('/bin/sh', ['-c', `"$0" "$@" 2>&1 || true`, program, ...args], { env })
+    const output = execFileSync('/bin/sh', ['-c', `"$0" "$@" 2>&1 || true`, program, ...args], { env })
     return (
-      said
+      output
         .toString()
         .split('\n', 1)[0]
         ?.replace(/ \[.*| sha=.*| Copyright.*/, '')

@@ -18,15 +18,15 @@ export type Running = Pick<Contender, 'name' | 'program'> & {
   readonly cookies: readonly string[]
 }
 
-/** Which contenders a run is made with. */
+/** The contenders of a run, as the command line selects them. */
 export interface Choice {
-  /** Parts of the names of those that are wanted beside this server; all without. */
+  /** Parts of the names of the contenders beside this server; all contenders by default. */
   readonly with?: readonly string[]
-  /** The root of another checkout of this server, which then takes part as `before`. */
+  /** The root folder of another checkout of this server, which takes part as `before`. */
   readonly before?: string
 }
 
-/** What one contender did in one round. */
+/** The figures of one contender in one round. */
 export interface RestRound {
   readonly requestsPerSecond: number
   readonly cpuMicrosPerRequest: number
@@ -37,11 +37,11 @@ export interface RestRound {
   readonly rssMib: number
 }
 
-/** Starts the world and everybody who is wanted and installed. */
+/** Starts the world and the selected contenders. @returns also a note for each contender that could not be started */
 export async function startAll(
   choice: Choice,
 ): Promise<{ world: World; contenders: Running[]; missing: string[] }> {
-  const wanted = chosen(choice)
+  const wanted = selected(choice)
   const ports = await Promise.all(wanted.map(() => freePort()))
   const portOf = (index: number): number => ports[index] ?? 0
   const world = await startWorld(
@@ -52,10 +52,10 @@ export async function startAll(
   for (const [index, entry] of wanted.entries()) {
     try {
       const { name, program, port, ...contender } = await entry.start(world, portOf(index))
-      // Who has no sessions is sent this server's cookies all the same: as many bytes for everybody.
+      // Contenders without sessions get the cookies of this server, so that all requests are equally large.
       const cookies = contender.cookies ?? contenders[0]?.cookies ?? []
       const url = apiUrl(port)
-      await checkAnswer(url, cookies)
+      await checkResponses(url, cookies)
       contenders.push({ name, program, url, cookies })
     } catch (error) {
       missing.push(`**Missing: ${entry.name}**: ${(error as Error).message.trim().replaceAll(/\s+/g, ' ')}`)
@@ -65,12 +65,12 @@ export async function startAll(
   return { world, contenders, missing }
 }
 
-/** The address of the 1.1 KB answer behind a port. */
+/** The address of the 1.1 KB response on this port. */
 export function apiUrl(port: number): string {
   return `http://127.0.0.1:${port}/api${ACCOUNTS_PATH}`
 }
 
-function chosen({ with: parts, before }: Choice): Entry[] {
+function selected({ with: parts, before }: Choice): Entry[] {
   const [own, ...others] = entries
   const wanted = others.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
   return [
@@ -80,19 +80,19 @@ function chosen({ with: parts, before }: Choice): Entry[] {
   ]
 }
 
-/** Each session must get the whole answer of upstream. @throws Error */
-async function checkAnswer(url: string, cookies: readonly string[]): Promise<void> {
+/** @throws Error unless each session gets the response of upstream */
+async function checkResponses(url: string, cookies: readonly string[]): Promise<void> {
   const headers = Object.fromEntries(BROWSER_HEADERS.map((line) => line.split(': ') as [string, string]))
   for (const cookie of cookies) {
-    const answer = await fetch(url, { headers: { ...headers, cookie }, redirect: 'manual' })
-    const body = await answer.text()
-    if (answer.status !== 200 || !body.startsWith('{"data":[')) {
-      throw new Error(`answers ${answer.status} ${body.slice(0, 200)}`)
+    const response = await fetch(url, { headers: { ...headers, cookie }, redirect: 'manual' })
+    const body = await response.text()
+    if (response.status !== 200 || !body.startsWith('{"data":[')) {
+      throw new Error(`responds ${response.status} ${body.slice(0, 200)}`)
     }
   }
 }
 
-/** Loads one contender, and sees to it that every request went all the way. */
+/** Loads one contender. @throws Error if a request fails or does not reach upstream */
 export async function measure(
   { redis, upstream }: World,
   { program, url, cookies, name }: Running,
@@ -107,7 +107,7 @@ export async function measure(
   const arrived = (await upstream.requests()) - before.requests
   if (result.errors > 0 || arrived < result.requests) {
     throw new Error(
-      `${name}: ${result.errors} errors, ${arrived} of ${result.requests} requests reached upstream: ${program.lastWords()}`,
+      `${name}: ${result.errors} errors, ${arrived} of ${result.requests} requests reached upstream: ${program.logTail()}`,
     )
   }
   const { requests } = result

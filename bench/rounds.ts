@@ -1,4 +1,4 @@
-/** A figure of several rounds: the middle one, and how far they lie apart. */
+/** The median and the range of a figure over several rounds. */
 export interface Spread {
   readonly median: number
   readonly min: number
@@ -6,9 +6,9 @@ export interface Spread {
 }
 
 /**
- * Measures everybody once a round, in an order that moves on by one from round to round, so that whatever else the
- * machine does falls on all alike.
- * @returns for each name the results of its rounds
+ * Measures every contender once per round. Each round starts with another contender, so that disturbances of the machine
+ * affect all contenders alike.
+ * @returns the results of the rounds by name
  */
 export async function rounds<Contender extends { readonly name: string }, Result>(
   contenders: readonly Contender[],
@@ -25,7 +25,7 @@ export async function rounds<Contender extends { readonly name: string }, Result
   return results
 }
 
-/** @param values at least one */
+/** The spread of at least one value. With an even number of values the median is the mean of the middle two. */
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((one, other) => one - other)
   const at = (index: number): number => sorted[index] ?? Number.NaN
@@ -37,7 +37,7 @@ export function spread(values: readonly number[]): Spread {
   }
 }
 
-/** How many times as much one has as the other, round by round. */
+/** The spread of the quotients of the figures of two contenders, round by round. */
 export function ratio(ones: readonly number[], others: readonly number[]): Spread {
   return spread(ones.map((one, round) => one / (others[round] ?? Number.NaN)))
 }

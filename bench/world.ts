@@ -5,52 +5,45 @@ import { answers, freePort } from '../sandbox/listening.ts'
 import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
 import { atEnd, Program, workDir, type ProgramOptions } from './program.ts'
 
-/** What every contender stands between: a provider, a fast upstream, a Redis. */
+/** The services that every contender uses: a provider, a fast upstream and a Redis. */
 export interface World {
   readonly provider: SandboxProvider
   readonly upstream: Upstream
   readonly redis: Redis
 }
 
-/** An upstream that costs next to nothing, so that the proxies are what is measured. */
+/** An upstream that is much faster than any contender. */
 interface Upstream {
   readonly url: string
   readonly program: Program
-  /** How many requests it has answered, this question not counted. */
+  /** The number of requests it has served, without those of this method. */
   requests(): Promise<number>
 }
 
-/** The session store of whoever has one. */
+/** The session store of the contenders that have sessions. */
 interface Redis {
   readonly url: string
   readonly port: number
   readonly program: Program
-  /** How many commands it was given, except those that only ask how it is. */
+  /** The number of commands it has executed, without those for connecting and monitoring. */
   commands(): Promise<number>
-  /** What its records take. */
   usedBytes(): Promise<number>
 }
 
 export const CLIENT_ID = 'bench'
-/** The endpoint of the REST load: its answer is 1.1 KB of JSON. */
+/** The endpoint of the REST load, which responds with 1.1 KB of JSON. */
 export const ACCOUNTS_PATH = '/trading/v1/options/accounts'
 
-/** @param redirectUris of all contenders that log users in */
+/** Starts the services. @param redirectUris those of all contenders that log users in */
 export async function startWorld(redirectUris: readonly string[]): Promise<World> {
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [...redirectUris] })
   atEnd(() => provider.close())
   return { provider, upstream: await startUpstream(), redis: await startRedis() }
 }
 
-/**
- * Debian's nginx with one worker, answering from memory, writing no log.
- * @param wsPort where the one-time URLs of its OTP endpoint lead
- */
-async function startUpstream(wsPort = 9): Promise<Upstream> {
+/** Starts Debian's nginx with one worker, which responds from memory and writes no log. */
+async function startUpstream(): Promise<Upstream> {
   const port = await freePort()
-  const otp = JSON.stringify({
-    data: { url: `ws://127.0.0.1:${wsPort}/trading/v1/options/ws/demo?otp=once` },
-  })
   const program = nginx(
     'upstream',
     'others',
@@ -63,21 +56,20 @@ async function startUpstream(wsPort = 9): Promise<Upstream> {
         if ($http_authorization !~ "^Bearer .") { return 401; }
         return 200 '${accounts()}';
       }
-      location ~ /otp$ { return 200 '${otp}'; }
       location = /requests { stub_status; }
     }`,
   )
   await listening(program, port)
   const url = `http://127.0.0.1:${port}`
-  let questions = 0
+  let ownRequests = 0
   return {
     url,
     program,
     async requests() {
       const text = await (await fetch(`${url}/requests`)).text()
-      questions++
+      ownRequests++
       const total = Number(/^ \d+ \d+ (\d+)/m.exec(text)?.[1])
-      return total - questions
+      return total - ownRequests
     },
   }
 }
@@ -106,16 +98,16 @@ export function nginx(name: string, on: ProgramOptions['on'], http: string): Pro
   })
 }
 
-/** Resolves when a program accepts connections. @throws Error with its last words when it has ended instead */
+/** Resolves when a program accepts connections. @throws Error with the end of its log if it exits instead */
 export async function listening(program: Program, port: number): Promise<void> {
-  const ended = new Promise<never>((_resolve, reject) => {
+  const exited = new Promise<never>((_resolve, reject) => {
     program.child.once('error', reject)
     program.child.once('exit', () => {
-      reject(new Error(`${program.name} ended: ${program.lastWords()}`))
+      reject(new Error(`${program.name} exited: ${program.logTail()}`))
     })
   })
-  ended.catch(() => undefined)
-  await Promise.race([answers(port), ended])
+  exited.catch(() => undefined)
+  await Promise.race([answers(port), exited])
 }
 
 async function startRedis(): Promise<Redis> {
@@ -126,7 +118,7 @@ async function startRedis(): Promise<Redis> {
   const url = `redis://127.0.0.1:${port}`
   const client = await createClient({ url }).connect()
   atEnd(async () => client.destroy())
-  // It is killed before the client is let go.
+  // At the end Redis exits before its client is closed.
   client.on('error', () => undefined)
   return {
     url,
@@ -138,13 +130,13 @@ async function startRedis(): Promise<Redis> {
     async commands() {
       const stats = await client.info('commandstats')
       const lines = [...stats.matchAll(/^cmdstat_(\S+):calls=(\d+)/gm)]
-      const own = /^(info|ping|hello|client\||auth$)/
-      return lines.reduce((sum, [, name = '', calls]) => (own.test(name) ? sum : sum + Number(calls)), 0)
+      const ignored = /^(info|ping|hello|client\||auth$)/
+      return lines.reduce((sum, [, name = '', calls]) => (ignored.test(name) ? sum : sum + Number(calls)), 0)
     },
   }
 }
 
-/** 1.1 KB, like a list of five accounts. */
+/** A list of five accounts, 1.1 KB of JSON. */
 function accounts(): string {
   const data = Array.from({ length: 5 }, (_, index) => ({
     account_id: `CR900${index}`,

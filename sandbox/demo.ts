@@ -7,8 +7,8 @@ import { startRedis } from './redis-process.ts'
 import { startUpstream } from './upstream.ts'
 
 /**
- * `npm run demo`: the server as an operator runs it, with a provider and a trading service of the sandbox around it.
- * The provider is at 127.0.0.1 and the server at localhost: to a browser they are two sites, as in life.
+ * `npm run demo`: the server with the provider and the trading service of the sandbox. The provider is at 127.0.0.1 and the
+ * server at localhost, so that they are two sites to a browser, as in production.
  */
 
 const environment = process.env
@@ -60,12 +60,12 @@ async function run(): Promise<void> {
     LOG_LEVEL: environment['LOG_LEVEL'] ?? 'error',
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
   })
-  await ready(child)
+  await untilReady(child)
   const where = redisUrl === undefined ? 'in memory (no redis-server found)' : 'in Redis'
   process.stdout.write(`Open ${publicUrl} (sessions ${where}; any e-mail signs up; Ctrl-C stops)\n`)
 }
 
-/** The session store: the one named, else one of our own, else none. */
+/** REDIS_URL, or the address of a new redis-server, or undefined if none is installed. */
 async function redis(): Promise<string | undefined> {
   if (environment['REDIS_URL']) return environment['REDIS_URL']
   if (spawnSync('redis-server', ['--version']).error !== undefined) return undefined
@@ -80,7 +80,7 @@ function startServer(settings: Record<string, string>): ChildProcess {
   const child = spawn(process.execPath, [main], {
     env: { PATH, ...settings },
     stdio: ['ignore', 'inherit', 'inherit'],
-    // Its own group: Ctrl-C reaches only this process, which then stops everything in order.
+    // In a process group of its own, so that Ctrl-C reaches only this process, which then stops everything in order.
     detached: true,
   })
   closers.unshift(async () => {
@@ -91,12 +91,12 @@ function startServer(settings: Record<string, string>): ChildProcess {
   return child
 }
 
-async function ready(child: ChildProcess): Promise<void> {
+async function untilReady(child: ChildProcess): Promise<void> {
   const giveUpAt = Date.now() + READY_MS
   while (Date.now() < giveUpAt) {
     if (child.exitCode !== null) throw new Error('The server stopped; see above.')
-    const answer = await fetch(`http://${HOST}:${ports.OPS_PORT}/readyz`).catch(() => undefined)
-    if (answer?.ok === true) {
+    const response = await fetch(`http://${HOST}:${ports.OPS_PORT}/readyz`).catch(() => undefined)
+    if (response?.ok === true) {
       child.once('exit', () => void stop(1))
       return
     }

@@ -5,15 +5,16 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 const START_MS = 10_000
 
 /**
- * Listens, and answers with the port that was taken (0 asks for any free one).
- * @throws the listening error as it came, EADDRINUSE for a taken port
+ * Starts to listen on a port, or on any free port if it is 0.
+ * @returns the port
+ * @throws the error of the server, such as EADDRINUSE
  */
 export async function listen(server: Server, port: number, host: string): Promise<number> {
   await once(server.listen(port, host), 'listening')
   return (server.address() as AddressInfo).port
 }
 
-/** Stops at once, without waiting for anybody. A second call does nothing. */
+/** Closes a server and all of its connections. A second call does nothing. */
 export async function closeNow(server: Server): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')
@@ -23,19 +24,19 @@ export async function closeNow(server: Server): Promise<void> {
 }
 
 /**
- * Above 10080, the last port that browsers and fetch refuse (Fetch standard, "bad port"), and below the ports that
- * systems give to outgoing connections, which would take a free one away again.
+ * The range is above 10080, the last port that browsers and fetch refuse (Fetch standard, "bad port"), and below the
+ * ephemeral ports, where an outgoing connection could take a free port.
  */
 const FIRST_PORT = 10_100
 const PORTS = 12_000
 
-/** Processes of one time begin elsewhere and never go back, so that two do not find the same port free at the same moment. */
-const PORTS_OF_A_PROCESS = 50
-let next = process.pid * PORTS_OF_A_PROCESS
+/** Each process starts at its own offset and only moves forward, so that two processes do not choose the same free port. */
+const PORTS_PER_PROCESS = 50
+let next = process.pid * PORTS_PER_PROCESS
 
 /**
- * A port nobody listens on at the moment.
- * @param above how far above it another one must be free too
+ * A port on which nothing listens at the moment.
+ * @param above the port this far above must be free, too
  */
 export async function freePort(above = 0): Promise<number> {
   for (;;) {
@@ -57,8 +58,8 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * Resolves when somebody listens on a port of this machine.
- * @throws the connection error when nobody does in time
+ * Resolves when a server listens on a port of this machine.
+ * @throws the connection error if none does within 10 s
  */
 export async function answers(port: number): Promise<void> {
   const giveUpAt = Date.now() + START_MS

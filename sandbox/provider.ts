@@ -7,45 +7,42 @@ import { ProviderMemory } from './provider/memory.ts'
 import { oidcSettings } from './provider/settings.ts'
 import { Users } from './provider/users.ts'
 
-/** A running OAuth 2.0 provider (docs/upstream.md, The provider), real but for its users: `demo@example.test` is one from the start. */
+/** A running OAuth 2.0 provider (docs/upstream.md, The provider). The user `demo@example.test` exists from the start. */
 export interface SandboxProvider {
   /** The issuer, without a trailing slash. */
   url: string
-  /** Every secret ever handed out: access tokens, refresh tokens, authorization codes. */
+  /** All issued access tokens, refresh tokens and authorization codes. */
   issued: Set<string>
-  /** Every PKCE verifier that came with a code. */
+  /** All PKCE verifiers that were received with a code. */
   verifiers: Set<string>
-  /** The query parameters of every authorization request, newest last; of a repeated one the last value. */
+  /** The query parameters of all authorization requests, newest last; the last value of a repeated parameter. */
   authorizations: ReadonlyArray<Record<string, string>>
-  /** Whose the token is, while it is valid. The id is the user's, not that of a trading account. */
+  /** The id of a valid token's user, which is not that of a trading account; undefined for an invalid token. */
   isActive(accessToken: string): Promise<{ accountId: string } | undefined>
-  /** Ends every token, code and grant at once. */
+  /** Revokes all tokens, codes and grants. */
   revokeAll(): Promise<void>
-  /** How many POSTs the token endpoint has seen, failed ones included. */
+  /** The number of POST requests to the token endpoint, including failed ones. */
   tokenRequests(): number
-  /** Stops at once, open connections included. */
+  /** Stops the provider and closes open connections. */
   close(): Promise<void>
 }
 
 export interface ProviderOptions {
-  /** 0, the default, takes any free port. */
+  /** Any free port by default. */
   port?: number
-  /** The host of its own address. */
+  /** The host in its URL; 127.0.0.1 by default. */
   host?: string
-  /** The address it listens on, where that is another one; in a container, for instance. */
+  /** The address to listen on, if it differs from the host, for example in a container. */
   bind?: string
-  /** The one registered application: a public client. */
+  /** The id of the only application, which is a public client. */
   clientId: string
   redirectUris: string[]
   accessTokenSeconds?: number
-  /** With true every log-in also yields a refresh token, which changes at every use. */
+  /** If true, every login also yields a refresh token, which is rotated with every use. */
   refreshTokens?: boolean
 }
 
-/**
- * Starts the provider.
- * @throws the listening error as it came, EADDRINUSE for a taken port
- */
+/** Starts the provider. @throws the error of the server, such as EADDRINUSE */
 export async function startProvider(options: ProviderOptions): Promise<SandboxProvider> {
   const { port = 0, host = '127.0.0.1', clientId, redirectUris } = options
   const server = createServer()
@@ -88,12 +85,12 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
   }
 }
 
-/** What tests want to know about the requests that came in. */
+/** Records requests for tests. */
 class Traffic {
   readonly authorizations: Record<string, string>[] = []
   tokenRequests = 0
 
-  note(method: string | undefined, { pathname, searchParams }: URL): void {
+  record(method: string | undefined, { pathname, searchParams }: URL): void {
     if (pathname === '/oauth2/auth') this.authorizations.push(Object.fromEntries(searchParams))
     if (pathname === '/oauth2/token' && method === 'POST') this.tokenRequests += 1
   }
@@ -105,11 +102,11 @@ function requestListener(provider: Provider, pages: InteractionPages, traffic: T
   const style = readFileSync(new URL('provider/style.css', import.meta.url))
   const library = provider.callback()
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Only the path is wanted; the base makes the URL complete.
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // The host is a placeholder, as only the path and the query matter.
     const url = new URL(`http://sandbox${request.url ?? '/'}`)
-    traffic.note(request.method, url)
-    // No form-action: browsers apply it to the whole chain of redirects, back to the application and further.
+    traffic.record(request.method, url)
+    // There is no form-action, as browsers would apply it to all redirects, including those to the application.
     response.setHeader(
       'content-security-policy',
       "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
@@ -120,7 +117,7 @@ function requestListener(provider: Provider, pages: InteractionPages, traffic: T
   }
 
   return (request, response) => {
-    answer(request, response).catch(() => {
+    respond(request, response).catch(() => {
       if (response.headersSent) response.destroy()
       else response.writeHead(500).end()
     })

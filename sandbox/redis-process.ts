@@ -5,20 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { answers, freePort } from './listening.ts'
 
-/** A redis-server of our own: on a free port of this machine, keeping nothing on disk. */
+/** A redis-server on a port of this machine that stores nothing on disk. */
 export interface RedisProcess {
   readonly url: string
   readonly port: number
   readonly process: ChildProcess
-  /** Stops it and removes its folder. */
+  /** Kills it and removes its folder. */
   close(): Promise<void>
 }
 
 /**
  * Starts redis-server from PATH.
- * @param more further options, as on its command line
+ * @param more additional command-line options
+ * @param port any free port by default
  * @param file a configuration file, which a Sentinel needs
- * @throws Error when it is not installed or does not answer in time
+ * @throws Error if it is not installed or does not listen in time
  */
 export async function startRedis(
   more: readonly string[] = [],

@@ -1,10 +1,10 @@
 import { startProvider } from './provider.ts'
 import { startUpstream } from './upstream.ts'
 
-/** Provider and trading service alone, for a server that runs elsewhere: `node sandbox/serve.ts`. */
+/** `node sandbox/serve.ts` starts the provider and the trading service, for a server that is started separately. */
 
 const environment = process.env
-// Where others find both, and where they listen, if that is another address; in a container, for instance.
+// The host in their URLs, and the address on which they listen, which may differ in a container.
 const host = environment['SANDBOX_HOST'] ?? '127.0.0.1'
 const bind = environment['BIND'] ?? host
 const publicUrl = environment['PUBLIC_URL'] ?? 'http://localhost:3000'

@@ -9,41 +9,38 @@ import { Sockets } from './upstream/sockets.ts'
 import { Users } from './upstream/users.ts'
 import type { World } from './upstream/world.ts'
 
-/** A running trading service (docs/upstream.md, The trading service), small and invented: accounts, contracts and prices live in memory. */
+/** A running trading service (docs/upstream.md, The trading service) with invented data in memory. */
 export interface SandboxUpstream {
   /** `http://host:port`, without a trailing slash. */
   url: string
-  /** The same address for WebSockets. */
+  /** `ws://host:port`, without a trailing slash. */
   wsUrl: string
-  /** Every one-time password, and every complete URL with one, ever given out. */
+  /** All issued one-time passwords and all issued URLs with them. */
   issued: Set<string>
-  /** The REST requests that arrived, newest last; of very many, the last ten thousand. */
+  /** The REST requests that have arrived, newest last; at least the last ten thousand. */
   requests: readonly SeenRequest[]
-  /** How many WebSockets of each kind are open. */
+  /** The number of open WebSockets by kind. */
   sockets(): { public: number; demo: number; real: number }
-  /** Stops at once, open connections included. */
+  /** Stops the service and closes open connections. */
   close(): Promise<void>
 }
 
 export interface UpstreamOptions {
-  /** 0, the default, takes any free port. */
+  /** Any free port by default. */
   port?: number
-  /** The host of its own address. */
+  /** The host in its URLs; 127.0.0.1 by default. */
   host?: string
-  /** The address it listens on, where that is another one; in a container, for instance. */
+  /** The address to listen on, if it differs from the host, for example in a container. */
   bind?: string
-  /** Who says which access tokens are good. */
+  /** The provider that validates access tokens. */
   provider: Pick<SandboxProvider, 'isActive'>
-  /** Prices walk the same way for the same seed. */
+  /** The seed of the random walk of prices. */
   seed?: number
-  /** Time between two ticks of a symbol. */
+  /** The interval between two ticks of a symbol. */
   tickMs?: number
 }
 
-/**
- * Starts the trading service.
- * @throws the listening error as it came, EADDRINUSE for a taken port
- */
+/** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
 export async function startUpstream(options: UpstreamOptions): Promise<SandboxUpstream> {
   const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000 } = options
   const server = createServer()

@@ -7,7 +7,7 @@ import { COMPILED } from './support/settings.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-await test('rounds begin with another contender each, and keep what belongs together', async (t) => {
+await test('rounds() starts each round with another contender and groups the results by contender', async (t) => {
   const order: string[] = []
   const contenders = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
   const results = await rounds(contenders, 3, async ({ name }) => order.push(name))
@@ -15,24 +15,28 @@ await test('rounds begin with another contender each, and keep what belongs toge
   t.same(results.get('a'), [1, 6, 8])
 })
 
-await test('a ratio is taken round by round; of an even number of rounds the middle is between two', (t) => {
+await test('spread() returns median, minimum and maximum; ratio() divides round by round', (t) => {
   t.same(spread([9, 1, 4]), { median: 4, min: 1, max: 9 })
   t.same(spread([9, 1, 4, 5]), { median: 4.5, min: 1, max: 9 })
-  // In turns with others one has half of what they have, whatever the machine does to both.
+  // The ratio stays the same when the machine slows both contenders down in a round.
   t.same(ratio([1, 50, 3], [2, 100, 6]), { median: 0.5, min: 0.5, max: 0.5 })
   t.end()
 })
 
-await test('the bench starts what npm start starts', (t) => {
+await test('programOf() returns the command of npm start', (t) => {
   const start = programOf()
   t.equal(start.at(-1), `${ROOT}src/main.ts`)
   t.ok(start.slice(0, -1).every((option) => option.startsWith('--')))
-  const options = [...start.slice(0, -1), '--eval', 'process.stdout.write("it takes these")']
-  t.equal(execFileSync(process.execPath, options, { encoding: 'utf8' }), 'it takes these')
+  const options = [...start.slice(0, -1), '--eval', 'process.stdout.write("accepted")']
+  t.equal(
+    execFileSync(process.execPath, options, { encoding: 'utf8' }),
+    'accepted',
+    'Node.js knows the options',
+  )
   t.end()
 })
 
-await test('a case that does not exist is told, with those that do', (t) => {
+await test('npm run bench: exit code 1 and the list of cases for an unknown case', (t) => {
   const args = [`${ROOT}bench/main.ts`, 'rest', 'no-such']
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { env: COMPILED, encoding: 'utf8' })
   t.equal(status, 1)

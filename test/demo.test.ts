@@ -10,11 +10,12 @@ import { logIn } from './support/world.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
 
-async function demo(t: Test, more: Record<string, string> = {}) {
+/** Starts the demo with free ports and these environment variables. Teardown kills it. */
+async function startDemo(t: Test, env: Record<string, string> = {}) {
   const names = ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']
   const ports: Record<string, string> = {}
   for (const name of names) ports[name] = String(await freePort())
-  const child = spawn(process.execPath, [DEMO], { env: { PATH: process.env['PATH'], ...ports, ...more } })
+  const child = spawn(process.execPath, [DEMO], { env: { PATH: process.env['PATH'], ...ports, ...env } })
   t.teardown(() => {
     child.kill('SIGKILL')
     scanLog(t, stdout + stderr)
@@ -29,11 +30,11 @@ async function demo(t: Test, more: Record<string, string> = {}) {
   })
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const exited = once(child, 'close').then(([code]: unknown[]) => code)
-  return { child, ports: { ...ports, ...more }, printed, exited, output: () => ({ stdout, stderr }) }
+  return { child, ports: { ...ports, ...env }, printed, exited, output: () => ({ stdout, stderr }) }
 }
 
-await test('the demo says in one line where to go, works, and stops everything on Ctrl-C', async (t) => {
-  const { child, ports, printed, exited, output } = await demo(t)
+await test('npm run demo prints its address, lets a user log in, and stops everything on SIGINT', async (t) => {
+  const { child, ports, printed, exited, output } = await startDemo(t)
   await printed
   const url = `http://localhost:${ports['PORT']}`
   t.match(output().stdout, new RegExp(`^Open ${url} \\(sessions in Redis; .*\\)\n$`))
@@ -44,25 +45,25 @@ await test('the demo says in one line where to go, works, and stops everything o
   child.kill('SIGINT')
   t.equal(await exited, 0)
   for (const port of Object.values(ports)) {
-    await t.rejects(fetch(`http://127.0.0.1:${port}`), `nothing answers on port ${port} any more`)
+    await t.rejects(fetch(`http://127.0.0.1:${port}`), `nothing listens on port ${port} any more`)
   }
   t.equal(output().stderr, '')
 })
 
-await test('without redis-server the demo says that sessions are in memory', async (t) => {
-  const { printed, output, child, exited } = await demo(t, { PATH: '/nonexistent' })
+await test('npm run demo keeps sessions in memory without redis-server, and says so', async (t) => {
+  const { printed, output, child, exited } = await startDemo(t, { PATH: '/nonexistent' })
   await printed
   t.match(output().stdout, /sessions in memory/)
   child.kill('SIGTERM')
   t.equal(await exited, 0)
 })
 
-await test('the demo says which port is taken, and starts nothing', async (t) => {
-  const holder = createServer().listen(0, '127.0.0.1')
-  await once(holder, 'listening')
-  t.teardown(() => holder.close())
-  const { port } = holder.address() as { port: number }
-  const { exited, output } = await demo(t, { UPSTREAM_PORT: String(port) })
+await test('npm run demo: exit code 1 names the port that is taken', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as { port: number }
+  const { exited, output } = await startDemo(t, { UPSTREAM_PORT: String(port) })
   t.equal(await exited, 1)
   t.match(output().stderr, `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=`)
 })

@@ -5,8 +5,9 @@ import { ready, serverProcess } from './support/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
 import { testWorld } from './support/world.ts'
 import { ALONE } from './support/settings.ts'
+import { until } from './support/until.ts'
 
-await test('wrong settings end the start with 78, every one named, none told', async (t) => {
+await test('A start exits with 78, names every wrong setting and prints no value', async (t) => {
   const wrong = { ...ALONE, PORT: '99999', SESSION_SECRETS: 'too-short-and-not-to-print', WORKERS: '2' }
   const server = await serverProcess(t, wrong)
   t.equal(await server.exited, 78)
@@ -20,7 +21,7 @@ await test('wrong settings end the start with 78, every one named, none told', a
   t.notMatch(stderr, /99999|not-to-print/)
 })
 
-await test('a secret may come from a file, and warnings are given in development', async (t) => {
+await test('A start reads a secret from a file and warns about insecure settings in development', async (t) => {
   const file = join(t.testdir({}), 'secret')
   writeFileSync(file, 'a-secret-from-a-file-of-thirty-two-bytes\n')
   const server = await serverProcess(t, { ...ALONE, SESSION_SECRETS_FILE: file })
@@ -29,11 +30,11 @@ await test('a secret may come from a file, and warnings are given in development
   await server.exited
   const { stdout } = server.output()
   t.match(stdout, /REDIS_URL is not set/)
-  t.match(stdout, /"msg":"draining"/, 'what was logged last is there too')
+  t.match(stdout, /"msg":"draining"/, 'the last line before the exit is written')
   t.notMatch(stdout, /SESSION_SECRETS is not set/)
 })
 
-await test('a port that is taken ends the start with a clear word', async (t) => {
+await test('A start exits with 71 and names the port that is taken', async (t) => {
   const first = await serverProcess(t, ALONE)
   t.ok(await ready(first))
   const second = await serverProcess(t, { ...ALONE, PORT: String(first.port) })
@@ -41,7 +42,7 @@ await test('a port that is taken ends the start with a clear word', async (t) =>
   t.match(second.output().stderr, new RegExp(`Cannot listen on 127.0.0.1, port ${first.port}`))
 })
 
-await test('SIGTERM and SIGINT end it with 0', async (t) => {
+await test('SIGTERM and SIGINT: exit code 0', async (t) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const server = await serverProcess(t, ALONE)
     t.ok(await ready(server))
@@ -50,12 +51,12 @@ await test('SIGTERM and SIGINT end it with 0', async (t) => {
   }
 })
 
-await test('without provider and upstream every answer still comes, and says what is wrong', async (t) => {
+await test('Without provider and upstream, /auth/callback redirects with provider_unavailable and /api responds 502', async (t) => {
   const { browser, server, provider, upstream } = await testWorld(t)
   const form = await browser.navigate(`${server.url}/auth/login`)
-  // The code is given out, then the provider dies before it can be exchanged.
+  // The provider issues the code and dies before the exchange.
   const copy = browser.clone()
-  const sent = await fetch(form.url, {
+  const submitted = await fetch(form.url, {
     method: 'POST',
     redirect: 'manual',
     body: new URLSearchParams({
@@ -66,7 +67,7 @@ await test('without provider and upstream every answer still comes, and says wha
     }),
     headers: { cookie: copy.cookieHeader(form.url, form.url) },
   })
-  const next = new URL(sent.headers.get('location') ?? '')
+  const next = new URL(submitted.headers.get('location') ?? '')
   const resume = await fetch(next, {
     redirect: 'manual',
     headers: { cookie: copy.cookieHeader(next, undefined, true) },
@@ -82,23 +83,25 @@ await test('without provider and upstream every answer still comes, and says wha
   t.match(await health.json(), { code: 'upstream_unreachable' })
 })
 
-await test('readiness waits for the store, and liveness does not', async (t) => {
+await test('While the store is unreachable, GET /livez is 200 and GET /readyz is 503 with the reasons', async (t) => {
   const server = await serverProcess(t, {
     ...ALONE,
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
     READY_GRACE_SECONDS: '0',
   })
   let live: Response | undefined
-  while (live === undefined)
+  await until(async () => {
     live = await fetch(`http://127.0.0.1:${server.opsPort}/livez`).catch(() => undefined)
-  t.equal(live.status, 200)
+    return live !== undefined
+  })
+  t.equal(live?.status, 200)
   const reasons = async (): Promise<string[]> => {
-    const answer = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
-    t.equal(answer.status, 503)
-    return ((await answer.json()) as { reasons: string[] }).reasons
+    const response = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
+    t.equal(response.status, 503)
+    return ((await response.json()) as { reasons: string[] }).reasons
   }
   t.same(await reasons(), ['starting', 'session store unavailable'])
-  while ((await reasons()).includes('starting')) await new Promise((resolve) => void setTimeout(resolve, 50))
+  await until(async () => !(await reasons()).includes('starting'))
   t.same(await reasons(), ['session store unavailable'])
   const session = await fetch(`http://127.0.0.1:${server.port}/auth/session`).catch(() => undefined)
   t.equal(session?.status, 200, 'an anonymous browser needs no store')

@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net'
 
 /**
- * Bytes from one socket to the other, whatever they are: what no relay in Node.js can undercut.
+ * Copies bytes from one socket to the other, which is the lower bound of any relay in Node.js.
  * `PORT=… WS_URL=… node pipe-relay.ts`
  */
 

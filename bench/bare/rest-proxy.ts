@@ -3,8 +3,8 @@ import { pino } from 'pino'
 import { Pool, type Dispatcher } from 'undici'
 
 /**
- * The least a Node.js proxy can do, and the measure of ours: node:http in front, undici behind. No session, no checks, no
- * routes; a fixed bearer, and one log line a request unless LOG_LEVEL is silent. `PORT=… API_URL=… node rest-proxy.ts`
+ * A minimal Node.js proxy for comparison: node:http in front, undici behind. It has no sessions, checks or routes. It sends
+ * a fixed bearer token and logs one line per request unless LOG_LEVEL is silent. `PORT=… API_URL=… node rest-proxy.ts`
  */
 
 const environment = process.env
@@ -22,11 +22,11 @@ const server = createServer((request, response) => {
   pool.dispatch(
     {
       path: path.replace(/^\/api/, ''),
-      method: method,
+      method,
       headers: passed(headers),
       body,
     },
-    new Answer(response),
+    new ResponseCopier(response),
   )
 })
 server.listen(Number(environment['PORT']), '127.0.0.1')
@@ -40,8 +40,8 @@ function passed(headers: IncomingHttpHeaders): string[] {
   return list
 }
 
-/** Writes upstream's answer to the browser as it comes. */
-class Answer implements Dispatcher.DispatchHandler {
+/** Streams upstream's response to the browser. */
+class ResponseCopier implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse
 
   constructor(response: ServerResponse) {

@@ -1,7 +1,7 @@
 import { WebSocket, WebSocketServer } from 'ws'
 
 /**
- * The least a relay on ws can do, and the measure of ours: no checks, no limits, no heartbeat; each message is sent on.
+ * A minimal relay on ws for comparison: it forwards each message and has no checks, limits or heartbeat.
  * `PORT=… WS_URL=… node ws-relay.ts`
  */
 

@@ -7,10 +7,10 @@ const ROUNDS = 3
 const SECONDS = 3
 const PER_SECOND = 2000
 const COUNTS = [10, 100, 2000] as const
-/** What is still flat, given how far apart rounds of the same thing lie. */
-const FLAT = 1.25
+/** The growth that still counts as flat, as rounds of the same load differ by almost as much. */
+const MAX_GROWTH = 1.25
 
-/** The cost of a request by how many connections they come over. */
+/** Measures the cost of a request by the number of connections. */
 export async function connections(): Promise<Report> {
   const { world, contenders, missing } = await startAll({ with: ['bare node proxy'] })
   const [own] = contenders
@@ -33,8 +33,8 @@ export async function connections(): Promise<Report> {
     title: 'The cost of a request by the number of connections',
     tables: [
       {
-        title: `Constant rate of ${PER_SECOND} requests/s over all connections in turns`,
-        columns: ['server, connections', 'CPU µs a request', 'p50 ms', 'p99 ms'],
+        title: `Constant rate of ${PER_SECOND} requests/s, distributed over all connections`,
+        columns: ['server, connections', 'CPU µs per request', 'p50 ms', 'p99 ms'],
         rows: cells.map(({ name }) => [
           name,
           shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
@@ -45,12 +45,12 @@ export async function connections(): Promise<Report> {
     ],
     goals: [
       {
-        goal: `cost flat from ${COUNTS[0]} to 2,000 connections (≤ ${FLAT} ×)`,
+        goal: `CPU time per request flat from ${COUNTS[0]} to 2,000 connections (≤ ${MAX_GROWTH} ×)`,
         measured: `${shown(growth)} ×`,
-        isMet: growth.median <= FLAT,
+        isMet: growth.median <= MAX_GROWTH,
       },
     ],
-    notes: [`${ROUNDS} rounds of ${SECONDS} s each; opening the connections is not counted.`, ...missing],
+    notes: [`${ROUNDS} rounds of ${SECONDS} s each. Opening the connections is not counted.`, ...missing],
     raw: Object.fromEntries(results),
   }
 }

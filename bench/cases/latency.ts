@@ -7,21 +7,21 @@ import type { World } from '../world.ts'
 
 const ROUNDS = 9
 const SECONDS = 2
-/** Until everybody runs compiled code: compiling takes tens of ms of the one processor, and that is no latency to compare. */
+/** Long enough for V8 to compile hot code, which blocks the one processor for tens of ms and would distort latencies. */
 const WARM_UP_SECONDS = 4
 const WARM_UP_ROUNDS = 3
 const CONNECTIONS = 64
 const BARE = 'bare node proxy'
 const LIMIT = 1.5
 
-/** How long a user waits when a server is half busy. */
+/** Measures response times while a server keeps a processor half busy. */
 export async function latency(choice: Choice): Promise<Report> {
   const { world, contenders, missing } = await startAll(choice)
-  const halves = new Map<string, number>()
-  for (const contender of contenders) halves.set(contender.name, await halfLoad(world, contender))
-  const own = halves.get(THIS_SERVER) ?? 0
-  // The same for all who can bear it; half of their own limit for the slower ones.
-  const rate = ({ name }: Running): number => Math.round(Math.min(own, halves.get(name) ?? 0))
+  const halfLoads = new Map<string, number>()
+  for (const contender of contenders) halfLoads.set(contender.name, await halfLoad(world, contender))
+  const own = halfLoads.get(THIS_SERVER) ?? 0
+  // Slower contenders get their own half load, all others that of this server.
+  const rate = ({ name }: Running): number => Math.round(Math.min(own, halfLoads.get(name) ?? 0))
   const results = await rounds(contenders, ROUNDS, (contender) => pacedRound(contender, rate(contender)))
   const of = (name: string, figure: keyof Paced): number[] =>
     results.get(name)?.map((round) => round[figure]) ?? []
@@ -32,7 +32,7 @@ export async function latency(choice: Choice): Promise<Report> {
     tables: [
       {
         title: `p99, ${BARE} = 1`,
-        columns: ['', 'median (min–max) of the rounds', 'requests/s sent', 'processor busy'],
+        columns: ['', 'median (min–max) of the rounds', 'requests/s', 'CPU utilization'],
         rows: contenders.map((contender) => [
           contender.name,
           shown(ratio(of(contender.name, 'p99'), of(BARE, 'p99'))),
@@ -42,7 +42,7 @@ export async function latency(choice: Choice): Promise<Report> {
       },
       {
         title: 'Latency, ms',
-        columns: ['', 'p50', 'p99', 'max', 'sender late, p99'],
+        columns: ['', 'p50', 'p99', 'max', 'delay of the sender, p99'],
         rows: contenders.map(({ name }) => [
           name,
           shown(spread(of(name, 'p50'))),
@@ -62,15 +62,15 @@ export async function latency(choice: Choice): Promise<Report> {
         ]
       : [],
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s at a constant rate, which goes on whatever the server does: it keeps one processor half busy with this server, or with a slower one. Before that everybody was warmed up, with the same load too.`,
-      'A request counts from when it is sent or, with all connections busy, from when it should have been. It is due on a grid of 1 ms.',
+      `${ROUNDS} rounds of ${SECONDS} s after a warm-up. The rate is constant, whatever the server does. It is the rate at which this server, or a slower contender, keeps one processor half busy.`,
+      'A latency starts when the request is sent, or when it is due if all connections are busy. Requests are due on a grid of 1 ms.',
       ...missing,
     ],
     raw: Object.fromEntries(results),
   }
 }
 
-/** Requests a second, sent at a constant rate, that keep a processor half busy: each costs more than under full load. */
+/** Requests per second that keep a processor half busy. Each costs more CPU time than a request under full load. */
 async function halfLoad(world: World, contender: Running): Promise<number> {
   const { cpuMicrosPerRequest } = await measure(world, contender, WARM_UP_SECONDS)
   let perSecond = 5e5 / cpuMicrosPerRequest

@@ -10,16 +10,16 @@ import { startWorld, type World } from '../world.ts'
 
 const WARM_UP_SECONDS = 3
 const SECONDS = 8
-const FUNCTIONS = 40
+const MAX_ROWS = 40
 
-/** A server under the profiler; the profiler itself makes all of it dearer. */
+/** The CPU times of a server under the profiler, which adds overhead to everything. */
 interface Profile {
   readonly name: string
   readonly microsPerRequest: number
   readonly times: SelfTimes
 }
 
-/** Where the processor time of the REST load goes in this server, and where it went in another checkout of it. */
+/** Profiles the REST load in this server, and in another checkout of it if there is one. */
 export async function profile({ before }: Choice): Promise<Report> {
   const ports = await Promise.all([freePort(), freePort()])
   const world = await startWorld(ports.map((port) => `${publicOrigin(port)}/auth/callback`))
@@ -27,14 +27,14 @@ export async function profile({ before }: Choice): Promise<Report> {
   const profiles = before === undefined ? [own] : [own, await profileOf(world, 'before', ports[1], before)]
   return {
     name: 'profile',
-    title: 'Where the processor time of a proxied GET goes',
+    title: 'CPU time of a proxied GET by code',
     tables: [
-      table('By package and chapter', profiles, ({ groups }) => groups),
+      table('By package and folder of src', profiles, ({ groups }) => groups),
       table('By function', profiles, ({ functions }) => functions),
     ],
     goals: [],
     notes: [
-      `Self times of the main thread's samples, ${SECONDS} s of the REST load, as shares of the µs of all threads: ${profiles.map(({ name, microsPerRequest }) => `${microsPerRequest.toFixed(1)} (${name})`).join(', ')}. The profiler makes everything dearer.`,
+      `Self times in samples of the main thread during ${SECONDS} s of the REST load, scaled to the CPU µs per request of all threads: ${profiles.map(({ name, microsPerRequest }) => `${microsPerRequest.toFixed(1)} (${name})`).join(', ')}. The profiler adds overhead to everything.`,
     ],
     raw: profiles.map(({ name, microsPerRequest }) => ({ name, microsPerRequest })),
   }
@@ -57,7 +57,7 @@ async function profileOf(world: World, name: string, port: number, root?: string
   return { name, microsPerRequest: round.cpuMicrosPerRequest, times: selfTimes(join(dir, file), from, to) }
 }
 
-/** What took longest in any of them first. */
+/** A table of the entries that took longest in any profile. */
 function table(
   title: string,
   profiles: readonly Profile[],
@@ -66,18 +66,18 @@ function table(
   const names = new Set(profiles.flatMap(({ times }) => [...rowsOf(times).keys()]))
   const micros = (name: string, { times, microsPerRequest }: Profile): number =>
     ((rowsOf(times).get(name) ?? 0) / times.totalMicros) * microsPerRequest
-  const most = (name: string): number => Math.max(...profiles.map((profile) => micros(name, profile)))
-  const rows = [...names].toSorted((one, other) => most(other) - most(one)).slice(0, FUNCTIONS)
+  const maximum = (name: string): number => Math.max(...profiles.map((profile) => micros(name, profile)))
+  const rows = [...names].toSorted((one, other) => maximum(other) - maximum(one)).slice(0, MAX_ROWS)
   return {
     title,
     columns: ['', ...profiles.flatMap(({ name }) => [`${name}, µs`, '%'])],
     rows: rows.map((name) =>
-      [name].concat(profiles.flatMap((profile) => shown(micros(name, profile), profile))),
+      [name].concat(profiles.flatMap((profile) => cells(micros(name, profile), profile))),
     ),
   }
 }
 
-function shown(micros: number, { microsPerRequest }: Profile): string[] {
+function cells(micros: number, { microsPerRequest }: Profile): string[] {
   return [micros.toFixed(2), ((100 * micros) / microsPerRequest).toFixed(1)]
 }
 

@@ -8,7 +8,7 @@ import { ratio, rounds, spread } from '../rounds.ts'
 const ROUNDS = 9
 const SOCKETS = 50
 
-/** How frames are sent: each alone, as ticks come, or many in one write, as a snapshot or a busy market brings them. */
+/** How frames are sent: single ones, as ticks arrive, or many in one write, as in a snapshot or a busy market. */
 const PATTERNS = {
   'single to browser': { from: 'upstream', framesPerWrite: 1, framesPerSecond: 20_000, seconds: 1 },
   'burst to browser': { from: 'upstream', framesPerWrite: 20, framesPerSecond: 60_000, seconds: 1 },
@@ -17,7 +17,7 @@ const PATTERNS = {
 } as const
 
 type Pattern = keyof typeof PATTERNS
-/** Processor µs a frame, by pattern. */
+/** CPU µs per frame by pattern. */
 type RelayRound = Record<Pattern, number>
 
 const LIMITS: Readonly<Record<Pattern, number | undefined>> = {
@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<Pattern, number | undefined>> = {
 
 const patterns = Object.keys(PATTERNS) as Pattern[]
 
-/** What a relayed frame of 290 bytes costs. */
+/** Measures the CPU time of a relayed frame of 290 bytes. */
 export async function relay(choice: Choice): Promise<Report> {
   const stage = await startRelays(choice)
   for (const contender of stage.contenders) await measure(stage, contender)
@@ -41,27 +41,27 @@ export async function relay(choice: Choice): Promise<Report> {
     name: 'relay',
     title: 'A relayed WebSocket frame of 290 bytes',
     tables: [
-      table('Processor time a frame, bare ws-to-ws relay = 1', names, (name, pattern) =>
+      table('CPU time per frame, bare ws-to-ws relay = 1', names, (name, pattern) =>
         shown(ratio(of(name, pattern), of(BARE_WS, pattern))),
       ),
-      table('Processor µs a frame', names, (name, pattern) => shown(spread(of(name, pattern)), 1)),
+      table('CPU µs per frame', names, (name, pattern) => shown(spread(of(name, pattern)), 1)),
     ],
     goals: patterns.flatMap((pattern) => goal(pattern, of)),
     notes: [
-      `${SOCKETS} relays, ${ROUNDS} rounds of 1 s for each pattern; single: 20,000 frames/s, each in a write of its own; burst: 60,000 frames/s, 20 in each write.`,
-      'Both ends are raw sockets that write frames made beforehand and count bytes; every frame is seen to arrive.',
+      `${SOCKETS} relays, ${ROUNDS} rounds of 1 s for each pattern. Single: 20,000 frames/s, each in its own write. Burst: 60,000 frames/s, 20 in each write.`,
+      'Both ends are raw sockets that write prepared frames and count bytes. The bench checks that every frame arrives.',
     ],
     raw: Object.fromEntries(results),
   }
 }
 
 async function measure(
-  ends: RelayStage,
+  stage: RelayStage,
   { program, port, path, origin }: RelayContender,
 ): Promise<RelayRound> {
-  const { browsers, upstream } = ends
-  await openRelays(ends, port, handshakes(SOCKETS, path, origin))
-  const found: Partial<RelayRound> = {}
+  const { browsers, upstream } = stage
+  await openRelays(stage, port, handshakes(SOCKETS, path, origin))
+  const round: Partial<RelayRound> = {}
   for (const pattern of patterns) {
     const { from, ...pace } = PATTERNS[pattern]
     const [sender, receiver] = from === 'upstream' ? [upstream, browsers] : [browsers, upstream]
@@ -70,10 +70,10 @@ async function measure(
     const sent = await sender.order({ do: 'pump', ...pace })
     const received = await receiver.order({ do: 'receive', frames: sent })
     if (received !== sent) throw new Error(`${program.name}: ${received} of ${sent} frames arrived`)
-    found[pattern] = ((program.cpuMs() - before) * 1000) / sent
+    round[pattern] = ((program.cpuMs() - before) * 1000) / sent
   }
-  await closeRelays(ends)
-  return found as RelayRound
+  await closeRelays(stage)
+  return round as RelayRound
 }
 
 function table(
@@ -94,7 +94,7 @@ function goal(pattern: Pattern, of: (name: string, pattern: Pattern) => number[]
   const toBare = ratio(of(THIS_SERVER, pattern), of(BARE_WS, pattern))
   return [
     {
-      goal: `a frame, ${pattern}: ≤ ${limit.toFixed(1)} × a bare ws-to-ws relay`,
+      goal: `CPU time per frame, ${pattern}: ≤ ${limit.toFixed(1)} × a bare ws-to-ws relay`,
       measured: `${shown(toBare)} ×`,
       isMet: toBare.median <= limit,
     },

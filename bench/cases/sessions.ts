@@ -17,10 +17,11 @@ const SECONDS = 2
 const USERS_AT_ONCE = 64
 const LOGINS = 10
 const COUNTS = [1, 10, 1000, 100_000] as const
-const AT_ONCE = 500
-const FLAT = 1.25
+const CREATED_AT_ONCE = 500
+/** The growth that still counts as flat. */
+const MAX_GROWTH = 1.25
 
-/** The cost of a request by how many sessions they come from, and what a session takes. */
+/** Measures the cost of a request by the number of sessions, and the memory of a session. */
 export async function sessions(): Promise<Report> {
   const port = await freePort()
   const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
@@ -39,33 +40,33 @@ export async function sessions(): Promise<Report> {
   const rssGrowth = all === undefined ? Number.NaN : await useAll(all)
   const withoutSession = await anonymous(world, port)
   const results = await rounds(cells, ROUNDS, async (cell) => {
-    // Those it will come to, and some more: now none of them is due to have its idle limit moved.
+    // Uses more sessions than the round will, so none of them is due for a touch during the round.
     if (cell === all) await measure(world, cell, 2 * SECONDS)
     return measure(world, cell, SECONDS)
   })
   const of = (name: string, figure: keyof RestRound): number[] =>
     results.get(name)?.map((round) => round[figure]) ?? []
   const perSession = (rssGrowth / cookies.length).toFixed(0)
-  const taken = [
-    ['bytes a session in Redis', redisBytes.toFixed(0)],
-    ['bytes a session held near: what resident memory grew by with the first use of all', perSession],
-    ['Redis commands without a session', withoutSession],
+  const memoryRows = [
+    ['bytes per session in Redis', redisBytes.toFixed(0)],
+    ['bytes per session in the near cache: growth of resident memory after the first use of all', perSession],
+    ['Redis commands of requests without a session', withoutSession],
   ]
   const growth = ratio(of('100,000', 'cpuMicrosPerRequest'), of('1', 'cpuMicrosPerRequest'))
   return {
     name: 'sessions',
     title: 'The cost of a request by the number of sessions',
-    tables: [costTable(cells, of), { title: 'What sessions take', columns: ['', ''], rows: taken }],
+    tables: [costTable(cells, of), { title: 'Memory of sessions', columns: ['', ''], rows: memoryRows }],
     goals: [
       {
-        goal: `cost flat from 1 to 100,000 sessions (≤ ${FLAT} ×)`,
+        goal: `CPU time per request flat from 1 to 100,000 sessions (≤ ${MAX_GROWTH} ×)`,
         measured: `${shown(growth)} ×`,
-        isMet: growth.median <= FLAT,
+        isMet: growth.median <= MAX_GROWTH,
       },
     ],
     notes: [
-      `${ROUNDS} rounds of ${SECONDS} s each. ${LOGINS} sessions come from logins; the others were written to Redis by the code that a login uses.`,
-      'Sessions in steady use, as all of them are when it takes less than a minute to come to each. One that is used less often moves its idle limit with every use, and is read again afterwards: one Redis command, and a third of a request.',
+      `${ROUNDS} rounds of ${SECONDS} s each. ${LOGINS} sessions were created by logins, the others by the code that a login uses.`,
+      'Every session is used at least once a minute. A session that is used less often is touched with every use and read again afterwards, which takes one Redis command and a third of the CPU time of a request.',
     ],
     raw: Object.fromEntries(results),
   }
@@ -76,8 +77,8 @@ function costTable(
   of: (name: string, figure: keyof RestRound) => number[],
 ): Table {
   return {
-    title: 'Requests take the sessions in turns',
-    columns: ['sessions', 'CPU µs a request', 'Redis commands', 'requests/s'],
+    title: 'Successive requests use successive sessions',
+    columns: ['sessions', 'CPU µs per request', 'Redis commands', 'requests/s'],
     rows: cells.map(({ name }) => [
       name,
       shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
@@ -87,7 +88,7 @@ function costTable(
   }
 }
 
-/** Uses every session once, so that all are held near. @returns what the server's resident memory grew by */
+/** Uses every session once, so that all are in the near cache. @returns the growth of resident memory in bytes */
 async function useAll({ program, url, cookies }: Running): Promise<number> {
   const before = program.rssBytes()
   const pool = new Pool(new URL(url).origin, { connections: USERS_AT_ONCE })
@@ -98,7 +99,7 @@ async function useAll({ program, url, cookies }: Running): Promise<number> {
       const headers = { cookie: cookies[next++] ?? '', 'x-csrf': '1' }
       const { statusCode, body } = await pool.request({ method: 'GET', path, headers })
       await body.dump()
-      if (statusCode !== 200) throw new Error(`a session is answered with ${statusCode}`)
+      if (statusCode !== 200) throw new Error(`a request with a session got ${statusCode}`)
     }
   }
   await Promise.all(Array.from({ length: USERS_AT_ONCE }, user))
@@ -106,7 +107,7 @@ async function useAll({ program, url, cookies }: Running): Promise<number> {
   return program.rssBytes() - before
 }
 
-/** What requests without a session come to. @returns how many there were, and the Redis commands they caused */
+/** Makes requests without a session. @returns their number and that of the Redis commands they caused, as a text */
 async function anonymous({ redis }: World, port: number): Promise<string> {
   const before = await redis.commands()
   const url = `http://127.0.0.1:${port}/auth/session`
@@ -114,7 +115,7 @@ async function anonymous({ redis }: World, port: number): Promise<string> {
   return `${(await redis.commands()) - before} for ${requests.toLocaleString('en')} requests`
 }
 
-/** @returns the Cookie headers of so many sessions, new in Redis */
+/** Creates sessions in Redis. @returns their Cookie headers */
 async function makeSessions({ redis }: World, count: number): Promise<string[]> {
   const store = RedisStore.connect(redis.url, {
     error: () => undefined,
@@ -130,8 +131,8 @@ async function makeSessions({ redis }: World, count: number): Promise<string[]> 
   }
   const cookies: string[] = []
   while (cookies.length < count) {
-    const wave = Math.min(AT_ONCE, count - cookies.length)
-    cookies.push(...(await Promise.all(Array.from({ length: wave }, make))))
+    const batch = Math.min(CREATED_AT_ONCE, count - cookies.length)
+    cookies.push(...(await Promise.all(Array.from({ length: batch }, make))))
   }
   return cookies
 }

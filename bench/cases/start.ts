@@ -19,11 +19,11 @@ const LIMIT = 2
 
 interface Contender {
   readonly name: string
-  /** What Node is started with. */
+  /** The arguments of Node.js. */
   readonly program: readonly string[]
+  /** The path that responds with 200 as soon as the program is ready. */
   readonly path: string
-  /** Of its environment. */
-  readonly more: Readonly<Record<string, string>>
+  readonly env: Readonly<Record<string, string>>
 }
 
 interface Start {
@@ -32,20 +32,20 @@ interface Start {
   readonly rssMib: number
 }
 
-/** From the start of the process to the first good answer, and what the process then takes at rest. */
+/** Measures the time from the start of a process to its first 200, and its memory at rest. */
 export async function start(): Promise<Report> {
   const world = await startWorld([`${publicOrigin(1)}/auth/callback`])
   const compiled = await mkdtemp(join(tmpdir(), 'bff-bench-compiled-'))
-  // As `npm start` and the image do.
+  // `npm start` and the image set these, too.
   const cache = { NODE_COMPILE_CACHE: compiled, NODE_PRESERVE_SYMLINKS: '1' }
   const ours = programOf()
   const hello = fileURLToPath(new URL('../bare/hello.ts', import.meta.url))
   const contenders: readonly Contender[] = [
-    { name: THIS_SERVER, program: ours, path: '/readyz', more: cache },
-    { name: HELLO, program: [hello], path: '/', more: {} },
-    { name: HELLO_CACHED, program: [...ours.slice(0, -1), hello], path: '/', more: cache },
+    { name: THIS_SERVER, program: ours, path: '/readyz', env: cache },
+    { name: HELLO, program: [hello], path: '/', env: {} },
+    { name: HELLO_CACHED, program: [...ours.slice(0, -1), hello], path: '/', env: cache },
   ]
-  // What is compiled is kept by then, as in the image.
+  // The first starts fill the compile cache, which the image contains.
   await rounds(contenders, 1, (contender) => measure(world, contender))
   const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender))
   await rm(compiled, { recursive: true })
@@ -60,7 +60,7 @@ export async function start(): Promise<Report> {
     tables: [
       {
         title: `${HELLO} = 1`,
-        columns: ['', 'start to ready', 'processor time', 'RSS at rest'],
+        columns: ['', 'start to ready', 'CPU time', 'RSS at rest'],
         rows: [THIS_SERVER, HELLO_CACHED].map((name) => [
           name,
           toHello(name, 'readyMs'),
@@ -70,7 +70,7 @@ export async function start(): Promise<Report> {
       },
       {
         title: 'Figures',
-        columns: ['', 'start to ready, ms', 'processor ms', 'RSS at rest, MiB'],
+        columns: ['', 'start to ready, ms', 'CPU ms', 'RSS at rest, MiB'],
         rows: contenders.map(({ name }) => [
           name,
           shown(spread(of(name, 'readyMs')), 0),
@@ -87,22 +87,25 @@ export async function start(): Promise<Report> {
       },
     ],
     notes: [
-      `${ROUNDS} starts each, in turns. Ready is the first 200 of /readyz, with Redis reached; of the hello-world, of its only page. At rest is ${RESTING_MS / 1000} s later.`,
+      `${ROUNDS} starts each, alternating. A server is ready at the first 200 from /readyz, which requires Redis; the hello-world is ready at the first 200 from its only page. RSS at rest is measured ${RESTING_MS / 1000} s later.`,
     ],
     raw: Object.fromEntries(results),
   }
 }
 
-async function measure(world: World, { name, program: args, path, more }: Contender): Promise<Start> {
+async function measure(world: World, { name, program: args, path, env }: Contender): Promise<Start> {
   const port = await freePort()
   const opsPort = await freePort()
-  const env =
+  const settings =
     name === THIS_SERVER ? { ...settingsOf(world, port), OPS_PORT: String(opsPort) } : { PORT: String(port) }
   const startedAt = performance.now()
-  const program = new Program(name, process.execPath, args, { env: { ...env, ...more }, on: 'measured' })
+  const program = new Program(name, process.execPath, args, {
+    env: { ...settings, ...env },
+    on: 'measured',
+  })
   const url = `http://127.0.0.1:${name === THIS_SERVER ? opsPort : port}${path}`
-  while (!(await isGood(url))) {
-    if (!program.isRunning) throw new Error(program.lastWords())
+  while (!(await isReady(url))) {
+    if (!program.isRunning) throw new Error(program.logTail())
     await pause(POLL_MS)
   }
   const readyMs = performance.now() - startedAt
@@ -113,8 +116,8 @@ async function measure(world: World, { name, program: args, path, more }: Conten
   return { readyMs, cpuMs, rssMib }
 }
 
-async function isGood(url: string): Promise<boolean> {
-  const answer = await fetch(url).catch(() => undefined)
-  await answer?.arrayBuffer()
-  return answer?.ok === true
+async function isReady(url: string): Promise<boolean> {
+  const response = await fetch(url).catch(() => undefined)
+  await response?.arrayBuffer()
+  return response?.ok === true
 }

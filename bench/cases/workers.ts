@@ -10,7 +10,7 @@ const SECONDS = 3
 const COUNTS = ['1', '2'] as const
 const CONNECTIONS = 64
 
-/** What a second process brings. */
+/** Measures one and two workers on all processors. */
 export async function workers(): Promise<Report> {
   const ports = await Promise.all(COUNTS.map(() => freePort()))
   const world = await startWorld(ports.map((port) => `${publicOrigin(port)}/auth/callback`))
@@ -21,7 +21,7 @@ export async function workers(): Promise<Report> {
     try {
       const program = await startThisServer(
         { ...settingsOf(world, port), WORKERS: count },
-        // Each finds a processor for itself, beside the load that shares them.
+        // The workers are not bound to processors, as they share all of them with the load.
         { on: 'any' },
       )
       const cookies = await logInMany(port, 10)
@@ -43,8 +43,8 @@ export async function workers(): Promise<Report> {
     title: 'More than one process',
     tables: [
       {
-        title: `${THIS_SERVER} on all processors, which it shares with the load`,
-        columns: ['', 'requests/s', 'CPU µs a request', 'p99 ms', 'RSS MiB'],
+        title: `${THIS_SERVER} on all processors, shared with the load`,
+        columns: ['', 'requests/s', 'CPU µs per request', 'p99 ms', 'RSS MiB'],
         rows: contenders.map(({ name }) => [
           name,
           shown(spread(of(name, 'requestsPerSecond')), 0),
@@ -56,7 +56,7 @@ export async function workers(): Promise<Report> {
     ],
     goals: [],
     notes: [
-      'Where load, upstream and server share two processors, a second worker has little left to run on: the figure to trust is processor time.',
+      'If load, upstream and server share two processors, little is left for a second worker. CPU time is the figure to trust.',
       ...missing,
     ],
     raw: Object.fromEntries(results),

@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto'
 
-/** A text frame with a payload of 290 bytes, the size of a tick: `toBrowser` as a server sends it, `toUpstream` masked. */
+/** Text frames with a payload of 290 bytes, the size of a tick. `toUpstream` is masked. */
 export interface Frames {
   readonly toBrowser: Buffer
   readonly toUpstream: Buffer
 }
 
 const PAYLOAD_BYTES = 290
-/** FIN and text (RFC 6455 §5.2); a length of 126 says that it is in the next two bytes. */
+/** FIN and the text opcode (RFC 6455 §5.2). */
 const TEXT = 0x81
+/** The payload length is in the next two bytes. */
 const LENGTH_FOLLOWS = 126
 const MASKED = 0x80
 
+/** Builds both frames. The mask is random; it does not affect the measurement. */
 export function frames(): Frames {
   const tick = payload(
     '{"tick":{"ask":1234.567,"bid":1234.561,"quote":1234.564,"symbol":"R_100"},"msg_type":"tick"',

@@ -2,55 +2,55 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /**
- * Sends requests at a constant rate, whatever becomes of those before: a server that halts is sent no less meanwhile, and
- * each request waits as its user would. A process of its own: the bench sends it a {@link Pace}, hears that all connections
- * are open, says go, and gets {@link Latencies}.
+ * A process that sends requests at a constant rate without waiting for earlier responses, so that a stalled server gets as
+ * many requests as any other and the wait of every user is counted. The bench sends it a {@link Pace}. The process replies
+ * when all connections are open, starts at the next message, and replies with {@link Latencies}.
  */
 
-/** What to send, and how fast. */
+/** The requests and their rate. */
 export interface Pace {
   readonly port: number
-  /** Whole request heads; request after request takes the next. */
+  /** Requests with all headers and no body, which are sent in turn. */
   readonly requests: readonly string[]
   readonly perSecond: number
   readonly seconds: number
   readonly connections: number
 }
 
-/** Times from when a request was due to the last byte of its answer, in ms. */
+/** Times in ms from when a request could first be sent until the last byte of its response. */
 export interface Latencies {
   readonly p50: number
   readonly p99: number
   readonly max: number
-  readonly answers: number
-  /** How late this process itself was with a request at most: what is below it is not the server's. */
+  readonly responses: number
+  /** The p99 of the delay, in ms, with which this process itself handled requests that were due. */
   readonly ownP99: number
 }
 
 const TICK_MS = 1
 const DRAIN_MS = 20_000
 
-/** One connection; a request at a time. */
-class Line {
+/** A connection for one request at a time. */
+class Connection {
   readonly #socket: Socket
-  readonly #answered: (line: Line) => void
-  #head = ''
-  /** Bytes of the body still to come; undefined while the head is read. */
-  #left: number | undefined
+  readonly #onResponse: (connection: Connection) => void
+  #headers = ''
+  /** Remaining bytes of the body; undefined while the headers are read. */
+  #remaining: number | undefined
   dueAt = 0
 
-  private constructor(socket: Socket, answered: (line: Line) => void) {
+  private constructor(socket: Socket, onResponse: (connection: Connection) => void) {
     this.#socket = socket
-    this.#answered = answered
+    this.#onResponse = onResponse
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.on('close', () => fail('a connection was closed'))
     socket.on('error', (error) => fail(error.message))
   }
 
-  static async open(port: number, answered: (line: Line) => void): Promise<Line> {
+  static async open(port: number, onResponse: (connection: Connection) => void): Promise<Connection> {
     const socket = connect(port, '127.0.0.1').setNoDelay()
     await once(socket, 'connect')
-    return new Line(socket, answered)
+    return new Connection(socket, onResponse)
   }
 
   send(request: string, dueAt: number): void {
@@ -59,20 +59,21 @@ class Line {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#left === undefined) {
-      this.#head += chunk.toString('latin1')
-      const end = this.#head.indexOf('\r\n\r\n')
+    if (this.#remaining === undefined) {
+      this.#headers += chunk.toString('latin1')
+      const end = this.#headers.indexOf('\r\n\r\n')
       if (end === -1) return
-      const length = /\r\ncontent-length: (\d+)/i.exec(this.#head)?.[1]
-      if (!this.#head.startsWith('HTTP/1.1 200 ') || length === undefined) fail(this.#head.slice(0, 500))
-      this.#left = Number(length) - (this.#head.length - end - 4)
-      this.#head = ''
+      const length = /\r\ncontent-length: (\d+)/i.exec(this.#headers)?.[1]
+      if (!this.#headers.startsWith('HTTP/1.1 200 ') || length === undefined)
+        fail(this.#headers.slice(0, 500))
+      this.#remaining = Number(length) - (this.#headers.length - end - 4)
+      this.#headers = ''
     } else {
-      this.#left -= chunk.length
+      this.#remaining -= chunk.length
     }
-    if (this.#left > 0) return
-    this.#left = undefined
-    this.#answered(this)
+    if (this.#remaining > 0) return
+    this.#remaining = undefined
+    this.#onResponse(this)
   }
 }
 
@@ -84,17 +85,18 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
   const total = Math.floor(perSecond * seconds)
   const times: number[] = []
   const lateness: number[] = []
-  const idle: Line[] = []
+  const idle: Connection[] = []
   const waiting: number[] = []
   let next = 0
-  const send = (line: Line, dueAt: number): void => line.send(requests[next++ % requests.length] ?? '', dueAt)
-  const answered = (line: Line): void => {
-    times.push(performance.now() - line.dueAt)
+  const send = (connection: Connection, dueAt: number): void =>
+    connection.send(requests[next++ % requests.length] ?? '', dueAt)
+  const onResponse = (connection: Connection): void => {
+    times.push(performance.now() - connection.dueAt)
     const dueAt = waiting.shift()
-    if (dueAt === undefined) idle.push(line)
-    else send(line, dueAt)
+    if (dueAt === undefined) idle.push(connection)
+    else send(connection, dueAt)
   }
-  for (let count = 0; count < connections; count++) idle.push(await Line.open(port, answered))
+  for (let count = 0; count < connections; count++) idle.push(await Connection.open(port, onResponse))
   process.send?.('open')
   await once(process, 'message')
   const startedAt = performance.now()
@@ -103,10 +105,10 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
     const now = performance.now()
     for (; due < total && startedAt + (due / perSecond) * 1000 <= now; due++) {
       lateness.push(now - startedAt - (due / perSecond) * 1000)
-      // From now on: what this process is late by itself is told apart.
-      const line = idle.shift()
-      if (line === undefined) waiting.push(now)
-      else send(line, now)
+      // The latency starts now, as the delay of this process itself is reported separately.
+      const connection = idle.shift()
+      if (connection === undefined) waiting.push(now)
+      else send(connection, now)
     }
     await new Promise((resolve) => void setTimeout(resolve, TICK_MS))
   }
@@ -114,21 +116,21 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
   while (times.length < total && performance.now() < giveUpAt) {
     await new Promise((resolve) => void setTimeout(resolve, TICK_MS))
   }
-  if (times.length < total) fail(`${times.length} of ${total} requests were answered`)
+  if (times.length < total) fail(`${times.length} of ${total} requests got a response`)
   const sorted = times.toSorted((one, other) => one - other)
   return {
-    p50: at(sorted, 0.5),
-    p99: at(sorted, 0.99),
-    max: at(sorted, 1),
-    answers: times.length,
-    ownP99: at(
+    p50: quantile(sorted, 0.5),
+    p99: quantile(sorted, 0.99),
+    max: quantile(sorted, 1),
+    responses: times.length,
+    ownP99: quantile(
       lateness.toSorted((one, other) => one - other),
       0.99,
     ),
   }
 }
 
-function at(sorted: readonly number[], share: number): number {
+function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 

@@ -6,31 +6,31 @@ import type { Duplex } from 'node:stream'
 import { frames } from './frames.ts'
 
 /**
- * One end of many WebSockets, as cheap as it can be: it writes frames made beforehand and counts the bytes that arrive.
- * A process of its own, led by messages; the bench starts one for all browsers and one for upstream.
+ * A process that is one end of many WebSockets. To use little CPU time, it writes prepared frames and only counts the
+ * bytes that arrive. The bench starts one for all browsers and one for upstream, and controls them by messages.
  */
 
-/** What a pump is told to do; each order is answered with an {@link Answer}. */
+/** A message to a pump, which replies with a {@link Reply} when it has finished. */
 export type Order =
-  /** Be upstream. */
+  /** Act as upstream. The count is the port. */
   | { readonly do: 'listen' }
-  /** Be browsers: one socket for each request. */
+  /** Act as browsers and open a socket for each request. The count is the number of open sockets. */
   | { readonly do: 'open'; readonly port: number; readonly requests: readonly string[] }
-  /** Send on all sockets in turns: so many frames in a write, so many frames a second in all. */
+  /** Send on all sockets in turn; the rate is that of all sockets together. The count is the number of frames sent. */
   | {
       readonly do: 'pump'
       readonly framesPerWrite: number
       readonly framesPerSecond: number
       readonly seconds: number
     }
-  /** Resolves when so many frames have come since the last such order, or no more seem to come. */
+  /** Wait until this many frames have arrived since the last such order, or a timeout. The count is the number of frames. */
   | { readonly do: 'receive'; readonly frames: number }
   | { readonly do: 'close' }
-  /** Resolves when so many sockets are open. */
+  /** Wait until exactly this many sockets are open. */
   | { readonly do: 'await'; readonly sockets: number }
 
-/** A port, a number of sockets or a number of frames. */
-export interface Answer {
+/** The result of an {@link Order}. */
+export interface Reply {
   readonly count: number
 }
 
@@ -47,10 +47,10 @@ let isUpstream = false
 let receivedBytes = 0
 
 process.on('message', (order: Order) => {
-  void follow(order).then((count) => process.send?.({ count } satisfies Answer))
+  void execute(order).then((count) => process.send?.({ count } satisfies Reply))
 })
 
-async function follow(order: Order): Promise<number> {
+async function execute(order: Order): Promise<number> {
   switch (order.do) {
     case 'listen':
       return listen()
@@ -95,8 +95,9 @@ async function open(port: number, request: string): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.setNoDelay()
   socket.write(request)
-  const [head] = (await once(socket, 'data')) as [Buffer]
-  if (!head.toString('latin1').startsWith('HTTP/1.1 101 ')) throw new Error(head.toString('latin1'))
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  const response = chunk.toString('latin1')
+  if (!response.startsWith('HTTP/1.1 101 ')) throw new Error(response)
   keep(socket)
 }
 
@@ -136,7 +137,7 @@ async function awaitSockets(count: number): Promise<number> {
 }
 
 async function receive(wanted: number): Promise<number> {
-  // A heartbeat may lie among them; frames are much larger.
+  // A few bytes of heartbeats may be included, but a frame is much larger.
   const frameBytes = isUpstream ? toUpstream.length : toBrowser.length
   const giveUpAt = performance.now() + LAST_FRAMES_MS
   const received = (): number => Math.floor(receivedBytes / frameBytes)

@@ -1,4 +1,5 @@
--- wrk: every request carries the cookies of the next session. The file named after `--` has one Cookie header a line.
+-- A script for wrk: successive requests use the cookies of successive sessions. The file after `--` has one Cookie header
+-- per line.
 local requests, at = {}, 0
 
 function init(args)

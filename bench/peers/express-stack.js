@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { createClient } from 'redis'
 import { finishLogin, startLogin } from './login.js'
 
-/** What most would build: Express, express-session in Redis, http-proxy-middleware; one log line a request. */
+/** A common stack: Express, express-session in Redis, http-proxy-middleware, and one log line per request. */
 const { PORT, API_URL, REDIS_URL } = process.env
 const log = pino({ base: null })
 const app = express()

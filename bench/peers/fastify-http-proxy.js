@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { createClient } from 'redis'
 import { finishLogin, startLogin } from './login.js'
 
-/** What most would build on Fastify: @fastify/session in Redis on every route, @fastify/http-proxy. */
+/** A common stack on Fastify: @fastify/session in Redis on every route, @fastify/http-proxy. */
 const { PORT, API_URL, REDIS_URL } = process.env
 const app = Fastify({ logger: { base: null }, disableRequestLogging: true })
 

@@ -1,6 +1,6 @@
 import * as client from 'openid-client'
 
-/** The login both npm stacks share; it is not part of what is measured. */
+/** The login of both npm stacks. It is not measured. */
 const { PUBLIC_URL = '', AUTH_URL = '', CLIENT_ID = '' } = process.env
 
 const server = {
@@ -11,7 +11,7 @@ const server = {
 const configuration = new client.Configuration(server, CLIENT_ID, undefined, client.None())
 client.allowInsecureRequests(configuration)
 
-/** Where to send a browser, and what to keep in its session until it is back. */
+/** @returns the authorize URL, and the values to keep in the session until the callback */
 export async function startLogin() {
   const pending = { state: client.randomState(), verifier: client.randomPKCECodeVerifier() }
   const url = client.buildAuthorizationUrl(configuration, {
@@ -27,9 +27,9 @@ export async function startLogin() {
 /** @returns the access token */
 export async function finishLogin(requestUrl, { state, verifier }) {
   const url = new URL(requestUrl, PUBLIC_URL)
-  const answer = await client.authorizationCodeGrant(configuration, url, {
+  const tokens = await client.authorizationCodeGrant(configuration, url, {
     pkceCodeVerifier: verifier,
     expectedState: state,
   })
-  return answer.access_token
+  return tokens.access_token
 }

@@ -16,7 +16,7 @@ import { listening, type World } from '../world.ts'
 const MODULES = '/usr/lib/apache2/modules'
 const CLIENT_ID = 'apache'
 
-/** Debian's Apache with mod_auth_openidc, sessions in Redis. */
+/** Debian's Apache with mod_auth_openidc and sessions in Redis. */
 export const modAuthOpenidc = (sessions: number): Entry => ({
   name: 'Apache + mod_auth_openidc',
   async start(world, port) {
@@ -35,7 +35,7 @@ export const modAuthOpenidc = (sessions: number): Entry => ({
   },
 })
 
-/** The sandbox's provider, with ID tokens besides: without one mod_auth_openidc makes no session. @returns its address */
+/** Starts the sandbox provider with ID tokens, without which mod_auth_openidc creates no session. @returns its address */
 async function openIdProvider(callback: string): Promise<string> {
   const server = createServer()
   const url = `http://127.0.0.1:${await listen(server, await freePort(), '127.0.0.1')}`
@@ -69,7 +69,13 @@ async function openIdProvider(callback: string): Promise<string> {
 
 function configuration({ upstream, redis }: World, port: number, provider: string, callback: string): string {
   const names = [
-    ...['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'headers', 'proxy', 'proxy_http'],
+    'mpm_event',
+    'authn_core',
+    'authz_core',
+    'authz_user',
+    'headers',
+    'proxy',
+    'proxy_http',
     'auth_openidc',
   ]
   const modules = names.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so`)
@@ -88,7 +94,7 @@ CustomLog ${workDir}/apache.access common
 KeepAlive On
 MaxKeepAliveRequests 0
 KeepAliveTimeout 60
-# One process: what is measured has one processor.
+# One process, as the measured contender has one processor.
 StartServers 1
 ServerLimit 1
 ThreadsPerChild 128

@@ -11,7 +11,7 @@ import { CLIENT_ID, listening } from '../world.ts'
 const DIR = fileURLToPath(new URL('.', import.meta.url))
 const run = promisify(execFile)
 
-/** A stack of npm packages with a program of its own beside this file. Its packages are installed when it is first used. */
+/** A contender that is a program in this folder on npm packages, which are installed on first use. */
 export const npmStack = (name: string, file: string, sessions: number): Entry => ({
   name,
   redirectUri: (port) => `http://127.0.0.1:${port}/auth/callback`,
@@ -37,12 +37,12 @@ export const npmStack = (name: string, file: string, sessions: number): Entry =>
   },
 })
 
-/** @throws Error when npm cannot */
+/** @throws Error if npm fails */
 async function install(): Promise<void> {
   if (existsSync(join(DIR, 'node_modules'))) return
   try {
     await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: DIR })
   } catch (cause) {
-    throw new Error('its packages cannot be installed: cd bench/peers && npm ci', { cause })
+    throw new Error('its npm packages cannot be installed; run: cd bench/peers && npm ci', { cause })
   }
 }

@@ -1,4 +1,4 @@
-/** Markup that needs no more escaping. Only `html` makes it. */
+/** Escaped markup. Only {@link html} creates it. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -14,7 +14,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** A template whose values are escaped, unless they are themselves `html`; a list is joined. */
+/** A template tag that escapes all values except {@link Html}. The items of a list are concatenated. */
 export function html(
   parts: TemplateStringsArray,
   ...values: readonly (string | Html | readonly Html[])[]

@@ -6,7 +6,7 @@ import { DEMO_EMAIL, type User, type Users } from './users.ts'
 
 const FORM_LIMIT_BYTES = 16_384
 
-/** The provider's own screens: shows the form of a waiting authorization request and takes its answer. */
+/** The pages of the provider: shows the form of a pending authorization request and handles its submission. */
 export class InteractionPages {
   readonly #provider: Provider
   readonly #users: Users
@@ -19,19 +19,19 @@ export class InteractionPages {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const interaction = await this.#provider.interactionDetails(request, response)
-      if (request.method === 'POST') await this.#answer(interaction, await readForm(request), response)
+      if (request.method === 'POST') await this.#submit(interaction, await readForm(request), response)
       else this.#show(interaction, response, { screen: requestedScreen(request, interaction) })
     } catch (error) {
       if (!(error instanceof errors.SessionNotFound)) throw error
       sendPage(
         response,
         400,
-        errorPage('session_expired', 'This log-in was finished already, or it took too long.'),
+        errorPage('session_expired', 'This login has already finished, or it took too long.'),
       )
     }
   }
 
-  async #answer(interaction: Interaction, form: URLSearchParams, response: ServerResponse): Promise<void> {
+  async #submit(interaction: Interaction, form: URLSearchParams, response: ServerResponse): Promise<void> {
     if (form.get('action') === 'cancel') {
       const cancelled = { error: 'access_denied', error_description: 'The user cancelled' }
       return this.#finish(interaction, cancelled, response)
@@ -51,12 +51,12 @@ export class InteractionPages {
     return this.#finish(interaction, result, response)
   }
 
-  /** The user the form stands for, or why it is refused. */
+  /** The user of the form, or the reason for a refusal as a string. */
   #userFor(screen: Screen, email: string, interaction: Interaction): User | string {
-    if (screen === 'consent') return this.#current(interaction) ?? 'You are not logged in any more.'
-    if (!/^[^\s@]+@[^\s@]+$/.test(email.trim())) return 'Type an e-mail address.'
+    if (screen === 'consent') return this.#current(interaction) ?? 'You are no longer logged in.'
+    if (!/^[^\s@]+@[^\s@]+$/.test(email.trim())) return 'Enter an e-mail address.'
     if (screen === 'login') return this.#users.byEmail(email) ?? 'There is no account yet: sign up first.'
-    return this.#users.signUp(email) ?? 'This address has an account already: log in instead.'
+    return this.#users.signUp(email) ?? 'This address already has an account: log in instead.'
   }
 
   async #consent({ params }: Interaction, accountId: string): Promise<{ grantId: string }> {
@@ -65,7 +65,7 @@ export class InteractionPages {
     return { grantId: await grant.save() }
   }
 
-  /** Without this the library would insist on a logout page of its own before the user may change. */
+  /** Ends the session of another user. Without this, the library would show its own logout page first. */
   async #forgetOtherUser(interaction: Interaction, user: User): Promise<void> {
     if (!interaction.session || interaction.session.accountId === user.accountId) return
     const session = await this.#provider.Session.findByUid(interaction.session.uid)
@@ -73,7 +73,7 @@ export class InteractionPages {
     delete interaction.session
   }
 
-  /** Keeps the answer and sends the browser on to the library, which ends the authorization request. */
+  /** Stores the result and redirects the browser to the library, which completes the authorization request. */
   async #finish(
     interaction: Interaction,
     result: InteractionResult,

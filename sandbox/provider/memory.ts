@@ -1,15 +1,15 @@
 import type { Adapter, StoredPayload } from 'oidc-provider'
 
-/** The kinds of artifact whose id is itself a secret handed to a client. */
+/** The kinds of artifacts whose id is a secret of the client. */
 const SECRET_KINDS = new Set(['AccessToken', 'RefreshToken', 'AuthorizationCode'])
 
-/** The provider's whole state: forgotten when the process ends. */
+/** The state of the provider, in memory only. */
 export class ProviderMemory {
-  /** Every secret ever handed out, also those used up or revoked since. */
+  /** All issued secrets, including used and revoked ones. */
   readonly issued = new Set<string>()
   readonly #kinds = new Map<string, Map<string, StoredPayload>>()
 
-  /** The storage of one kind of artifact. Expiry is not looked at here: the library checks `exp` itself. */
+  /** The storage of a kind of artifact. It keeps expired ones, as the library checks `exp` itself. */
   adapter(kind: string): Adapter {
     const items = this.#itemsOf(kind)
     const { issued } = this
@@ -25,7 +25,7 @@ export class ProviderMemory {
         return [...items.values()].find((payload) => payload.uid === uid)
       },
       async findByUserCode() {
-        return undefined // device flow only, which is off
+        return undefined // used by the device flow only, which is off
       },
       async consume(id) {
         const payload = items.get(id)
@@ -40,7 +40,7 @@ export class ProviderMemory {
     }
   }
 
-  /** Ends every token, code and grant; browsers stay logged in at the provider, as after a clean-up there. */
+  /** Revokes all tokens, codes and grants. Browsers stay logged in to the provider. */
   revokeAll(): void {
     for (const kind of [...SECRET_KINDS, 'Grant']) this.#itemsOf(kind).clear()
   }

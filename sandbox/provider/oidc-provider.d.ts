@@ -1,8 +1,8 @@
-// oidc-provider ships no types. This declares the small part the sandbox uses, and nothing more.
+// oidc-provider ships no types. This declares the part that the sandbox uses.
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 
-  /** What the library keeps about one artifact: a token, a code, a browser session, an interaction. */
+  /** The stored data of an artifact: a token, a code, a browser session or an interaction. */
   export interface StoredPayload {
     uid?: string
     grantId?: string
@@ -10,7 +10,7 @@ declare module 'oidc-provider' {
     [key: string]: unknown
   }
 
-  /** Storage of one kind of artifact, as the library calls it. */
+  /** The storage of a kind of artifact. */
   export interface Adapter {
     upsert(id: string, payload: StoredPayload, expiresInSeconds: number): Promise<void>
     find(id: string): Promise<StoredPayload | undefined>
@@ -21,7 +21,7 @@ declare module 'oidc-provider' {
     revokeByGrantId(grantId: string): Promise<void>
   }
 
-  /** What one log-in allows one client to do; every token belongs to a grant. */
+  /** The permissions of a client for one login. Every token belongs to a grant. */
   export interface Grant {
     getOIDCScope(): string
     addOIDCScope(scope: string): void
@@ -37,7 +37,7 @@ declare module 'oidc-provider' {
     error_description?: string
   }
 
-  /** An authorization request that waits for the user, kept while the provider's own pages are shown. */
+  /** An authorization request that waits for the user. */
   export interface Interaction {
     uid: string
     prompt: { name: string }
@@ -52,13 +52,13 @@ declare module 'oidc-provider' {
     destroy(): Promise<void>
   }
 
-  /** The library's request context, as far as the settings look into it. */
+  /** The part of the library's request context that the settings use. */
   export interface Context {
     body: unknown
     type: string
     oidc: {
       client: { clientId: string }
-      /** Of the request; undefined where it could not be read. */
+      /** The parameters of the request; undefined if it could not be parsed. */
       params?: Record<string, string | undefined>
       result?: InteractionResult
       session: { accountId: string; grantIdFor(clientId: string): string | undefined }
@@ -68,7 +68,7 @@ declare module 'oidc-provider' {
 
   export class Provider {
     constructor(issuer: string, settings: Record<string, unknown>)
-    on(event: 'grant.success' | 'grant.error', heard: (context: Context) => void): this
+    on(event: 'grant.success' | 'grant.error', listener: (context: Context) => void): this
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
     readonly Grant: {

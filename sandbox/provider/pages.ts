@@ -1,19 +1,19 @@
 import { html, type Html } from './html.ts'
 
-/** The screens of one form: log in, sign up, or agree once more while still logged in. */
+/** The screens of the form: login, sign-up, or only consent while the user is logged in. */
 export type Screen = 'login' | 'registration' | 'consent'
 
 export interface FormPage {
   screen: Screen
-  /** Where the form is posted to; the other screens are the same address with `?screen=`. */
+  /** The address to which the form is posted. With `?screen=` it shows the other screens. */
   action: string
   client: string
   scopes: readonly string[]
-  /** Shown in the e-mail field, or as the account in use on the consent screen. */
+  /** The content of the e-mail field, or the current account on the consent screen. */
   email: string
-  /** Partner values that came with the request, as [name, value]. */
+  /** The partner parameters of the request as [name, value]. */
   attribution: readonly (readonly [string, string])[]
-  /** Why the last attempt was refused. */
+  /** The reason why the last attempt was refused. */
   refusal?: string
 }
 
@@ -29,7 +29,7 @@ const SCREENS: Readonly<Record<Screen, { title: string; submit: string }>> = {
   consent: { title: 'Allow access', submit: 'Allow' },
 }
 
-/** Log-in (or sign-up) and consent in one page: a single submit answers everything. Works without scripts. */
+/** A page with login or sign-up and consent in a single form. It works without scripts. */
 export function formPage(page: FormPage): string {
   const { title, submit } = SCREENS[page.screen]
   return document(
@@ -57,7 +57,7 @@ export function formPage(page: FormPage): string {
   )
 }
 
-/** The page for requests that cannot be sent back to an application: it must not be trusted with an answer. */
+/** The page for errors that must not be redirected to the application, as its redirect URI is not trusted. */
 export function errorPage(error: string, description = 'The request could not be understood.'): string {
   return document(
     'Something is wrong',

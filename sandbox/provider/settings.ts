@@ -4,7 +4,7 @@ import type { ProviderMemory } from './memory.ts'
 import { errorPage } from './pages.ts'
 import type { Users } from './users.ts'
 
-/** Query parameters kept with the authorization request besides those of OAuth (docs/upstream.md, Authorization request). */
+/** Additional query parameters of an authorization request (docs/upstream.md, Authorization request). */
 export const ATTRIBUTION_PARAMETERS = ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] as const
 
 export interface ProviderSettings {
@@ -12,15 +12,15 @@ export interface ProviderSettings {
   redirectUris: readonly string[]
   accessTokenSeconds: number
   refreshTokens: boolean
-  /** Distinguishes this provider's cookies: browsers share cookies between the ports of one host. */
+  /** Distinguishes the cookies of several providers, as browsers share cookies between the ports of a host. */
   cookiePrefix: string
   memory: ProviderMemory
   users: Users
 }
 
 /**
- * Turns oidc-provider, an OpenID Connect server, into a plain OAuth 2.0 server (docs/upstream.md, The provider):
- * opaque tokens, a public client, PKCE with S256, nothing else switched on.
+ * Settings that reduce oidc-provider, an OpenID Connect server, to an OAuth 2.0 server (docs/upstream.md, The provider) with
+ * opaque tokens, a public client and PKCE with S256.
  */
 export function oidcSettings(settings: ProviderSettings): Record<string, unknown> {
   const { memory, users, refreshTokens } = settings
@@ -30,7 +30,7 @@ export function oidcSettings(settings: ProviderSettings): Record<string, unknown
     clients: [client(settings)],
     clientAuthMethods: ['none'],
     clientBasedCORS: () => false,
-    // The default of 15 s would keep expired tokens alive.
+    // The default of 15 s would accept expired tokens.
     clockTolerance: 0,
     scopes,
     claims: {},
@@ -45,7 +45,7 @@ export function oidcSettings(settings: ProviderSettings): Record<string, unknown
     loadExistingGrant,
     findAccount: (_context: Context, accountId: string) =>
       users.byAccountId(accountId) && { accountId, claims: () => ({ sub: accountId }) },
-    // A token lives its own life: leaving the provider's pages does not end it.
+    // A logout at the provider does not end tokens.
     expiresWithSession: () => false,
     issueRefreshToken: () => refreshTokens,
     rotateRefreshToken: true,
@@ -89,7 +89,7 @@ function sameClient(_context: Context, client: { clientId: string }, token: { cl
   return token.clientId === client.clientId
 }
 
-/** `prompt=registration` asks for the sign-up screen, before anything else is looked at. */
+/** Checks `prompt=registration`, which requests the sign-up screen, before all other prompts. */
 function promptPolicy(): unknown {
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: 'registration', requestable: true }), 0)
@@ -97,8 +97,8 @@ function promptPolicy(): unknown {
 }
 
 /**
- * Every log-in gets a grant of its own, also where the browser was still logged in at the provider: otherwise
- * two applications' log-ins would share one, and revoking a token of the first would end those of the second.
+ * Creates a separate grant for every login, even if the browser is still logged in to the provider. Otherwise, two logins
+ * would share a grant, and revoking a token of the first would end the tokens of the second.
  */
 async function loadExistingGrant({ oidc }: Context): Promise<Grant | undefined> {
   const { provider, session } = oidc
@@ -135,7 +135,7 @@ function cookies(prefix: string): Record<string, unknown> {
   }
 }
 
-/** Nothing is ever signed with it: the library insists on one, and warns when it must use its own. */
+/** A key that is never used. Without it, the library would generate one and print a warning. */
 function signingKey(): unknown {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
 }

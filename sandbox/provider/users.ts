@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 
-/** The account that exists from the start, so that a log-in can be tried without signing up. */
+/** The user that exists from the start, so that a login is possible without a sign-up. */
 export const DEMO_EMAIL = 'demo@example.test'
 
-/** A user of the sandbox. There is no password: whatever is typed is accepted. */
+/** A user of the sandbox. Every password is accepted. */
 export interface User {
-  /** Opaque id of the user; tokens carry it, trading accounts hang on it. */
+  /** The opaque id of the user in tokens, by which the trading service finds the user. */
   accountId: string
   email: string
 }
 
-/** The users, by e-mail address in lower case. */
+/** All users. E-mail addresses are case-insensitive. */
 export class Users {
   readonly #byEmail = new Map<string, User>([[DEMO_EMAIL, { accountId: 'user-demo', email: DEMO_EMAIL }]])
 
@@ -22,7 +22,7 @@ export class Users {
     return [...this.#byEmail.values()].find((user) => user.accountId === accountId)
   }
 
-  /** Creates a user, or answers undefined when the address is taken. */
+  /** Creates a user. @returns undefined if the address is taken */
   signUp(email: string): User | undefined {
     const address = normalise(email)
     if (this.#byEmail.has(address)) return undefined

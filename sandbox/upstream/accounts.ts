@@ -2,7 +2,7 @@ import { Listeners } from './listeners.ts'
 
 export type AccountType = 'demo' | 'real'
 
-/** What a demo account starts with, and is set back to. */
+/** The balance of a new demo account and after a reset. */
 const DEMO_BALANCE = 10_000
 const REAL_BALANCE = 1000
 
@@ -18,7 +18,7 @@ export interface Transaction {
   contract?: { id: number; symbol: string; longcode: string }
 }
 
-/** A trading account: a balance, and those who watch it. Its play money is worth nothing, "real" or not. */
+/** A trading account. Its money is play money, even if the account is "real". */
 export class Account {
   readonly id: string
   readonly type: AccountType
@@ -39,7 +39,7 @@ export class Account {
     return this.#balance
   }
 
-  /** Moves money. Whether there is enough is the caller's question. */
+  /** Moves money. The caller checks that there is enough. */
   book(action: Transaction['action'], amount: number, contract?: Transaction['contract']): Transaction {
     this.#balance = cents(this.#balance + amount)
     const transaction: Transaction = {
@@ -50,11 +50,11 @@ export class Account {
       time: nowSeconds(),
       ...(contract && { contract }),
     }
-    this.transactions.tell(transaction)
+    this.transactions.notify(transaction)
     return transaction
   }
 
-  /** Sets a demo account back to its first balance. */
+  /** Resets the balance of a demo account. */
   reset(): void {
     this.book('reset', DEMO_BALANCE - this.#balance)
   }

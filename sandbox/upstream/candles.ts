@@ -1,7 +1,7 @@
 import type { Tick } from './market.ts'
 
 export interface Candle {
-  /** The second in which the candle begins. */
+  /** The start of the candle in epoch seconds. */
   epoch: number
   open: number
   high: number
@@ -9,7 +9,7 @@ export interface Candle {
   close: number
 }
 
-/** Ticks, oldest first, as candles of so many seconds. */
+/** Combines ticks into candles of this length. Both are in order, oldest first. */
 export function candles(ticks: readonly Tick[], seconds: number): Candle[] {
   const all: Candle[] = []
   for (const tick of ticks) {
@@ -21,10 +21,10 @@ export function candles(ticks: readonly Tick[], seconds: number): Candle[] {
   return all
 }
 
-/** The candle after one more tick: the current one, grown, or the next. */
+/** Adds a tick to the current candle. @returns the updated candle, or a new one if the current one has ended */
 export function candleAt({ epoch, quote }: Tick, seconds: number, current: Candle | undefined): Candle {
-  const begins = epoch - (epoch % seconds)
-  if (current?.epoch !== begins) return { epoch: begins, open: quote, high: quote, low: quote, close: quote }
+  const start = epoch - (epoch % seconds)
+  if (current?.epoch !== start) return { epoch: start, open: quote, high: quote, low: quote, close: quote }
   return {
     ...current,
     high: Math.max(current.high, quote),

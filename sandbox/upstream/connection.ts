@@ -7,23 +7,23 @@ import type { World } from './world.ts'
 
 export type ConnectionKind = 'public' | 'demo' | 'real'
 
-/** A request as it came: one object whose keys include the name of an operation. */
+/** A parsed request, one of whose keys is the name of an operation. */
 export type Message = Record<string, unknown>
 
-/** What a connection does with a message: finds the operation and carries it out. */
+/** Executes the operation of a message. */
 export type Dispatch = (message: Message, connection: Connection) => void
 
-/** The real service hangs up on clients that are silent for about this long. */
+/** The real service closes connections that are silent for about this long. */
 const IDLE_MS = 120_000
 
-/** One WebSocket of a client: reads requests, writes answers, and owns the streams. */
+/** A client's WebSocket with its streams: reads requests and sends responses. */
 export class Connection {
   readonly kind: ConnectionKind
   readonly world: World
   /** Undefined on the public socket. */
   readonly account: Account | undefined
   readonly subscriptions = new Subscriptions()
-  /** The proposals shown on this connection, by id, until they are bought. */
+  /** The proposals of this connection by id, until they are bought. */
   readonly proposals = new Map<string, Terms>()
   readonly #socket: WebSocket
 
@@ -34,7 +34,7 @@ export class Connection {
     this.account = account
   }
 
-  /** Answers requests until the connection ends. */
+  /** Responds to requests until the connection closes. */
   serve(dispatch: Dispatch): void {
     const idle = setTimeout(() => this.#socket.close(1000, 'idle'), IDLE_MS)
     this.#socket.on('message', (data) => {
@@ -48,8 +48,8 @@ export class Connection {
     })
   }
 
-  /** Sends one answer, or one message of a stream, to the request it belongs to. */
-  answer(request: Message, type: string, body: Message, subscriptionId?: string): void {
+  /** Sends a response, or a message of a stream, with the data that assigns it to its request. */
+  respond(request: Message, type: string, body: Message, subscriptionId?: string): void {
     const { req_id: requestId, passthrough } = request
     this.#send({
       echo_req: request,
@@ -61,9 +61,9 @@ export class Connection {
     })
   }
 
-  /** Sends the error answer to a request. */
+  /** Sends an error response. */
   refuse(request: Message, type: string, { code, message, details }: Refusal): void {
-    this.answer(request, type, { error: { code, message, ...(details && { details }) } })
+    this.respond(request, type, { error: { code, message, ...(details && { details }) } })
   }
 
   #receive(data: RawData, dispatch: Dispatch): void {

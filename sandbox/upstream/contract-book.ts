@@ -3,7 +3,7 @@ import { Contract } from './contract.ts'
 import { Refusal } from './refusal.ts'
 import type { Terms } from './terms.ts'
 
-/** Every contract ever bought, open or ended. */
+/** All contracts that were bought, open or ended. */
 export class ContractBook {
   readonly #contracts = new Map<number, Contract>()
   readonly #tickMs: number
@@ -13,7 +13,7 @@ export class ContractBook {
     this.#tickMs = tickMs
   }
 
-  /** @throws Refusal when the account has too little money, or another currency */
+  /** @throws Refusal if the account has too little money or another currency */
   buy(account: Account, terms: Terms): Contract {
     if (terms.currency !== account.currency)
       throw new Refusal('ContractBuyValidationError', `The account is not in ${terms.currency}.`)
@@ -24,7 +24,7 @@ export class ContractBook {
     return contract
   }
 
-  /** A contract of this account; those of others are not to be seen. */
+  /** A contract of this account; undefined for contracts of other accounts. */
   of(account: Account, id: number): Contract | undefined {
     const contract = this.#contracts.get(id)
     return contract?.account === account ? contract : undefined

@@ -4,14 +4,14 @@ import type { Tick } from './market.ts'
 import { expectedSeconds, type Terms } from './terms.ts'
 
 const YEAR_SECONDS = 365 * 24 * 60 * 60
-/** What the house keeps from a contract that is sold early. */
+/** The share of the value that is paid for a contract that is sold early. */
 const RESALE_SHARE = 0.95
 
 export type ContractStatus = 'open' | 'won' | 'lost' | 'sold'
 
 /**
- * A contract that was bought. Its entry spot is the first tick after the purchase; it ends at the tick the terms
- * name, or when it is sold.
+ * A contract that was bought. Its entry spot is the first tick after the purchase. It ends at the tick that its terms
+ * define, or when it is sold.
  */
 export class Contract {
   readonly id: number
@@ -41,7 +41,7 @@ export class Contract {
     return this.#ended?.status ?? 'open'
   }
 
-  /** Epoch seconds; of a contract counted in ticks, an estimate. */
+  /** Epoch seconds; an estimate if the duration is in ticks. */
   get expiryTime(): number {
     return this.purchaseTime + expectedSeconds(this.terms, this.#tickMs)
   }
@@ -52,7 +52,7 @@ export class Contract {
     return `${type}_${instrument.info.code}_${payout}_${this.purchaseTime}_${expiry}_S0P_0`
   }
 
-  /** What the contract would be bought back for: the chance to win, times the payout, less the house's share. */
+  /** The price for which the contract can be sold: the probability of a win times the payout times RESALE_SHARE. */
   get bidPrice(): number {
     const { instrument, type, payout, length } = this.terms
     const { epoch, quote } = instrument.latest
@@ -63,11 +63,11 @@ export class Contract {
         : this.purchaseTime + length.seconds - epoch
     const spread = instrument.info.volatility * Math.sqrt(Math.max(seconds, 1) / YEAR_SECONDS)
     const lead = (Math.log(quote / this.#entry.quote) / spread) * (type === 'CALL' ? 1 : -1)
-    // The logistic curve is close enough to the normal distribution here.
+    // A logistic curve approximates the normal distribution.
     return cents((payout * RESALE_SHARE) / (1 + Math.exp(-1.702 * lead)))
   }
 
-  /** Ends an open contract early. Returns the transaction. */
+  /** Ends an open contract early. */
   sell(): { price: number; transactionId: number } {
     const price = this.bidPrice
     return { price, transactionId: this.#end('sold', this.terms.instrument.latest, price) }
@@ -76,23 +76,23 @@ export class Contract {
   #onTick(tick: Tick): void {
     if (!this.#entry) {
       this.#entry = tick
-      return this.changes.tell(this)
+      return this.changes.notify(this)
     }
     this.#ticksSeen += 1
     const { length, type, payout } = this.terms
-    const over =
+    const isOver =
       'ticks' in length ? this.#ticksSeen >= length.ticks : tick.epoch >= this.purchaseTime + length.seconds
-    if (!over) return this.changes.tell(this)
+    if (!isOver) return this.changes.notify(this)
     const moved = tick.quote - this.#entry.quote
-    const won = type === 'CALL' ? moved > 0 : moved < 0
-    this.#end(won ? 'won' : 'lost', tick, won ? payout : 0)
+    const isWon = type === 'CALL' ? moved > 0 : moved < 0
+    this.#end(isWon ? 'won' : 'lost', tick, isWon ? payout : 0)
   }
 
   #end(status: Exclude<ContractStatus, 'open'>, tick: Tick, price: number): number {
     this.#stopTicks()
     const { id } = this.account.book('sell', price, this.#label())
     this.#ended = { status, tick, price, transactionId: id }
-    this.changes.tell(this)
+    this.changes.notify(this)
     return id
   }
 
@@ -100,7 +100,7 @@ export class Contract {
     return { id: this.id, symbol: this.terms.instrument.info.code, longcode: this.terms.longcode }
   }
 
-  /** The contract as `proposal_open_contract` shows it. */
+  /** The contract in the format of `proposal_open_contract`. */
   view(): Record<string, unknown> {
     const { terms } = this
     const ended = this.#ended
@@ -140,7 +140,7 @@ export class Contract {
   }
 }
 
-/** A purchase as `buy` answers it. To be made at once: it shows the balance of that moment. */
+/** A purchase in the format of `buy`. It includes the current balance, so call this right after the purchase. */
 export function purchaseView(contract: Contract): Record<string, unknown> {
   const { account, terms, purchaseTime } = contract
   return {

@@ -8,7 +8,7 @@ import { tickOperations } from './operations/ticks.ts'
 import { tradingOperations } from './operations/trading.ts'
 import { Refusal } from './refusal.ts'
 
-/** Known by name, but not with their fields: what they do cannot be guessed, so the sandbox does not do it. */
+/** Operations whose names are known but not their fields, so the sandbox cannot implement them. */
 const NOT_IMPLEMENTED = [
   'cancel',
   'contract_update',
@@ -36,7 +36,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   ].map((operation) => [operation.name, operation]),
 )
 
-/** Carries out one request; whatever is wrong with it becomes its answer. */
+/** Executes a request. Every error becomes its response. */
 export function dispatch(message: Message, connection: Connection): void {
   const operation = operationOf(message)
   if (!operation) {
@@ -45,17 +45,21 @@ export function dispatch(message: Message, connection: Connection): void {
   try {
     operation.run(message, connection)
   } catch (error) {
-    connection.refuse(message, operation.answers, error instanceof Refusal ? error : fault(error))
+    connection.refuse(
+      message,
+      operation.responseType,
+      error instanceof Refusal ? error : internalError(error),
+    )
   }
 }
 
-/** A fault of the sandbox itself is told, and does not take everybody's connections down. */
-function fault(error: unknown): Refusal {
+/** Logs an unexpected error. Without this it would end the process and all connections. */
+function internalError(error: unknown): Refusal {
   process.stderr.write(`${String(error)}\n`)
-  return new Refusal('InternalServerError', 'The sandbox has a fault: see its log.')
+  return new Refusal('InternalServerError', 'The sandbox failed; see its log.')
 }
 
-/** The operation is the first key that names one. */
+/** The operation of the first key that is the name of one. */
 function operationOf(message: Message): Operation | undefined {
   for (const key of Object.keys(message)) {
     const operation = OPERATIONS.get(key)
@@ -67,7 +71,7 @@ function operationOf(message: Message): Operation | undefined {
 function notImplemented(name: string): Operation {
   return {
     name,
-    answers: name,
+    responseType: name,
     run(_message, { account }) {
       if (!account) throw new Refusal('AuthorizationRequired', 'Please log in.')
       throw new Refusal('NotImplemented', `The sandbox has no ${name}.`)

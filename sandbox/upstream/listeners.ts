@@ -1,15 +1,15 @@
-/** Functions that are told about something until they are taken off the list. */
+/** A set of functions that are called with each event. */
 export class Listeners<Event> {
   readonly #all = new Set<(event: Event) => void>()
 
-  /** Returns the function that ends the listening. */
+  /** Adds a listener. @returns a function that removes it */
   add(listener: (event: Event) => void): () => void {
     this.#all.add(listener)
     return () => void this.#all.delete(listener)
   }
 
-  tell(event: Event): void {
-    // A listener may take itself, or others, off the list meanwhile: a Set allows for that.
+  notify(event: Event): void {
+    // A listener may remove itself or others meanwhile, which the iteration of a Set allows.
     for (const listener of this.#all) listener(event)
   }
 }

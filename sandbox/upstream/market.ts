@@ -1,17 +1,17 @@
 import { Listeners } from './listeners.ts'
 import { SYMBOLS, type SymbolInfo } from './symbols.ts'
 
-/** Two hours at a tick a second: enough for a chart, little enough to start at once. */
+/** Two hours at one tick per second: enough for a chart, and fast to compute at the start. */
 const HISTORY_TICKS = 7200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 
 export interface Tick {
-  /** Whole seconds. Ticks faster than one a second share them. */
+  /** Epoch seconds. With more than one tick per second, several ticks have the same epoch. */
   epoch: number
   quote: number
 }
 
-/** One symbol with its past and its listeners. */
+/** A symbol with its history and listeners. */
 export class Instrument {
   readonly info: SymbolInfo
   readonly ticks = new Listeners<Tick>()
@@ -19,10 +19,10 @@ export class Instrument {
   readonly #random: () => number
   #latest: Tick
 
-  constructor(info: SymbolInfo, random: () => number, begins: number) {
+  constructor(info: SymbolInfo, random: () => number, startEpoch: number) {
     this.info = info
     this.#random = random
-    this.#latest = { epoch: begins, quote: info.start }
+    this.#latest = { epoch: startEpoch, quote: info.start }
     this.#history.push(this.#latest)
   }
 
@@ -30,7 +30,7 @@ export class Instrument {
     return this.#latest
   }
 
-  /** Oldest first; at least the last two hours' worth of ticks. */
+  /** At least the last 7200 ticks, oldest first. */
   get history(): readonly Tick[] {
     return this.#history
   }
@@ -41,11 +41,11 @@ export class Instrument {
     this.#latest = { epoch, quote: Number((this.#latest.quote * Math.exp(drift)).toFixed(pipSize)) }
     this.#history.push(this.#latest)
     if (this.#history.length > 2 * HISTORY_TICKS) this.#history.splice(0, HISTORY_TICKS)
-    this.ticks.tell(this.#latest)
+    this.ticks.notify(this.#latest)
   }
 }
 
-/** All symbols, moving together. The same seed gives the same walk, whatever the time of day. */
+/** All symbols, which tick together. Prices are a random walk that depends on the seed only. */
 export class Market {
   readonly tickMs: number
   readonly #instruments: ReadonlyMap<string, Instrument>
@@ -55,10 +55,10 @@ export class Market {
     this.tickMs = tickMs
     const spacing = Math.max(1, Math.round(tickMs / 1000))
     const now = Math.floor(Date.now() / 1000)
-    const begins = now - HISTORY_TICKS * spacing
-    const instruments = SYMBOLS.map((info, index) => new Instrument(info, randomFrom(seed + index), begins))
+    const start = now - HISTORY_TICKS * spacing
+    const instruments = SYMBOLS.map((info, index) => new Instrument(info, randomFrom(seed + index), start))
     this.#instruments = new Map(instruments.map((instrument) => [instrument.info.code, instrument]))
-    for (let epoch = begins + spacing; epoch < now; epoch += spacing) this.#advance(epoch)
+    for (let epoch = start + spacing; epoch < now; epoch += spacing) this.#advance(epoch)
     this.#schedule()
   }
 
@@ -74,12 +74,12 @@ export class Market {
     clearTimeout(this.#timer)
   }
 
-  /** On the full second (or its like), so that a tick's epoch is the second in which it is seen. */
+  /** Ticks at multiples of `tickMs`, so that a tick is sent in the second of its epoch. */
   #schedule(): void {
     this.#timer = setTimeout(
       () => {
         this.#schedule()
-        // Rounded: a timer may fire a moment early.
+        // A timer may fire slightly early.
         this.#advance(Math.round(Date.now() / 1000))
       },
       this.tickMs - (Date.now() % this.tickMs),
@@ -91,7 +91,7 @@ export class Market {
   }
 }
 
-/** The mulberry32 generator: tiny, and the same on every machine. Numbers from 0 (included) to 1. */
+/** The mulberry32 generator, which is the same on every machine. @returns numbers in [0, 1) */
 function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -102,7 +102,7 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-/** A normally distributed number (Box and Muller). */
+/** A normally distributed number (Box–Muller transform). */
 function gaussian(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 }

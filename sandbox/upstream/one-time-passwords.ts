@@ -3,30 +3,30 @@ import type { Account } from './accounts.ts'
 
 const LIFETIME_MS = 120_000
 
-/** The one-time passwords that open an authenticated WebSocket: single use, 120 s, for one account. */
+/** The one-time passwords that open an authenticated WebSocket. Each is for one account and one use, and lasts 120 s. */
 export class OneTimePasswords {
-  /** Every password, and every complete URL with one, ever given out. */
+  /** All issued passwords and all issued URLs with them. */
   readonly issued = new Set<string>()
-  readonly #waiting = new Map<string, { account: Account; expiresAtMs: number }>()
+  readonly #pending = new Map<string, { account: Account; expiresAtMs: number }>()
   readonly #wsUrl: string
 
   constructor(wsUrl: string) {
     this.#wsUrl = wsUrl
   }
 
-  /** The URL to connect to. */
+  /** @returns the URL of the WebSocket with a new password */
   issue(account: Account): string {
     const password = randomBytes(24).toString('base64url')
     const url = `${this.#wsUrl}/trading/v1/options/ws/${account.type}?otp=${password}`
-    this.#waiting.set(password, { account, expiresAtMs: Date.now() + LIFETIME_MS })
+    this.#pending.set(password, { account, expiresAtMs: Date.now() + LIFETIME_MS })
     this.issued.add(password).add(url)
     return url
   }
 
-  /** Uses a password up, and answers with its account when it was still good. */
+  /** Invalidates a password. @returns its account if the password was valid */
   redeem(password: string): Account | undefined {
-    const found = this.#waiting.get(password)
-    this.#waiting.delete(password)
+    const found = this.#pending.get(password)
+    this.#pending.delete(password)
     return found && found.expiresAtMs > Date.now() ? found.account : undefined
   }
 }

@@ -4,11 +4,11 @@ import type { Account } from './accounts.ts'
 import type { Connection, Message } from './connection.ts'
 import { Refusal } from './refusal.ts'
 
-/** One operation of the WebSocket surface (docs/upstream.md, Messages). */
+/** An operation of the WebSocket API (docs/upstream.md, Messages). */
 export interface Operation {
   name: string
-  /** The `msg_type` of its answers. */
-  answers: string
+  /** The `msg_type` of its responses. */
+  responseType: string
   /** @throws Refusal */
   run(message: Message, connection: Connection): void
 }
@@ -18,30 +18,30 @@ const COMMON = {
   passthrough: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 }
 
-/** `1` where an operation has no argument of its own. */
+/** The value of an operation's key if the operation has no argument there. */
 export const one = Type.Literal(1)
 export const subscribe = Type.Optional(Type.Enum([0, 1]))
 
 interface Definition<Properties extends TProperties> {
   name: string
-  /** Where it differs from the name. */
-  answers?: string
+  /** The name by default. */
+  responseType?: string
   properties: Properties
 }
 
 type Request<Properties extends TProperties> = Static<ReturnType<typeof Type.Object<Properties>>> & Message
 
-/** An operation that needs no log-in. */
+/** An operation that is open to every connection. */
 export function operation<Properties extends TProperties>(
   definition: Definition<Properties> & {
     run: (request: Request<Properties>, connection: Connection) => void
   },
 ): Operation {
-  const { name, answers = name, properties, run } = definition
+  const { name, responseType = name, properties, run } = definition
   const schema = Type.Object({ ...properties, ...COMMON }, { additionalProperties: false })
   return {
     name,
-    answers,
+    responseType,
     run(message, connection) {
       validate(schema, message)
       run(message as Request<Properties>, connection)
@@ -49,7 +49,7 @@ export function operation<Properties extends TProperties>(
   }
 }
 
-/** An operation on a trading account, so one that only a socket opened with an OTP can carry out. */
+/** An operation on a trading account, which requires a socket that was opened with a one-time password. */
 export function accountOperation<Properties extends TProperties>(
   definition: Definition<Properties> & {
     run: (request: Request<Properties>, connection: Connection, account: Account) => void
@@ -63,7 +63,7 @@ export function accountOperation<Properties extends TProperties>(
   return {
     ...validated,
     run(message, connection) {
-      // First of all: what a stranger may not do, a stranger is not told how to do.
+      // The account is checked before the fields, so that other sockets learn nothing about these.
       accountOf(connection)
       validated.run(message, connection)
     },
@@ -93,6 +93,6 @@ function validate(schema: TSchema, message: Message): void {
   throw invalid(`${Object.keys(details).join(', ')}.`, details)
 }
 
-function invalid(what: string, details: Record<string, unknown>): Refusal {
-  return new Refusal('InputValidationFailed', `Input validation failed: ${what}`, details)
+function invalid(reason: string, details: Record<string, unknown>): Refusal {
+  return new Refusal('InputValidationFailed', `Input validation failed: ${reason}`, details)
 }

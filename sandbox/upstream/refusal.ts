@@ -1,4 +1,4 @@
-/** Why a WebSocket request is not carried out; becomes the `error` of the answer. */
+/** The reason why a WebSocket request fails, which becomes the `error` of the response. */
 export class Refusal extends Error {
   readonly code: string
   readonly details: Record<string, unknown> | undefined

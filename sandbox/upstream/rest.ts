@@ -10,30 +10,30 @@ import { paymentRoutes } from './rest/payments.ts'
 import { walletRoutes } from './rest/wallets.ts'
 import type { World } from './world.ts'
 
-/** One REST request that arrived, whatever became of it. */
+/** A REST request that has arrived, whether it succeeded or not. */
 export interface SeenRequest {
   method: string
-  /** With the query. */
+  /** The path with the query. */
   path: string
   headers: Record<string, string | string[] | undefined>
   body: string
-  /** What the request carried, in its header or its body; not whether it was good. */
+  /** The kind of credential in the header or the body, valid or not. */
   credential: CredentialKind
 }
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024
-/** A long demo, or a benchmark, must not fill the memory: older requests are forgotten. */
-const MOST_REQUESTS = 20_000
+/** Older requests are removed from the list, so that a long demo does not fill the memory. */
+const MAX_REQUESTS = 20_000
 
-/** The REST surface (docs/upstream.md, The trading service), and the list it writes every arriving request to. */
+/** Builds the REST API (docs/upstream.md, The trading service). @param seen receives every request that arrives */
 export async function buildRest(world: World, seen: SeenRequest[]): Promise<FastifyInstance> {
   const app = fastify({ bodyLimit: BODY_LIMIT_BYTES, exposeHeadRoutes: false })
-  // Bodies stay text here: they are recorded as they came, and each route parses its own.
+  // Bodies are recorded as text. Each route parses its own.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
 
-  app.addHook('preHandler', async (request) => remember(request, seen))
-  // Headers a real gateway adds, and that must not reach a browser.
+  app.addHook('preHandler', async (request) => record(request, seen))
+  // A real gateway adds headers like these, which must not reach a browser.
   app.addHook('onSend', async (_request, reply) => {
     reply.header('x-ratelimit-remaining', String(299 - (seen.length % 300)))
     reply.header('x-brand', 'sandbox')
@@ -55,9 +55,9 @@ export async function buildRest(world: World, seen: SeenRequest[]): Promise<Fast
   return app
 }
 
-function remember(request: FastifyRequest, seen: SeenRequest[]): void {
+function record(request: FastifyRequest, seen: SeenRequest[]): void {
   const body = typeof request.body === 'string' ? request.body : ''
-  if (seen.length >= MOST_REQUESTS) seen.splice(0, MOST_REQUESTS / 2)
+  if (seen.length >= MAX_REQUESTS) seen.splice(0, MAX_REQUESTS / 2)
   seen.push({
     method: request.method,
     path: request.url,

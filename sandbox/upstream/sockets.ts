@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 const PATH = /^\/trading\/v1\/options\/ws\/(public|demo|real)$/
 const MAX_MESSAGE_BYTES = 1024 * 1024
 
-/** The WebSocket surface (docs/upstream.md, Sockets). */
+/** The WebSocket API (docs/upstream.md, Sockets). */
 export class Sockets {
   readonly #world: World
   readonly #open = new Set<Connection>()
@@ -26,19 +26,19 @@ export class Sockets {
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
-  /** How many connections of each kind are open. */
+  /** The number of open connections by kind. */
   count(): Record<ConnectionKind, number> {
     const counts = { public: 0, demo: 0, real: 0 }
     for (const { kind } of this.#open) counts[kind] += 1
     return counts
   }
 
-  /** Drops every connection without a goodbye. */
+  /** Terminates every connection without a close frame. */
   close(): void {
     for (const socket of this.#server.clients) socket.terminate()
   }
 
-  /** The one-time password is the only credential, and it is looked at before there is a WebSocket. */
+  /** Checks the one-time password, which is the only credential, before it accepts the handshake. */
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const url = URL.parse(`http://sandbox${request.url ?? '/'}`)
     const kind = PATH.exec(url?.pathname ?? '')?.[1] as ConnectionKind | undefined
@@ -57,7 +57,7 @@ export class Sockets {
 
 function refuse(socket: Duplex, status: string): void {
   socket.on('error', () => socket.destroy())
-  // Destroyed, not only ended: a client that keeps its half open would hold up close().
+  // Without destroy(), a client that keeps its half of the connection open would delay close().
   socket.on('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from './refusal.ts'
 
-/** The kinds of stream that `forget_all` knows. */
+/** The stream types of `forget_all`. */
 export const STREAM_TYPES = [
   'ticks',
   'candles',
@@ -12,11 +12,11 @@ export const STREAM_TYPES = [
 ] as const
 export type StreamType = (typeof STREAM_TYPES)[number]
 
-/** One running stream of one connection. */
+/** A stream of a connection. */
 export class Subscription {
   readonly id = randomUUID()
   readonly type: StreamType
-  /** What is streamed. A connection streams each subject once. */
+  /** The content of the stream. A connection has at most one stream of each type and subject. */
   readonly subject: string
   #stop: (() => void) | undefined
   #ended = false
@@ -26,7 +26,7 @@ export class Subscription {
     this.subject = subject
   }
 
-  /** What ends the stream at its source; called at once when it has ended already. */
+  /** Sets the function that stops the source. It is called at once if the stream has already ended. */
   onEnd(stop: () => void): void {
     if (this.#ended) stop()
     else this.#stop = stop
@@ -38,14 +38,11 @@ export class Subscription {
   }
 }
 
-/** The streams of one connection. Their ids mean nothing to any other. */
+/** The streams of a connection. Their ids are valid on this connection only. */
 export class Subscriptions {
   readonly #running = new Map<string, Subscription>()
 
-  /**
-   * Begins a stream.
-   * @throws Refusal when this connection streams the subject already
-   */
+  /** Starts a stream. @throws Refusal if this connection already streams the subject */
   open(type: StreamType, subject: string): Subscription {
     this.refuseRunning(type, subject)
     const subscription = new Subscription(type, subject)
@@ -53,14 +50,14 @@ export class Subscriptions {
     return subscription
   }
 
-  /** @throws Refusal when this connection streams the subject already */
+  /** @throws Refusal if this connection already streams the subject */
   refuseRunning(type: StreamType, subject: string): void {
     for (const running of this.#running.values())
       if (running.type === type && running.subject === subject)
         throw new Refusal('AlreadySubscribed', `You are already subscribed to ${subject}`)
   }
 
-  /** Ends one stream; false when there is none of that id. */
+  /** Ends a stream. @returns false if there is none with this id */
   forget(id: string): boolean {
     const subscription = this.#running.get(id)
     if (!subscription) return false
@@ -69,7 +66,7 @@ export class Subscriptions {
     return true
   }
 
-  /** Ends every stream of these types, and answers with their ids. */
+  /** Ends all streams of these types. @returns their ids */
   forgetAll(types: readonly StreamType[]): string[] {
     const ids = [...this.#running.values()].filter(({ type }) => types.includes(type)).map(({ id }) => id)
     for (const id of ids) this.forget(id)

@@ -1,12 +1,12 @@
-/** What is traded: invented indices that never close and know nothing of the world. */
+/** An invented index that is always open and does not depend on real markets. */
 export interface SymbolInfo {
   code: string
   name: string
-  /** Decimal places of a quote. */
+  /** The number of decimal places of a quote. */
   pipSize: number
-  /** The quote the walk begins with. */
+  /** The first quote of the random walk. */
   start: number
-  /** Yearly volatility, 1 for 100 %. */
+  /** Yearly volatility; 1 is 100 %. */
   volatility: number
 }
 

@@ -3,7 +3,7 @@ import { cents } from './accounts.ts'
 import type { Instrument, Market } from './market.ts'
 import { Refusal } from './refusal.ts'
 
-/** The properties that describe a contract, in a proposal, a purchase by parameters and a bulk purchase alike. */
+/** The properties that describe a contract in a proposal, a purchase by parameters and a bulk purchase. */
 export const contractProperties = {
   amount: Type.Number({ exclusiveMinimum: 0 }),
   basis: Type.Enum(['stake', 'payout']),
@@ -17,7 +17,7 @@ export const contractProperties = {
 const contractSchema = Type.Object(contractProperties)
 export type ContractProperties = Static<typeof contractSchema>
 
-/** A stake of 10 wins 18.18. */
+/** The payout divided by the stake: a stake of 10 wins 18.18. */
 const RETURN = 1.818
 const MIN_STAKE = 0.35
 const MAX_PAYOUT = 10_000
@@ -25,30 +25,28 @@ const MAX_TICKS = 10
 
 const UNITS = { t: 'tick', s: 'second', m: 'minute' } as const
 
-/** A contract that could be bought: all that is agreed on before the price moves. */
+/** The terms of a contract that can be bought. */
 export interface Terms {
   instrument: Instrument
   type: 'CALL' | 'PUT'
   currency: string
   stake: number
   payout: number
-  /** When it ends: after so many ticks, or so many seconds. */
+  /** The duration. */
   length: { ticks: number } | { seconds: number }
   longcode: string
 }
 
-/**
- * Works out stake and payout.
- * @throws Refusal for an unknown symbol, or an amount or a duration that is not on offer
- */
+/** Computes stake and payout. @throws Refusal if the symbol, the amount or the duration is not on offer */
 export function termsOf(request: ContractProperties, market: Market): Terms {
   const instrument = instrumentOf(request.underlying_symbol, market)
   const { amount, basis, duration, duration_unit: unit } = request
   const stake = cents(basis === 'stake' ? amount : amount / RETURN)
   const payout = cents(basis === 'stake' ? amount * RETURN : amount)
   if (stake < MIN_STAKE || payout > MAX_PAYOUT)
-    throw offer(`Minimum stake of ${MIN_STAKE} and maximum payout of ${MAX_PAYOUT}.00.`)
-  if (unit === 't' && duration > MAX_TICKS) throw offer(`Number of ticks must be between 1 and ${MAX_TICKS}.`)
+    throw notOnOffer(`Minimum stake of ${MIN_STAKE} and maximum payout of ${MAX_PAYOUT}.00.`)
+  if (unit === 't' && duration > MAX_TICKS)
+    throw notOnOffer(`Number of ticks must be between 1 and ${MAX_TICKS}.`)
   const direction = request.contract_type === 'CALL' ? 'higher' : 'lower'
   const period = `${duration} ${UNITS[unit]}${duration === 1 ? '' : 's'}`
   return {
@@ -62,19 +60,19 @@ export function termsOf(request: ContractProperties, market: Market): Terms {
   }
 }
 
-/** @throws Refusal when there is no such symbol */
+/** @throws Refusal if there is no such symbol */
 export function instrumentOf(code: string, market: Market): Instrument {
   const instrument = market.instrument(code)
   if (!instrument) throw new Refusal('InvalidSymbol', `Symbol ${code} is invalid.`)
   return instrument
 }
 
-/** How long the terms run, in seconds; ticks are estimated. */
+/** The duration in seconds; an estimate if it is in ticks. */
 export function expectedSeconds({ length }: Terms, tickMs: number): number {
   return 'ticks' in length ? Math.ceil((length.ticks * tickMs) / 1000) : length.seconds
 }
 
-/** The terms as `proposal` shows them. */
+/** The terms in the format of `proposal`. */
 export function proposalView(terms: Terms, id: string, tickMs: number): Record<string, unknown> {
   const { epoch, quote } = terms.instrument.latest
   return {
@@ -93,6 +91,6 @@ export function proposalView(terms: Terms, id: string, tickMs: number): Record<s
   }
 }
 
-function offer(message: string): Refusal {
+function notOnOffer(message: string): Refusal {
   return new Refusal('ContractBuyValidationError', message)
 }

@@ -1,7 +1,7 @@
 import { Account, type AccountType } from './accounts.ts'
 import { Wallet } from './wallet.ts'
 
-/** A user as the trading service sees one, known from the first valid token on. */
+/** A user of the trading service, created by the first request with a valid token. */
 export interface User {
   /** The provider's id of the user. */
   id: string
@@ -10,7 +10,7 @@ export interface User {
   wallets: Wallet[]
   /** Settings as a client of payment agents. */
   agentSettings: Record<string, unknown>
-  /** Transfers and withdrawals, by `request_id`. */
+  /** Transfers and withdrawals by `request_id`. */
   payments: Map<string, Payment>
 }
 
@@ -24,7 +24,7 @@ export interface Payment {
   created_at: string
 }
 
-/** Everybody, with their accounts. A newcomer gets a demo and a real account at once. */
+/** All users with their accounts. A new user gets a demo account and a real account. */
 export class Users {
   readonly #users = new Map<string, User>()
   readonly #owners = new Map<string, { account: Account; user: User }>()
@@ -32,8 +32,8 @@ export class Users {
   #nextTransactionId = 987_654_321
 
   of(id: string): User {
-    const known = this.#users.get(id)
-    if (known) return known
+    const existing = this.#users.get(id)
+    if (existing) return existing
     const number = this.#users.size + 1
     const user: User = {
       id,
@@ -49,7 +49,7 @@ export class Users {
     return user
   }
 
-  /** Opens an account: DOT… for demo, ROT… for real. */
+  /** Opens an account. Its id is DOT… for demo, ROT… for real. */
   open(user: User, type: AccountType, currency: string): Account {
     const prefix = type === 'demo' ? 'DOT' : 'ROT'
     const id = `${prefix}9000${this.#nextNumber++}`
@@ -59,7 +59,7 @@ export class Users {
     return account
   }
 
-  /** The account and whose it is. */
+  /** An account and its owner. */
   account(id: string): { account: Account; user: User } | undefined {
     return this.#owners.get(id)
   }

@@ -3,7 +3,7 @@ import { cents } from './accounts.ts'
 
 export type WalletType = 'main' | 'demo'
 
-/** What a wallet holds at first. */
+/** The balance of a new wallet. */
 const FIRST_DEPOSIT = 5000
 
 export interface WalletTransaction {
@@ -15,7 +15,7 @@ export interface WalletTransaction {
   created_at: string
 }
 
-/** Money outside the trading accounts. Amounts are decimal strings, as in the family it belongs to. */
+/** Money outside the trading accounts. The amounts of its transactions are decimal strings, as in its REST endpoints. */
 export class Wallet {
   readonly type: WalletType
   readonly id: string
@@ -33,7 +33,7 @@ export class Wallet {
     return this.#balance
   }
 
-  /** Moves money. Whether there is enough is the caller's question. */
+  /** Moves money. The caller checks that there is enough. */
   book(type: WalletTransaction['type'], amount: number): void {
     this.#balance = cents(this.#balance + amount)
     this.transactions.push({

@@ -4,7 +4,7 @@ import type { Market } from './market.ts'
 import type { OneTimePasswords } from './one-time-passwords.ts'
 import type { Users } from './users.ts'
 
-/** Everything the upstream consists of; both of its surfaces, REST and WebSocket, look at the same one. */
+/** The state of the upstream, which its REST API and its WebSocket API share. */
 export interface World {
   provider: Pick<SandboxProvider, 'isActive'>
   market: Market

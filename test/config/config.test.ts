@@ -13,7 +13,7 @@ const PRODUCTION = {
   TRUST_PROXY: '1',
 }
 
-const SCENARIOS: [what: string, settings: Record<string, string>, named: string[]][] = [
+const SCENARIOS: [condition: string, settings: Record<string, string>, named: string[]][] = [
   [
     'nothing is set',
     {},
@@ -29,12 +29,12 @@ const SCENARIOS: [what: string, settings: Record<string, string>, named: string[
     ],
   ],
   [
-    'production lacks its own',
+    'production lacks the settings it requires',
     { ...PRODUCTION, SESSION_SECRETS: '', REDIS_URL: '', TRUST_PROXY: '' },
     ['SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
   [
-    'production is not encrypted',
+    'production uses unencrypted addresses and cookies',
     {
       ...PRODUCTION,
       PUBLIC_URL: 'HTTP://bff.example',
@@ -46,7 +46,7 @@ const SCENARIOS: [what: string, settings: Record<string, string>, named: string[
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'DEV_INSECURE_COOKIES'],
   ],
   [
-    'values are of the wrong kind',
+    'values are of the wrong type or out of range',
     {
       ...ALONE,
       PORT: '99999',
@@ -79,18 +79,18 @@ const SCENARIOS: [what: string, settings: Record<string, string>, named: string[
     ['SESSION_SECRETS'],
   ],
   [
-    'a secret is given twice, or its file is not there',
+    'a secret is set twice, or its file is missing',
     { ...PRODUCTION, REDIS_URL_FILE: '/nowhere', CLIENT_SECRET_FILE: '/nowhere' },
     ['REDIS_URL', 'REDIS_URL_FILE', 'CLIENT_SECRET_FILE'],
   ],
-  ['several processes would hold sessions in memory', { ...ALONE, WORKERS: '2' }, ['WORKERS']],
-  ['both listeners would have one port', { ...ALONE, PORT: '3999', OPS_PORT: '3999' }, ['OPS_PORT']],
+  ['several processes would keep sessions in memory', { ...ALONE, WORKERS: '2' }, ['WORKERS']],
+  ['both listeners would share one port', { ...ALONE, PORT: '3999', OPS_PORT: '3999' }, ['OPS_PORT']],
   [
-    'PUBLIC_URL is of production, though wrong',
+    'PUBLIC_URL is that of production but wrong',
     { ...ALONE, PUBLIC_URL: 'https://bff.example/app' },
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
-  ['PUBLIC_URL is no address', { ...ALONE, PUBLIC_URL: 'localhost' }, ['PUBLIC_URL']],
+  ['PUBLIC_URL is not a URL', { ...ALONE, PUBLIC_URL: 'localhost' }, ['PUBLIC_URL']],
   [
     'the wait for the balancer is longer than the whole drain',
     { ...ALONE, DRAIN_SECONDS: '5', DRAIN_WAIT_SECONDS: '6' },
@@ -99,15 +99,15 @@ const SCENARIOS: [what: string, settings: Record<string, string>, named: string[
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 
-for (const [what, settings, named] of SCENARIOS) {
-  await test(`every problem is told, and no value, when ${what}`, async (t) => {
-    const error = problemOf(settings)
+for (const [condition, settings, named] of SCENARIOS) {
+  await test(`readConfig names every wrong setting and prints no value if ${condition}`, async (t) => {
+    const error = errorOf(settings)
     t.same(new Set(error?.problems.map(({ setting }) => setting)), new Set(named))
     t.notMatch(error?.message, /never-be-printed|not-to-print|short/)
   })
 }
 
-function problemOf(settings: Record<string, string>): ConfigError | undefined {
+function errorOf(settings: Record<string, string>): ConfigError | undefined {
   try {
     readConfig(settings)
     return undefined
@@ -117,13 +117,13 @@ function problemOf(settings: Record<string, string>): ConfigError | undefined {
   }
 }
 
-await test('what is right as it is needs nothing more', async (t) => {
-  t.equal(problemOf(ALONE), undefined)
-  t.equal(problemOf(PRODUCTION), undefined)
-  t.equal(problemOf({ ...PRODUCTION, WORKERS: 'auto', DRAIN_WAIT_SECONDS: '20' }), undefined)
+await test('readConfig accepts the minimal settings of development and production', async (t) => {
+  t.equal(errorOf(ALONE), undefined)
+  t.equal(errorOf(PRODUCTION), undefined)
+  t.equal(errorOf({ ...PRODUCTION, WORKERS: 'auto', DRAIN_WAIT_SECONDS: '20' }), undefined)
 })
 
-await test('a balancer is waited for in production, and never for longer than a quarter of the drain', async (t) => {
+await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of DRAIN_SECONDS, and to 0 in development', async (t) => {
   t.equal(readConfig(ALONE).drainWaitMs, 0)
   t.equal(readConfig(PRODUCTION).drainWaitMs, 5000)
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8' }).drainWaitMs, 2000)

@@ -8,7 +8,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { testCa } from '../support/redis-tls.ts'
 import { testRedis } from '../support/world.ts'
 
-await test('an address names one server, a Cluster, or a master behind Sentinels', async (t) => {
+await test('parseRedisUrl reads the address of a single server, of a Cluster or of Sentinels', async (t) => {
   const url = 'rediss://user:pass@host:6380/2'
   t.same(parseRedisUrl(url), { is: 'single', url })
   t.same(parseRedisUrl('redis://us%40er:p%3Aw@a:7000, redis://[::1]'), {
@@ -46,12 +46,12 @@ await test('an address names one server, a Cluster, or a master behind Sentinels
   }
 })
 
-await test('a Redis is reached over TLS and with a password, and by no impostor', async (t) => {
+await test('RedisStore connects over TLS with a password and rejects a certificate of an unknown CA', async (t) => {
   const ca = await testCa(t)
   const port = await freePort()
   await testRedis(t, [...ca.serverOptions(port), '--requirepass', 'a:secret'])
 
-  // The trusted CAs are given to a process when it starts (NODE_EXTRA_CA_CERTS).
+  // NODE_EXTRA_CA_CERTS is read once at the start of a process, so this needs a process of its own.
   const store = fileURLToPath(new URL('../../src/store/redis-store.ts', import.meta.url))
   const script = `import { RedisStore } from ${JSON.stringify(store)}
     const store = RedisStore.connect(process.env.URL, { error() {}, warn() {}, info() {} })
@@ -66,11 +66,11 @@ await test('a Redis is reached over TLS and with a password, and by no impostor'
   const args = ['--input-type=module', '-e', script]
   t.equal(execFileSync(process.execPath, args, { env, encoding: 'utf8' }).trim(), 'true v')
 
-  const stranger = RedisStore.connect(env.URL, {
+  const untrusting = RedisStore.connect(env.URL, {
     error: () => undefined,
     warn: () => undefined,
     info: () => undefined,
   })
-  t.teardown(() => stranger.close())
-  await t.rejects(stranger.read('k'), StoreUnavailable, 'a certificate of a CA that is not trusted')
+  t.teardown(() => untrusting.close())
+  await t.rejects(untrusting.read('k'), StoreUnavailable, 'this process does not trust the CA')
 })

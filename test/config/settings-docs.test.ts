@@ -5,14 +5,14 @@ import { settingRules, type SettingRule } from '../../src/config/settings.ts'
 const settings = Object.entries<SettingRule>(settingRules)
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')
 
-/** What the documentation has to say of a setting. */
+/** The columns that the documentation must have for a setting. */
 const facts = (name: string, rule: SettingRule) => ({
   fallback: rule.isRequired ? 'required' : rule.default === undefined ? '' : `\`${rule.default}\``,
   values: valuesOf(name, rule),
   description: rule.description,
 })
 
-/** What a setting may be, in its unit, where a range or a list says all of it. */
+/** The values of a setting as a range with a unit or as a list of choices; empty for other settings. */
 function valuesOf(name: string, { kind, format, choices = [], minimum, maximum }: SettingRule): string {
   if (kind === 'whole') {
     const units: Record<string, string> = { SECONDS: ' seconds', BYTES: ' bytes', MINUTE: ' a minute' }
@@ -21,7 +21,7 @@ function valuesOf(name: string, { kind, format, choices = [], minimum, maximum }
   return (format === 'flag' ? ['true', 'false'] : choices).map((each) => `\`${each}\``).join(', ')
 }
 
-await test('docs/settings.md has every setting once as the server reads it, and says when to change it', (t) => {
+await test('docs/settings.md lists every setting once with its default, values, description and when to change it', (t) => {
   const rows = [
     ...read('docs/settings.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*) \|$/gm),
   ]
@@ -31,17 +31,17 @@ await test('docs/settings.md has every setting once as the server reads it, and 
     t.match(whenToChange, /^[A-Z].*\.$/, `when to change ${name}`)
   }
   for (const [name, rule] of settings) t.same(documented.get(name), facts(name, rule), name)
-  t.equal(rows.length, documented.size, 'each once')
-  t.equal(rows.length, settings.length, 'and no other')
+  t.equal(rows.length, documented.size, 'no setting is listed twice')
+  t.equal(rows.length, settings.length, 'nothing else is listed')
   t.end()
 })
 
-await test('the README has the dozen settings that everybody sets, and those that are required among them', (t) => {
+await test('README.md lists at most a dozen settings, including the required ones, as the server reads them', (t) => {
   const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*?) \|$/gm)]
   const rules: Readonly<Record<string, SettingRule>> = settingRules
   for (const [, name = '', fallback, description] of rows) {
     const rule = rules[name]
-    if (rule === undefined) t.fail(`${name} is no setting`)
+    if (rule === undefined) t.fail(`${name} is not a setting`)
     else t.same({ values: valuesOf(name, rule), fallback, description }, facts(name, rule), name)
   }
   const names = rows.map(([, name]) => name)
@@ -49,12 +49,12 @@ await test('the README has the dozen settings that everybody sets, and those tha
   for (const name of [...needed, 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY']) {
     t.ok(names.includes(name), `${name} is required, at least in production`)
   }
-  t.equal(new Set(names).size, names.length, 'each once')
-  t.ok(names.length <= 12, 'a dozen')
+  t.equal(new Set(names).size, names.length, 'no setting is listed twice')
+  t.ok(names.length <= 12, 'at most a dozen')
   t.end()
 })
 
-await test('.env.example has every setting, explained and with its default, and sets what a local start needs', (t) => {
+await test('.env.example lists every setting with its description and default, and sets the required ones', (t) => {
   const lines = read('.env.example').split('\n')
   for (const [name, { description, isRequired, default: fallback }] of settings) {
     const at = lines.findIndex((each) => each.startsWith(`${name}=`) || each.startsWith(`# ${name}=`))

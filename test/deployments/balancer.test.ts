@@ -25,16 +25,16 @@ const CALLS_PER_SECOND = 60
 const LOAD_MS = 8000
 const KILL_AFTER_MS = 2000
 
-/** One call, from its start to its end; times as of performance.now(). */
+/** One call. Times are those of performance.now(). */
 interface Call {
   readonly id: string
   readonly startedAt: number
   endedAt: number
-  /** A status, or why there was none. */
+  /** The status, or the error if there was no response. */
   outcome: number | string
 }
 
-/** Calls that start at a steady pace, whatever becomes of those before, every other one a POST. */
+/** Starts calls at a steady pace without waiting for earlier ones; every other call is a POST. */
 async function steadyLoad(browser: JarBrowser): Promise<Call[]> {
   const calls: Call[] = []
   const ended: Promise<void>[] = []
@@ -51,11 +51,11 @@ async function steadyLoad(browser: JarBrowser): Promise<Call[]> {
 
 async function make(browser: JarBrowser, call: Call, isPost: boolean): Promise<void> {
   try {
-    const answer = await (isPost
+    const response = await (isPost
       ? browser.fetch(TRANSFER, { method: 'POST', headers: HEADERS, body: call.id })
       : browser.fetch(`${ACCOUNTS}?${call.id}`, { headers: HEADERS }))
-    await answer.arrayBuffer()
-    call.outcome = answer.status
+    await response.arrayBuffer()
+    call.outcome = response.status
   } catch (error) {
     call.outcome = String((error as Error).cause ?? error)
   }
@@ -63,7 +63,7 @@ async function make(browser: JarBrowser, call: Call, isPost: boolean): Promise<v
 }
 
 await test(
-  'an instance is killed under load: only calls that it had are lost, and nothing is sent twice',
+  'When an instance is killed under load, only its calls in flight are lost, and none is sent twice',
   { skip },
   async (t) => {
     const world = await deployment(t, {}, [{}, {}, {}])
@@ -72,12 +72,12 @@ await test(
     const load = steadyLoad(browser)
     await delay(KILL_AFTER_MS)
     const [victim = await world.start()] = world.instances
-    t.ok(await hasServed(victim), 'calls reach it')
+    t.ok(await hasServed(victim), 'calls reach the instance')
     const killedAt = performance.now()
     victim.child.kill('SIGKILL')
     await victim.exited
     const goneAt = performance.now()
-    // As what restarts containers would.
+    // A container runtime would restart it, too.
     await world.start()
 
     const calls = await load
@@ -90,20 +90,20 @@ await test(
     t.same(
       lost.filter((call) => !inFlight.includes(call) || call.outcome === 503),
       [],
-      'what no instance had is answered by another',
+      'only calls in flight are lost, and they do not get 503',
     )
     const executed = world.executed.filter((id) => id.startsWith('call-'))
-    t.equal(new Set(executed).size, executed.length, 'nothing is executed twice')
+    t.equal(new Set(executed).size, executed.length, 'no call is executed twice')
     t.same(
       calls.filter(({ id, outcome }) => outcome === 200 && !executed.includes(id)),
       [],
-      'what was answered was executed',
+      'every call with status 200 was executed',
     )
   },
 )
 
-/** Opens a socket of the page shown, and waits for a price. */
-async function prices(t: Test, browser: JarBrowser): Promise<BrowserLine> {
+/** Opens a public socket and waits for a price. */
+async function openPrices(t: Test, browser: JarBrowser): Promise<BrowserLine> {
   const url = new URL(PUBLIC, PUBLIC_URL)
   const cookie = browser.cookieHeader(url, url)
   const line = new BrowserLine(url.href.replace('https', 'wss'), { origin: PUBLIC_URL, cookie })
@@ -113,67 +113,72 @@ async function prices(t: Test, browser: JarBrowser): Promise<BrowserLine> {
 }
 
 await test(
-  'without Redis, what needs no session goes on behind the balancer, and the rest hears why not',
+  'Without Redis, the balancer still serves everything that needs no session, and the rest gets 503',
   { skip },
   async (t) => {
     const settings = { READY_GRACE_SECONDS: '1', STATIC_DIR: PAGE }
     const world = await deployment(t, settings, [{}, {}, {}])
     const browser = new JarBrowser()
     await logIn(browser, PUBLIC_URL)
-    const before = await prices(t, browser)
+    const before = await openPrices(t, browser)
     const { length: begin } = await world.balancer.output()
-    const said = async (what: RegExp): Promise<void> => {
+    const untilLogged = async (message: RegExp): Promise<void> => {
       const { length } = await world.balancer.output()
-      await until(async () => what.test((await world.balancer.output()).slice(length)))
+      await until(async () => message.test((await world.balancer.output()).slice(length)))
     }
     world.redis.process.kill('SIGKILL')
-    await said(/backend instances has no server available/)
+    await untilLogged(/backend instances has no server available/)
 
     const page = await browser.navigate(PUBLIC_URL)
     t.match(page.response, { status: 200 })
     t.match(page.body, '<!doctype html>')
     t.equal((await browser.fetch('/api/v1/health', { headers: HEADERS })).status, 200)
-    const after = await prices(t, browser)
+    const after = await openPrices(t, browser)
     for (const line of [before, after]) await line.count(line.received.length + 1)
     for (const line of [before, after]) t.equal(line.socket.readyState, line.socket.OPEN)
     for (const path of [ACCOUNTS, '/auth/session']) {
-      const answer = await browser.fetch(path, { headers: HEADERS })
-      t.equal(answer.status, 503)
-      t.match(await answer.json(), { code: 'session_store_unavailable' })
+      const response = await browser.fetch(path, { headers: HEADERS })
+      t.equal(response.status, 503)
+      t.match(await response.json(), { code: 'session_store_unavailable' })
     }
     t.match((await browser.navigate(`${PUBLIC_URL}/auth/login`)).url.search, 'auth_error=try_later')
 
     const redis = await startRedis([], world.redis.port)
     t.teardown(() => redis.close())
-    await said(/Server instances\/\w+ is UP/)
+    await untilLogged(/Server instances\/\w+ is UP/)
     await logIn(browser, PUBLIC_URL)
     t.equal((await browser.fetch(ACCOUNTS, { headers: HEADERS })).status, 200)
-    const seen = [
+    const served = [
       ...(await world.balancer.output()).slice(begin).matchAll(/ (instances|unready)\/\S+ \S+ 200 /g),
     ]
     t.same(
-      seen.map(([, backend]) => backend).filter((backend, index, all) => backend !== all[index - 1]),
+      served.map(([, backend]) => backend).filter((backend, index, all) => backend !== all[index - 1]),
       ['unready', 'instances'],
-      'the others are asked only while none is ready',
+      'the backend of unready instances serves only while no instance is ready',
     )
   },
 )
 
-/** Asserts that an answer of the balancer's own is what an instance would have said. */
-async function isProblem(t: Test, answer: Response, code: ProblemCode, outcome?: 'unknown'): Promise<string> {
-  t.equal(answer.headers.get('content-type'), 'application/problem+json')
-  t.equal(answer.headers.get('cache-control'), 'no-store')
-  t.match(answer.headers.get('strict-transport-security'), /^max-age=/)
-  const body = (await answer.json()) as { detail: string; request_id: string }
+/** Asserts that a response of the balancer equals the problem of an instance. @returns the request id */
+async function assertProblem(
+  t: Test,
+  response: Response,
+  code: ProblemCode,
+  outcome?: 'unknown',
+): Promise<string> {
+  t.equal(response.headers.get('content-type'), 'application/problem+json')
+  t.equal(response.headers.get('cache-control'), 'no-store')
+  t.match(response.headers.get('strict-transport-security'), /^max-age=/)
+  const body = (await response.json()) as { detail: string; request_id: string }
   const { detail, request_id: id } = body
   t.same(body, JSON.parse(new Problem(code, { detail, ...(outcome && { outcome }) }).body(id)))
-  t.equal(answer.status, new Problem(code).status)
-  t.equal(answer.headers.get('x-request-id'), id)
+  t.equal(response.status, new Problem(code).status)
+  t.equal(response.headers.get('x-request-id'), id)
   return id
 }
 
 await test(
-  'when the last instance dies the balancer says so, and makes no browser send an order again',
+  'When the last instance dies, the balancer responds 502 and 503 and makes no client repeat an order',
   { skip },
   async (t) => {
     const world = await deployment(t, {}, [{}])
@@ -185,7 +190,7 @@ await test(
       connection(t, browser, PUBLIC_URL),
       connection(t, browser, PUBLIC_URL),
     ]
-    // What comes is not the first of its connection, on any part of the way.
+    // haproxy handles the first request of a connection differently, so the orders are not the first.
     for (const send of [http2, http1]) t.equal((await send(TRANSFER, order)).status, 200)
     const arrived: string[] = []
     world.upstream.onRest = ({ method = '' }) => void arrived.push(method)
@@ -193,29 +198,42 @@ await test(
     const orders = [http2(TRANSFER, order), http1(TRANSFER, order)]
     await until(() => arrived.length === 3)
     world.instances[0]?.child.kill('SIGKILL')
-    const ids = [await isProblem(t, await read, 'upstream_lost')]
-    for (const answer of await Promise.all(orders))
-      ids.push(await isProblem(t, answer, 'upstream_lost', 'unknown'))
+    const ids = [await assertProblem(t, await read, 'upstream_lost')]
+    for (const response of await Promise.all(orders))
+      ids.push(await assertProblem(t, response, 'upstream_lost', 'unknown'))
     for (const init of [{}, order]) {
-      const answer = await http2(ACCOUNTS, init)
-      t.equal(answer.headers.get('retry-after'), '1')
-      ids.push(await isProblem(t, answer, 'shutting_down'))
+      const response = await http2(ACCOUNTS, init)
+      t.equal(response.headers.get('retry-after'), '1')
+      ids.push(await assertProblem(t, response, 'shutting_down'))
     }
     const log = await world.balancer.stop('SIGUSR1')
     for (const id of ids)
-      t.equal(log.match(new RegExp(` 50[23] .* ${id}$`, 'gm'))?.length, 1, 'in the log, once')
+      t.equal(
+        log.match(new RegExp(` 50[23] .* ${id}$`, 'gm'))?.length,
+        1,
+        'the balancer logs the request once',
+      )
   },
 )
 
-await test('an instance that never answers ends in our words too', { skip }, async (t) => {
-  // The file as it is has more patience than a test.
-  const world = await deployment(t, {}, [{}], (text) =>
-    text.replace('timeout server 75s', 'timeout server 1s'),
-  )
-  const browser = new JarBrowser()
-  await logIn(browser, PUBLIC_URL)
-  world.upstream.onRest = () => undefined
-  const send = connection(t, browser, PUBLIC_URL)
-  await isProblem(t, await send(ACCOUNTS), 'upstream_timeout')
-  await isProblem(t, await send(TRANSFER, { method: 'POST', body: '{}' }), 'upstream_timeout', 'unknown')
-})
+await test(
+  'The balancer responds with upstream_timeout when an instance never responds',
+  { skip },
+  async (t) => {
+    // The deployed timeout is too long for a test.
+    const world = await deployment(t, {}, [{}], (text) =>
+      text.replace('timeout server 75s', 'timeout server 1s'),
+    )
+    const browser = new JarBrowser()
+    await logIn(browser, PUBLIC_URL)
+    world.upstream.onRest = () => undefined
+    const send = connection(t, browser, PUBLIC_URL)
+    await assertProblem(t, await send(ACCOUNTS), 'upstream_timeout')
+    await assertProblem(
+      t,
+      await send(TRANSFER, { method: 'POST', body: '{}' }),
+      'upstream_timeout',
+      'unknown',
+    )
+  },
+)

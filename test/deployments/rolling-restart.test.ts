@@ -12,17 +12,17 @@ const skip = enterNamespaces()
 
 const USERS = 6
 const CALLERS_PER_USER = 2
-/** Of each user: four on an account, and two for prices. */
+/** The sockets of each user: four of an account, and two public ones. */
 const SOCKETS = [TRADING, TRADING, TRADING, TRADING, PUBLIC, PUBLIC]
-/** Longer than the two checks after which the balancer takes an instance out. */
+/** Longer than the two health checks after which the balancer stops using an instance. */
 const DRAIN_WAIT_SECONDS = '3'
-/** What a client says of itself, and nobody believes. */
+/** A client address in X-Forwarded-For that the balancer must not trust. */
 const FORGED = '203.0.113.9'
 
-/** Calls one after the other, every one with an id of its own, until it is told to stop. */
+/** Makes one call after the other, each with its own id, until it is stopped. */
 class Caller {
-  /** A status, or why there was none. */
-  readonly answers: { id: string; status: number | string }[] = []
+  /** The status of each call, or the error if there was no response. */
+  readonly results: { id: string; status: number | string }[] = []
   readonly #done: Promise<void>
   #isStopped = false
 
@@ -39,22 +39,24 @@ class Caller {
     for (let count = 0; !this.#isStopped; count++) {
       const id = `${name}-${count}`
       const headers = { 'x-csrf': '1', 'x-forwarded-for': FORGED }
-      const answer = await (
+      const result = await (
         count % 2 === 0
           ? browser.fetch(`/api/trading/v1/options/accounts?${id}`, { headers })
           : browser.fetch('/api/payment-agents/v1/transfer', { method: 'POST', headers, body: id })
       ).catch((error: unknown) => String(error))
-      this.answers.push({ id, status: typeof answer === 'string' ? answer : answer.status })
-      if (typeof answer !== 'string') await answer.arrayBuffer()
+      this.results.push({ id, status: typeof result === 'string' ? result : result.status })
+      if (typeof result !== 'string') await result.arrayBuffer()
     }
   }
 }
 
-/** Sockets of a user's page, as the documentation tells frontends to keep them. */
+/** The sockets of a user's page, which reconnect as docs/frontends.md recommends. */
 class Lines {
+  /** Close codes. */
   readonly closed: number[] = []
-  /** Messages that each has got. */
+  /** The number of messages that each socket has received. */
   readonly received: number[] = SOCKETS.map(() => 0)
+  /** Close codes after which a socket does not reconnect. */
   readonly ended: number[] = []
   readonly #stops: (() => void)[]
 
@@ -70,8 +72,8 @@ class Lines {
     })
   }
 
-  /** Resolves when every socket has got a message from now on. */
-  async alive(): Promise<void> {
+  /** Resolves when every socket has received another message. */
+  async untilAllReceive(): Promise<void> {
     const before = [...this.received]
     await until(() => this.received.every((count, index) => count > (before[index] ?? 0)))
   }
@@ -82,10 +84,10 @@ class Lines {
 }
 
 await test(
-  'instances are replaced one by one under load, and nobody notices more than a reconnect',
+  'Replacing the instances one by one under load loses no call and only reconnects the sockets',
   { skip },
   async (t) => {
-    // The last is of two processes.
+    // The last instance has two workers.
     const settings = [{}, {}, { WORKERS: '2' }]
     const world = await deployment(t, { DRAIN_WAIT_SECONDS }, settings)
     const browsers = await Promise.all(
@@ -96,7 +98,7 @@ await test(
       }),
     )
     const lines = browsers.map((browser) => new Lines(browser))
-    await Promise.all(lines.map((each) => each.alive()))
+    await Promise.all(lines.map((each) => each.untilAllReceive()))
     const callers = browsers.flatMap((browser, user) =>
       Array.from({ length: CALLERS_PER_USER }, (_, index) => new Caller(`${user}-${index}`, browser)),
     )
@@ -107,25 +109,21 @@ await test(
       instance.child.kill('SIGTERM')
       t.equal(await instance.exited, 0, `instance ${index} has drained`)
     }
-    await Promise.all(lines.map((each) => each.alive()))
+    await Promise.all(lines.map((each) => each.untilAllReceive()))
     await Promise.all(callers.map((caller) => caller.stop()))
 
-    const answers = callers.flatMap((caller) => caller.answers)
-    const failed = answers.filter(({ status }) => status !== 200)
-    t.same(failed, [], `${answers.length} calls, all answered`)
-    t.same(
-      world.executed.toSorted(),
-      answers.map(({ id }) => id).toSorted(),
-      'each executed once, and nothing else',
-    )
+    const results = callers.flatMap((caller) => caller.results)
+    const failed = results.filter(({ status }) => status !== 200)
+    t.same(failed, [], `all ${results.length} calls succeed`)
+    t.same(world.executed.toSorted(), results.map(({ id }) => id).toSorted(), 'every call is executed once')
 
     const closed = lines.flatMap((each) => each.closed)
-    t.same(new Set(closed), new Set([1012]), `${closed.length} closings, all with the word to come back`)
+    t.same(new Set(closed), new Set([1012]), `all ${closed.length} sockets close with 1012`)
     t.ok(closed.length >= USERS * SOCKETS.length, 'every socket has lost its instance')
     t.same(
       lines.flatMap((each) => each.ended),
       [],
-      'none has given up',
+      'every socket has reconnected',
     )
     for (const browser of browsers) {
       t.match(await (await browser.fetch('/auth/session')).json(), { authenticated: true })
@@ -134,11 +132,11 @@ await test(
 
     const logs = world.instances.map((each) => each.output().stdout).join('')
     t.match(logs, /"route":"\/api\/[^\n]*"client":"127.0.0.1"/)
-    t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
+    t.notMatch(logs, FORGED, 'the forged address is not logged')
     t.notMatch(
       await world.balancer.stop('SIGUSR1'),
       /code=|state=/,
-      'nor does the balancer log what a callback carries',
+      'the balancer does not log the parameters of a callback',
     )
   },
 )

@@ -17,15 +17,15 @@ const ROOT = new URL('../..', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
 const GUIDE = read('docs/operating.md')
 const [, ROTATION = ''] = /\n## Rotating secrets\n([^]*?)\n## /.exec(GUIDE) ?? []
-/** The three steps as operating.md has them. */
+/** The shell commands of the three steps in operating.md. */
 const STEPS = [...ROTATION.matchAll(/```bash\n([^]*?)```/g)].map(([, text = '']) => text)
 
-/** A shell that stays, as an operator's does, in a folder with the secrets of make-secrets.sh. */
+/** A shell that keeps its state between commands, in a folder with the secrets of make-secrets.sh. */
 class Shell {
   readonly dir: string
   readonly #child: ChildProcess
   readonly #lines: AsyncIterator<string>
-  #ended = 0
+  #runs = 0
 
   constructor(t: Test) {
     this.dir = t.testdir({})
@@ -34,7 +34,7 @@ class Shell {
     })
     this.#child = spawn('bash', ['--norc'], { cwd: this.dir, stdio: ['pipe', 'pipe', 'inherit'] })
     const { stdout } = this.#child
-    if (stdout === null) throw new Error('a shell has an output')
+    if (stdout === null) throw new Error('the shell has no stdout')
     this.#lines = createInterface(stdout)[Symbol.asyncIterator]()
     t.teardown(async () => {
       this.#child.kill('SIGKILL')
@@ -42,14 +42,14 @@ class Shell {
     })
   }
 
-  /** What the commands print. */
+  /** Runs these commands. @returns the lines that they print */
   async run(commands: string): Promise<string[]> {
-    const end = `end ${++this.#ended}`
+    const end = `end ${++this.#runs}`
     this.#child.stdin?.write(`${commands}\necho '${end}'\n`)
     const printed: string[] = []
     for (;;) {
       const { value, done } = await this.#lines.next()
-      if (done === true) throw new Error('the shell has ended')
+      if (done === true) throw new Error('the shell has exited')
       if (value === end) return printed
       printed.push(value)
     }
@@ -60,16 +60,16 @@ class Shell {
   }
 }
 
-/** A Redis that is started by a command of the documentation, again and again. */
+/** A Redis that a documented command starts and restarts. */
 interface DocumentedRedis {
   readonly name: string
-  /** Which shell commands start it in the folder of the secrets; the last is redis-server itself. */
+  /** The shell commands that start it in the folder of the secrets. The last one is redis-server. */
   readonly start: (port: number, dir: string) => string
-  /** Which commands Redis is to get behind each ACL SETUSER. */
+  /** The command that follows each ACL SETUSER. */
   readonly save?: string
-  /** Whether it takes the commands of the rotation about `deploy/secrets/redis-password`. */
+  /** Whether it reads its password from `deploy/secrets/redis-password`. */
   readonly readsFile: boolean
-  /** Its own check of its health. */
+  /** The shell command of its health check. */
   readonly healthcheck?: string
 }
 
@@ -79,7 +79,8 @@ const { redis: COMPOSED } = (
     services: { redis: { command: string[]; healthcheck: { test: string[] } } }
   }
 ).services
-const ofCompose = (text: string): string =>
+/** Resolves the variables and paths of the compose file. */
+const resolveCompose = (text: string): string =>
   text
     .replaceAll('$$', '$')
     .replaceAll('/run/secrets/', 'deploy/secrets/')
@@ -87,7 +88,7 @@ const ofCompose = (text: string): string =>
 
 const KINDS: readonly DocumentedRedis[] = [
   {
-    name: 'started by hand',
+    name: 'that is started without Docker',
     start: (port) =>
       BY_HAND.replace('6380', String(port))
         .replace(' &\n', '\n')
@@ -95,17 +96,17 @@ const KINDS: readonly DocumentedRedis[] = [
     readsFile: true,
   },
   {
-    name: 'as compose starts it',
+    name: 'that docker-compose.yml starts',
     start: (port) =>
-      ofCompose(COMPOSED.command[2] ?? '').replace(
+      resolveCompose(COMPOSED.command[2] ?? '').replace(
         'redis-server',
         `redis-server --port ${port} --bind 127.0.0.1 --dir deploy/secrets`,
       ),
     readsFile: true,
-    healthcheck: ofCompose(COMPOSED.healthcheck.test[1] ?? ''),
+    healthcheck: resolveCompose(COMPOSED.healthcheck.test[1] ?? ''),
   },
   ...(['CONFIG REWRITE', 'ACL SAVE'] as const).map((save) => ({
-    name: `with a configuration file, and ${save}`,
+    name: `with a configuration file and ${save}`,
     start: (port: number, dir: string) => {
       const [file, acl] = [join(dir, 'redis.conf'), join(dir, 'users.acl')]
       const [password = ''] = readFileSync(join(dir, 'deploy/secrets/redis-password'), 'utf8').split('\n')
@@ -122,7 +123,7 @@ const KINDS: readonly DocumentedRedis[] = [
   })),
 ]
 
-/** Starts it on this port; returns how to stop it as an operator does. */
+/** Starts a Redis on this port. @returns a function that stops it as an operator does */
 async function startDocumented(
   t: Test,
   { start }: DocumentedRedis,
@@ -135,14 +136,14 @@ async function startDocumented(
     child.kill('SIGTERM')
     await exited
   }
-  // Its folder may be gone by then, and a Redis that cannot save refuses to end.
+  // The folder may be gone by then, and a Redis that cannot save ignores SIGTERM.
   t.teardown(() => void child.kill('SIGKILL'))
   await answers(port)
   return stop
 }
 
-/** Whether a password opens this Redis. */
-async function opens(port: number, password: string): Promise<boolean> {
+/** Whether Redis accepts this password. */
+async function accepts(port: number, password: string): Promise<boolean> {
   const url = `redis://:${password}@127.0.0.1:${port}`
   const client = createClient({ url, socket: { reconnectStrategy: false } }).on('error', () => undefined)
   try {
@@ -155,7 +156,7 @@ async function opens(port: number, password: string): Promise<boolean> {
   }
 }
 
-await test('operating.md has three steps, which start as the guide does', (t) => {
+await test('operating.md describes three steps and the commands that this test needs', (t) => {
   t.equal(STEPS.length, 3)
   t.match(BY_HAND, /--appendonly yes/)
   t.match(ROTATION, /`CONFIG REWRITE`[^]*`ACL SAVE`/)
@@ -163,32 +164,32 @@ await test('operating.md has three steps, which start as the guide does', (t) =>
 })
 
 for (const kind of KINDS) {
-  await test(`the password of a Redis ${kind.name} is rotated as documented: nobody is logged out, whenever it restarts`, async (t) => {
+  await test(`The documented rotation of the password of a Redis ${kind.name} logs no user out, even if Redis restarts`, async (t) => {
     const shell = new Shell(t)
     const port = await freePort()
-    const place = { port, dir: shell.dir }
-    let stop = await startDocumented(t, kind, place)
+    const location = { port, dir: shell.dir }
+    let stop = await startDocumented(t, kind, location)
     const restart = async (): Promise<void> => {
       await stop()
-      stop = await startDocumented(t, kind, place)
+      stop = await startDocumented(t, kind, location)
     }
     const follow = async (step: number): Promise<void> => {
       const text = (STEPS[step] ?? '').replaceAll('6380', String(port))
       const own = kind.readsFile ? text : text.replaceAll(/^.*deploy\/secrets\/redis-password$/gm, 'true')
-      const said = await shell.run(own.replaceAll(/("ACL SETUSER [^"]*")/g, `$1 '${kind.save ?? 'PING'}'`))
+      const replies = await shell.run(own.replaceAll(/("ACL SETUSER [^"]*")/g, `$1 '${kind.save ?? 'PING'}'`))
       t.ok(
-        said.every((line) => /^(OK|PONG)$/.test(line)),
-        said.join(', '),
+        replies.every((line) => /^(OK|PONG)$/.test(line)),
+        replies.join(', '),
       )
     }
     const instances = await startTwo(t, `redis://:${shell.secret('redis-password')}@127.0.0.1:${port}`)
     const { browser } = instances
-    t.ok(await instances.knows(browser))
+    t.ok(await instances.isLoggedInToBoth(browser))
     const old = shell.secret('redis-password')
 
     await follow(0)
     await restart()
-    await instances.know(browser, 'after a restart between 1 and 2')
+    await instances.untilLoggedIn(browser, 'after a restart between steps 1 and 2')
     await follow(1)
     const [url = ''] = await shell.run('echo "$REDIS_URL"')
     if (kind.healthcheck !== undefined) {
@@ -196,15 +197,15 @@ for (const kind of KINDS) {
     }
     await instances.roll(0, url)
     await restart()
-    await instances.know(browser, 'after a restart in the middle of the roll')
+    await instances.untilLoggedIn(browser, 'after a restart in the middle of the roll')
     await instances.roll(1, url)
-    t.ok(await opens(port, old))
+    t.ok(await accepts(port, old))
     await follow(2)
-    t.notOk(await opens(port, old), 'the old one is refused')
+    t.notOk(await accepts(port, old), 'Redis refuses the old password')
     await restart()
-    t.notOk(await opens(port, old), 'also after a restart')
-    await instances.know(browser, 'after a restart at the end')
-    t.ok(await instances.knows(await instances.logIn()), 'and others can log in')
+    t.notOk(await accepts(port, old), 'Redis refuses the old password after a restart')
+    await instances.untilLoggedIn(browser, 'after a restart at the end')
+    t.ok(await instances.isLoggedInToBoth(await instances.logIn()), 'other users can log in')
     if (kind.healthcheck !== undefined) {
       const check = kind.healthcheck.replace('redis-cli', `redis-cli -p ${port}`)
       t.same(await shell.run(`${check} && echo healthy`), ['healthy'])
@@ -212,7 +213,7 @@ for (const kind of KINDS) {
   })
 }
 
-/** Two instances on this Redis, and somebody who is logged in to both. */
+/** Two instances on this Redis, and a browser that is logged in. */
 async function startTwo(t: Test, redisUrl: string) {
   const endpoint = await tokenEndpoint(t)
   const port = await freePort()
@@ -235,21 +236,23 @@ async function startTwo(t: Test, redisUrl: string) {
     await logInThere({ browser, server: { url: settings.PUBLIC_URL } as never })
     return browser
   }
-  const knows = async (browser: JarBrowser): Promise<boolean> => {
-    const answers = servers.map((server) =>
+  /** Whether both instances regard the browser as logged in. */
+  const isLoggedInToBoth = async (browser: JarBrowser): Promise<boolean> => {
+    const results = servers.map((server) =>
       isLoggedIn(browser, `http://localhost:${server.port}`).catch(() => false),
     )
-    return (await Promise.all(answers)).every(Boolean)
+    return (await Promise.all(results)).every(Boolean)
   }
   return {
-    ...{ logIn, knows },
+    logIn,
+    isLoggedInToBoth,
     browser: await logIn(),
-    know: (browser: JarBrowser, when: string): Promise<void> =>
-      until(() => knows(browser), `both instances know who is logged in, ${when}`),
-    /** Restarts one with another address of Redis. */
+    untilLoggedIn: (browser: JarBrowser, when: string): Promise<void> =>
+      until(() => isLoggedInToBoth(browser), `the browser is logged in to both instances ${when}`),
+    /** Restarts an instance with another address of Redis. */
     async roll(index: number, url: string): Promise<void> {
       const server = servers[index]
-      if (server === undefined) throw new Error('there are two')
+      if (server === undefined) throw new Error(`there is no instance ${index}`)
       server.child.kill('SIGTERM')
       await server.exited
       servers[index] = await start(server.port, url)

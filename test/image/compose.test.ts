@@ -13,32 +13,38 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CALLERS = 6
 const PAUSE_MS = 20
 const LETTERS = 26
-/** What the documented commands need of the repository. */
+/** The parts of the repository that the documented commands need. */
 const USED = [
-  ...['src', 'sandbox', 'deploy', 'package.json', 'package-lock.json'],
-  ...['Dockerfile', '.dockerignore', 'docker-compose.yml'],
+  'src',
+  'sandbox',
+  'deploy',
+  'package.json',
+  'package-lock.json',
+  'Dockerfile',
+  '.dockerignore',
+  'docker-compose.yml',
 ]
 const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secrets')
 
 type Send = (path: string, init?: { method?: string; body?: string; origin?: string }) => Promise<Response>
 
-/** The commands of docs/operating.md that begin with these words, as a shell takes them. */
+/** The code block of docs/operating.md that starts with this text. @throws Error if there is none */
 async function documented(start: string): Promise<string> {
   const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8')
   const blocks = [...guide.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block = '']) => block)
   const found = blocks.find((block) => block.startsWith(start))
-  if (found === undefined) throw new Error(`docs/operating.md has no commands that begin with ${start}`)
+  if (found === undefined) throw new Error(`docs/operating.md has no code block that starts with ${start}`)
   return found
 }
 
-/** A clone in which the documented commands are run. What they started goes when the test ends. */
+/** Clones the repository. @returns a function that runs shell commands in the clone; teardown removes their containers */
 async function clone(t: Test): Promise<(script: string) => Promise<string>> {
-  // Where hard links of node_modules can be.
+  // The clone is on the file system of node_modules, so that these can be hard links.
   const dir = await mkdtemp(join(ROOT, '.tap/image-test-'))
   for (const name of USED)
     await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
   await execute('cp', ['-al', join(ROOT, 'node_modules'), join(dir, 'node_modules')])
-  // A name of its own, so that nobody's containers are touched.
+  // The project has its own name, so that other containers are not touched.
   const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox-page' }
   const shell = (script: string): Promise<string> =>
     execute('bash', ['-euo', 'pipefail', '-c', script], { cwd: dir, env })
@@ -49,7 +55,7 @@ async function clone(t: Test): Promise<(script: string) => Promise<string>> {
   return shell
 }
 
-/** Logs a real browser in, and gives out the session that it has then. */
+/** Logs in with Chromium. @returns the Cookie header of the session */
 async function logIn(): Promise<string> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS })
   try {
@@ -68,6 +74,7 @@ async function logIn(): Promise<string> {
   }
 }
 
+/** Sends requests with this cookie over HTTP/1.1 or HTTP/2. */
 function sender(t: Test, cookie: string, ca: string, allowH2: boolean): Send {
   const dispatcher = new Agent({ allowH2, connect: { ca } })
   t.teardown(() => dispatcher.destroy())
@@ -75,10 +82,13 @@ function sender(t: Test, cookie: string, ca: string, allowH2: boolean): Send {
   return (path, init = {}) => fetch(new URL(path, PUBLIC_URL), { ...init, headers, dispatcher })
 }
 
-/** How many have been ordered. */
+/** The number of accounts that have been ordered. */
 let accounts = 0
 
-/** Calls one after the other, half of them orders: each for an account that must not exist yet, or else it answers 200. */
+/**
+ * Makes one call after the other with each sender. Every other call orders an account that does not exist yet: the
+ * response is 201, or 200 if the order was executed before.
+ */
 class Load {
   readonly outcomes: { call: string; expected: number; outcome: unknown }[] = []
   readonly #running: Promise<void>[]
@@ -95,7 +105,7 @@ class Load {
     }
   }
 
-  /** Resolves when the last call has been answered. @returns those that went wrong */
+  /** Resolves after the last response. @returns the failed calls */
   async stop(): Promise<unknown[]> {
     this.#isOver = true
     await Promise.all(this.#running)
@@ -103,7 +113,7 @@ class Load {
   }
 
   #read(send: Send): Promise<void> {
-    return this.#note('read', 200, send(ACCOUNTS))
+    return this.#record('read', 200, send(ACCOUNTS))
   }
 
   #order(send: Send): Promise<void> {
@@ -113,12 +123,12 @@ class Load {
     )
     const currency = String.fromCharCode(...letters.map((letter) => 65 + letter))
     const body = JSON.stringify({ account_type: 'demo', currency })
-    // One that is there from the start.
-    return this.#note(currency, currency === 'USD' ? 200 : 201, send(ACCOUNTS, { method: 'POST', body }))
+    // The USD account exists from the start.
+    return this.#record(currency, currency === 'USD' ? 200 : 201, send(ACCOUNTS, { method: 'POST', body }))
   }
 
-  async #note(call: string, expected: number, answer: Promise<Response>): Promise<void> {
-    const outcome = await answer.then(
+  async #record(call: string, expected: number, sent: Promise<Response>): Promise<void> {
+    const outcome = await sent.then(
       async (response) => (await response.arrayBuffer(), response.status),
       (error: unknown) => String((error as Error).cause ?? error),
     )
@@ -126,18 +136,18 @@ class Load {
   }
 }
 
-await test('docker-compose.yml as it stands: a login, a roll, more instances, a death, Redis away', async (t) => {
+await test('docker-compose.yml: calls survive a rolling update, scaling, a killed instance and a Redis outage as documented', async (t) => {
   const shell = await clone(t)
   const start = await documented('npm ci && deploy/make-secrets.sh')
   t.match(start, /up --build\n$/)
   await shell(start.replace('npm ci && ', '').replace('up --build', 'up --build --detach --wait'))
   const ca = await shell('cat deploy/secrets/certificate.pem')
-  const stranger = sender(t, '', ca, false)
-  await until(async () => (await stranger('/').catch(() => undefined))?.ok === true)
+  const anonymous = sender(t, '', ca, false)
+  await until(async () => (await anonymous('/').catch(() => undefined))?.ok === true)
   const cookie = await logIn()
-  t.match(cookie, /\b__Host-session=/, 'logged in through TLS at the balancer')
+  t.match(cookie, /\b__Host-session=/, 'the browser is logged in through TLS at the balancer')
   const sends = Array.from({ length: CALLERS }, (_, caller) => sender(t, cookie, ca, caller % 2 === 0))
-  const [send = stranger] = sends
+  const [send = anonymous] = sends
   const containers = async (): Promise<string[]> =>
     (await shell('docker compose ps -q app')).trim().split('\n')
   const before = await containers()
@@ -145,46 +155,46 @@ await test('docker-compose.yml as it stands: a login, a roll, more instances, a 
 
   const rolled = new Load(sends)
   await shell(await documented('docker compose build app'))
-  t.same(await rolled.stop(), [], `${rolled.outcomes.length} calls during the documented roll`)
+  t.same(await rolled.stop(), [], `all ${rolled.outcomes.length} calls succeed during the rolling update`)
   const after = await containers()
   t.equal(after.length, 3)
   t.notOk(
     before.some((id) => after.includes(id)),
-    'all are new',
+    'every container is new',
   )
 
   const scaled = new Load(sends)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=10 app')
   await delay(3000)
-  t.same(await scaled.stop(), [], `${scaled.outcomes.length} calls while seven more start`)
+  t.same(await scaled.stop(), [], `all ${scaled.outcomes.length} calls succeed while seven instances start`)
   await shell('docker compose up --detach --no-deps --no-recreate --scale app=3 app')
 
   const [victim = ''] = await containers()
-  const bereaved = new Load(sends)
+  const killed = new Load(sends)
   await delay(2000)
   await shell(`docker kill ${victim}`)
   await delay(4000)
-  const lost = (await bereaved.stop()) as { outcome: unknown }[]
+  const lost = (await killed.stop()) as { outcome: unknown }[]
   t.ok(
     lost.length <= CALLERS,
-    `${lost.length} of ${bereaved.outcomes.length} calls lost with an instance that was killed`,
+    `${lost.length} of ${killed.outcomes.length} calls are lost with the killed instance`,
   )
   t.same(
     lost.filter(({ outcome }) => outcome === 503),
     [],
-    'none that it never saw',
+    'no other call is lost',
   )
 
   await shell('docker compose stop --timeout 1 redis')
   await until(async () =>
     (await shell('docker compose logs balancer')).includes('backend instances has no server available'),
   )
-  t.equal((await stranger('/')).status, 200, 'without Redis: the page')
+  t.equal((await anonymous('/')).status, 200, 'the balancer serves the page without Redis')
   const refused = await send(ACCOUNTS)
   t.match([refused.status, await refused.json()], [503, { code: 'session_store_unavailable' }])
   await shell('docker compose start redis')
-  // Each instance comes back in its own time.
+  // The instances reconnect to Redis one after another.
   let session = await send('/auth/session')
-  while (session.status === 503) session = await send('/auth/session')
-  t.match(await session.json(), { authenticated: true }, 'Redis is back, and the session with it')
+  await until(async () => (session = await send('/auth/session')).status !== 503)
+  t.match(await session.json(), { authenticated: true }, 'the session survives the outage of Redis')
 })

@@ -2,38 +2,38 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** The repository. */
+/** The root folder of the repository. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const run = promisify(execFile)
-/** Names of tests' images and projects begin so. */
+/** The name of the image and of the compose project that the tests create. */
 export const NAME = 'bff-image-test'
 
-/** Where commands run, and what they are told beside what this process is. */
-interface Place {
+interface ExecuteOptions {
   readonly cwd?: string
+  /** Additions to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Runs a program to its end. @returns what it printed. @throws Error with what it said when it fails */
+/** Runs a program until it exits. @returns its stdout. @throws Error with its stderr if it fails */
 export async function execute(
   program: string,
-  options: readonly string[],
-  { cwd = ROOT, env = {} }: Place = {},
+  args: readonly string[],
+  { cwd = ROOT, env = {} }: ExecuteOptions = {},
 ): Promise<string> {
-  const { stdout } = await run(program, options, {
+  const { stdout } = await run(program, args, {
     cwd,
     maxBuffer: 64 * 1024 * 1024,
-    // What older ones do only when told to.
+    // Older versions of Docker use BuildKit only if this is set.
     env: { ...process.env, DOCKER_BUILDKIT: '1', ...env },
   })
   return stdout
 }
 
-/** The same with docker. */
-export const docker = (...options: string[]): Promise<string> => execute('docker', options)
+/** Runs docker as {@link execute} does. */
+export const docker = (...args: string[]): Promise<string> => execute('docker', args)
 
-/** A container from its start on. */
+/** A container that was started. */
 export class Container {
   readonly id: string
 
@@ -41,7 +41,7 @@ export class Container {
     this.id = id
   }
 
-  /** Starts one as strictly as one can. @param command in place of the image's own */
+  /** Starts a read-only container without capabilities. @param command replaces the command of the image */
   static async start(
     image: string,
     settings: Readonly<Record<string, string>>,
@@ -54,24 +54,24 @@ export class Container {
     )
   }
 
-  /** A value of what docker knows of it, in Go's template language. */
+  /** The output of `docker inspect`. @param format a Go template */
   async inspect(format: string): Promise<string> {
     return (await docker('inspect', '--format', format, this.id)).trim()
   }
 
-  /** Evaluates a module in it. @returns what it printed */
+  /** Evaluates an ES module in the container. @returns its stdout */
   evaluate(code: string): Promise<string> {
     return docker('exec', this.id, 'node', '--input-type=module', '--eval', code)
   }
 
-  /** The status of an address of its own, 0 when nobody answers. */
-  async ask(address: string): Promise<number> {
+  /** Requests an address from within the container. @returns the status, or 0 without a response */
+  async statusOf(address: string): Promise<number> {
     const code = `const { status } = await fetch('${address}').catch(() => ({ status: 0 })); process.stdout.write(String(status))`
     return Number(await this.evaluate(code))
   }
 
   /** Resolves with the exit code. */
-  async ended(): Promise<number> {
+  async exited(): Promise<number> {
     return Number(await docker('wait', this.id))
   }
 

@@ -8,8 +8,8 @@ import { Container, docker, NAME, ROOT } from './docker.ts'
 
 const LIVE = 'http://127.0.0.1:9464/livez'
 const READY = 'http://127.0.0.1:9464/readyz'
-/** Of the program alone: 6.1 MB; npm's own were 2.6 MB more. */
-const COMPILED_KB = 7000
+/** The compile cache of the server takes 6.1 MB. That of npm would add 2.6 MB. */
+const MAX_COMPILED_KB = 7000
 
 async function container(t: Test, settings: Record<string, string>, command?: string[]): Promise<Container> {
   const started = await Container.start(NAME, settings, command)
@@ -17,7 +17,7 @@ async function container(t: Test, settings: Record<string, string>, command?: st
   return started
 }
 
-await test('the Dockerfile builds with host networking, though its ports are taken there', async (t) => {
+await test('The Dockerfile builds with host networking while its ports are taken on the host', async (t) => {
   for (const port of [3000, 9464]) {
     const taken = createServer().listen(port)
     await Promise.race([once(taken, 'listening'), once(taken, 'error').catch(() => undefined)])
@@ -26,10 +26,10 @@ await test('the Dockerfile builds with host networking, though its ports are tak
   await docker('build', '--network', 'host', '--tag', NAME, ROOT)
 })
 
-await test('the image runs read-only, as nobody, without capabilities, and is healthy', async (t) => {
+await test('The image is healthy when it runs read-only, as an unprivileged user and without capabilities', async (t) => {
   const server = await container(t, ALONE)
-  await until(async () => (await server.ask(READY)) === 200)
-  t.equal(await server.ask('http://127.0.0.1:3000/auth/session'), 200)
+  await until(async () => (await server.statusOf(READY)) === 200)
+  t.equal(await server.statusOf('http://127.0.0.1:3000/auth/session'), 200)
   const facts = JSON.parse(
     await server.evaluate(`
       import { readFileSync, writeFileSync } from 'node:fs'
@@ -44,42 +44,42 @@ await test('the image runs read-only, as nobody, without capabilities, and is he
   t.same(facts, { uid: '1000', gid: '1000', caps: none, bound: none, written })
   await until(async () => (await server.inspect('{{.State.Health.Status}}')) === 'healthy')
   await docker('stop', server.id)
-  t.equal(await server.ended(), 0)
+  t.equal(await server.exited(), 0)
 })
 
-/** Runs a shell's command in the image, with room for what is compiled there. @returns its lines, in order */
+/** Runs a shell command in the image with a writable compile cache. @returns the sorted lines of its output */
 async function linesOf(command: string): Promise<string[]> {
   const options = ['--rm', '--tmpfs', '/tmp', '--env', 'NODE_COMPILE_CACHE=/tmp/compiled', NAME]
   return (await docker('run', ...options, 'sh', '-c', command)).trim().split('\n').toSorted()
 }
 
-await test('it keeps what a start compiles, and nothing else', async (t) => {
+await test('The image contains exactly the compile cache of a start', async (t) => {
   const names = "-type f -printf '%f\\n'"
   const kept = await linesOf(`find /app/compiled ${names}`)
   const [, start = ''] = /^CMD (\[.*\])$/m.exec(await readFile(`${ROOT}/Dockerfile`, 'utf8')) ?? []
   const command = (JSON.parse(start) as string[]).join(' ')
   t.same(kept, await linesOf(`${command} --warm-up && find /tmp/compiled ${names}`), `${kept.length} files`)
   const [size = ''] = await linesOf('du -s /app/compiled')
-  t.ok(Number.parseInt(size, 10) < COMPILED_KB, size)
+  t.ok(Number.parseInt(size, 10) < MAX_COMPILED_KB, size)
 })
 
-/** Two signals, the second when it has heard the first. */
-function twice(signal: string) {
+/** Sends a signal twice, the second time after the server has reacted to the first. */
+function signalTwice(signal: string) {
   return async (t: Test): Promise<Container> => {
     const server = await container(t, { ...ALONE, DRAIN_SECONDS: '120', DRAIN_WAIT_SECONDS: '60' })
-    await until(async () => (await server.ask(READY)) === 200)
+    await until(async () => (await server.statusOf(READY)) === 200)
     await docker('kill', '--signal', signal, server.id)
-    await until(async () => (await server.ask(READY)) === 503)
+    await until(async () => (await server.statusOf(READY)) === 503)
     await docker('kill', '--signal', signal, server.id)
     return server
   }
 }
 
-/** How each exit code of the guide comes about. */
-const ENDINGS: Readonly<Record<string, (t: Test) => Promise<Container>>> = {
+/** Starts a container that exits with the exit code. */
+const EXITS: Readonly<Record<string, (t: Test) => Promise<Container>>> = {
   '0': async (t) => {
     const server = await container(t, ALONE)
-    await until(async () => (await server.ask(LIVE)) === 200)
+    await until(async () => (await server.statusOf(LIVE)) === 200)
     await docker('stop', server.id)
     return server
   },
@@ -89,21 +89,21 @@ const ENDINGS: Readonly<Record<string, (t: Test) => Promise<Container>>> = {
   },
   '64': (t) => container(t, ALONE, ['node', 'src/main.ts', '--unknown']),
   '69': (t) => container(t, ALONE, ['node', 'src/main.ts', '--check']),
-  // An address that is not its own.
+  // The container cannot listen on an address that it does not have.
   '71': (t) => container(t, { ...ALONE, HOST: '192.0.2.1' }),
   '78': (t) => container(t, {}),
-  '129': twice('HUP'),
-  '130': twice('INT'),
-  '143': twice('TERM'),
+  '129': signalTwice('HUP'),
+  '130': signalTwice('INT'),
+  '143': signalTwice('TERM'),
 }
 
-await test('it ends with the exit codes that operating.md has', async (t) => {
+await test('The image exits with the exit codes that operating.md documents', async (t) => {
   const guide = await readFile(`${ROOT}/docs/operating.md`, 'utf8')
   const [table = ''] = /\| Exit code[^]*?\n\n/.exec(guide) ?? []
   const documented = [...table.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) => codes.split(', '))
-  t.same(documented.toSorted(), Object.keys(ENDINGS).toSorted(), 'all of them')
+  t.same(documented.toSorted(), Object.keys(EXITS).toSorted(), 'every exit code is documented and tested')
   for (const code of documented) {
-    const ended = await ENDINGS[code]?.(t)
-    t.equal(await ended?.ended(), Number(code))
+    const server = await EXITS[code]?.(t)
+    t.equal(await server?.exited(), Number(code))
   }
 })

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Makes images under the tags that Dockerfile and docker-compose.yml name, out of Debian's packages and the Node.js of this
-# machine: for machines that cannot pull the real ones, and have mmdebstrap. They have the same programs, users and
-# commands; what else is in the real ones remains untried. Wants root, and `npm ci`.
+# Builds substitutes for the base images of Dockerfile and docker-compose.yml from Debian packages and the Node.js of this
+# machine, for machines that cannot pull the originals. The substitutes have the same tags, programs, users and commands;
+# tests with them do not cover anything else in the originals. Requires root, mmdebstrap and `npm ci`.
 set -eu
 cd "$(dirname "$0")/../.."
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 
-# make <tag> <suite> <packages> <hook, with the root in $1> [docker import option …]
+# make <tag> <suite> <packages> <hook, which gets the root folder as $1> [docker import option …]
 make() {
   tag=$1 suite=$2 packages=$3 hook=$4
   shift 4
-  # The clock of a test machine may be ahead of the mirror.
   rm -f "$here/root.tar"
+  # The package lists of the mirror may have expired by the clock of a test machine.
   mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
     --customize-hook="set -e; $hook" "$suite" "$here/root.tar"
   docker import "$@" "$here/root.tar" "$tag"
@@ -20,7 +20,7 @@ make() {
 
 node=$(npm exec --call "node -p process.execPath")
 npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
-# What this machine trusts beside what Node.js does.
+# The CAs that this machine trusts in addition to those of Node.js.
 trusted=${NODE_EXTRA_CA_CERTS:-/dev/null}
 export node npm trusted
 # shellcheck disable=SC2016
@@ -37,7 +37,7 @@ make node:24-slim bookworm ca-certificates '
 make redis:7-alpine bookworm redis-server 'install -d -o 999 -g 1000 "$1/data"' \
   --change 'WORKDIR /data' --change 'VOLUME /data' --change 'CMD ["redis-server"]'
 
-# The first of Debian that has 3.2.
+# The first Debian release with haproxy 3.2.
 # shellcheck disable=SC2016
 make haproxy:3.2-alpine forky haproxy 'mkdir -p "$1/usr/local/etc/haproxy"' \
   --change 'USER 99:99' \

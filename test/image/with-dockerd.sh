@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command with a Docker daemon of its own, and takes everything away again: for machines that have Docker's
-# packages but no daemon that runs, or one that must be left alone. Wants root.
+# Runs a command with a temporary Docker daemon and removes everything afterwards, for machines on which no Docker daemon
+# runs or the running one must not be used. Requires root and the packages of Docker.
 #
 #   test/image/with-dockerd.sh npm run test:image
 set -eu
@@ -12,7 +12,7 @@ nat="POSTROUTING -s $net/30 -j MASQUERADE"
 daemon=
 
 clean_up() {
-  # First of a namespace of processes: with it all others end, those of containers too.
+  # The daemon is the first process of its PID namespace, so killing it kills all others, including those of containers.
   [ -z "$daemon" ] || kill -KILL "$daemon" 2>/dev/null || :
   [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || :
   # shellcheck disable=SC2086
@@ -25,7 +25,7 @@ trap clean_up EXIT
 trap 'exit 143' TERM
 trap 'exit 130' INT
 
-# A network of its own, so that what the daemon does to it stays there, with a way out.
+# The daemon gets its own network namespace, so that it does not change the network of the host, with a route out.
 ip netns add "$name"
 ip link add "$name" type veth peer name eth0 netns "$name"
 ip address add "${net%.0}.1/30" dev "$name"
@@ -38,7 +38,7 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 # shellcheck disable=SC2086
 iptables -t nat -A $nat
 
-# nsenter and not ip netns exec, which would hide the control groups.
+# `ip netns exec` would hide the control groups, hence nsenter.
 nsenter --net="/run/netns/$name" unshare --mount --pid --fork --kill-child --mount-proc \
   dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" --host "unix://$dir/docker.sock" \
   >"$dir/log" 2>&1 &

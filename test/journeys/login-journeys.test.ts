@@ -6,7 +6,7 @@ import { testWorld } from '../support/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 
-/** The callbacks that the page's navigations went through. */
+/** Collects the callback URLs that the page requests from now on. */
 function callbacks(page: Page): string[] {
   const seen: string[] = []
   page.on('request', (request) => {
@@ -15,12 +15,12 @@ function callbacks(page: Page): string[] {
   return seen
 }
 
-async function errorShown(page: Page): Promise<boolean> {
+function hasError(page: Page): boolean {
   return new URL(page.url()).searchParams.has('auth_error')
 }
 
 for (const name of BROWSERS) {
-  await test(`${name}: two tabs log in at once, and the callback may come again`, async (t) => {
+  await test(`${name}: two tabs log in at once, and a repeated callback keeps the user logged in`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
     const browser = await testBrowser(t, name)
     const [one, two] = [await browser.newPage(), await browser.newPage()]
@@ -39,14 +39,14 @@ for (const name of BROWSERS) {
 
     const [callback = ''] = seen
     await one.goto(callback)
-    t.equal(one.url(), `${server.url}/`, 'a callback that comes again goes where the first one went')
+    t.equal(one.url(), `${server.url}/`, 'a repeated callback redirects as the first one did')
     await sessionIs(one, 'authenticated')
     await one.reload()
     await sessionIs(one, 'authenticated')
-    t.equal(provider.tokenRequests(), 2, 'and exchanges nothing')
+    t.equal(provider.tokenRequests(), 2, 'a repeated callback exchanges nothing')
   })
 
-  await test(`${name}: back and forward after a login leave the user logged in`, async (t) => {
+  await test(`${name}: the user stays logged in after going back and forward in the history`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
     const browser = await testBrowser(t, name)
     const page = await browser.newPage()
@@ -55,13 +55,13 @@ for (const name of BROWSERS) {
     await allow(page, 'demo@example.test')
     await sessionIs(page, 'authenticated')
     await page.goBack()
-    t.equal(new URL(page.url()).origin, provider.url, 'back is the provider')
+    t.equal(new URL(page.url()).origin, provider.url, 'going back leads to the provider')
     await page.goForward()
     await sessionIs(page, 'authenticated')
-    t.notOk(await errorShown(page))
+    t.notOk(hasError(page))
   })
 
-  await test(`${name}: a partner sign-up that was cancelled and tried again keeps its partner`, async (t) => {
+  await test(`${name}: a sign-up that was cancelled and tried again keeps its partner`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
     const browser = await testBrowser(t, name)
     const page = await browser.newPage()
@@ -81,6 +81,6 @@ for (const name of BROWSERS) {
     await sessionIs(page, 'authenticated')
 
     await page.goto(`${server.url}/auth/signup`)
-    t.notOk('utm_source' in (provider.authorizations.at(-1) ?? {}), 'a completed sign-up uses its partner up')
+    t.notOk('utm_source' in (provider.authorizations.at(-1) ?? {}), 'a completed sign-up deletes its partner')
   })
 }

@@ -13,7 +13,7 @@ const FILES = {
 }
 
 for (const name of BROWSERS) {
-  await test(`${name}: a deep link is found behind a service worker that passes requests on`, async (t) => {
+  await test(`GET /deep/link: ${name} gets the index page through a service worker that forwards requests`, async (t) => {
     const { url } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(FILES) })
     const page = await (await testBrowser(t, name)).newPage()
     await page.goto(url)

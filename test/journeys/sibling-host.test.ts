@@ -9,22 +9,22 @@ import { loginWorld } from '../support/token-endpoint.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 
-/** Two hosts of one site. Browsers look up neither: names below localhost are this machine's (RFC 6761 §6.3). */
+/** Two hosts of one site. Browsers resolve names below localhost to this machine (RFC 6761 §6.3). */
 const OURS = 'bff.site.localhost'
 const SIBLING = 'blog.site.localhost'
 
-/** What browsers let a sibling put around a cookie's name, and send as it is. */
+/** Characters that browsers allow before the name of a cookie and send unchanged. */
 const DISGUISES: Readonly<Record<string, string>> = {
   'no-break space': '\u00a0',
   'next line': '\u0085',
   nothing: '',
 }
 
-/** A page on the sibling host that sets a cookie for the whole site, and says with which line. */
+/** Serves a page on the sibling host that sets this cookie for the whole site. @returns the address of the page */
 async function siblingPage(t: Test, cookie: () => string): Promise<string> {
   const server = createServer((_request, response) => {
     response.setHeader('set-cookie', `${cookie()}; Domain=site.localhost; Path=/`)
-    // Not a string: Node would encode the headers with it, as UTF-8, and the cookie's first byte would become two.
+    // With a string body Node.js would send the headers as UTF-8 too, and the first byte of the cookie would become two.
     response.setHeader('content-type', 'text/html').end(Buffer.from('<title>A blog</title>'))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -36,7 +36,7 @@ async function siblingPage(t: Test, cookie: () => string): Promise<string> {
 }
 
 for (const name of BROWSERS) {
-  await test(`${name}: a sibling host cannot put a user into somebody else's session`, async (t) => {
+  await test(`GET /auth/callback: in ${name}, a sibling host cannot log a user in to the session of an attacker`, async (t) => {
     const port = await freePort()
     const publicUrl = `http://${OURS}:${port}`
     const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR }
@@ -55,7 +55,7 @@ for (const name of BROWSERS) {
     t.ok(own, 'the user is logged in')
 
     for (const [disguise, character] of Object.entries(DISGUISES)) {
-      // The attacker starts a login, and brings its cookie and its callback into the user's browser.
+      // The attacker starts a login and plants its cookie and its callback in the user's browser.
       const started = await fetch(`http://127.0.0.1:${server.port}/auth/login`, { redirect: 'manual' })
       const [pair = ''] = started.headers.getSetCookie()[0]?.split(';') ?? []
       line = `${character}${pair}`
@@ -63,14 +63,10 @@ for (const name of BROWSERS) {
       const state = new URL(started.headers.get('location') ?? '').searchParams.get('state') ?? ''
       const exchanges = endpoint.forms.length
       await page.goto(callback(state))
-      t.equal(endpoint.forms.length, exchanges, `${disguise}: nothing is exchanged`)
-      t.equal(await sessionCookie(), own, `${disguise}: the cookie stays`)
+      t.equal(endpoint.forms.length, exchanges, `${disguise}: no code is exchanged`)
+      t.equal(await sessionCookie(), own, `${disguise}: the session cookie stays`)
     }
     await page.goto(`${publicUrl}/auth/session`)
-    t.match(
-      await page.evaluate('document.body.innerText'),
-      /"?authenticated"?:\s*true/,
-      'and so does the session',
-    )
+    t.match(await page.evaluate('document.body.innerText'), /"?authenticated"?:\s*true/, 'the session stays')
   })
 }

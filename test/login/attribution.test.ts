@@ -15,16 +15,16 @@ function signup(values: Record<string, string> = {}): string {
   return `/auth/signup?${new URLSearchParams(values).toString()}`
 }
 
-/** What a link checker reads. */
-async function check(
+/** Checks a link with HEAD. */
+async function checkLink(
   url: string,
 ): Promise<{ status: number; outcome: string | null; problems: string | null }> {
   const { status, headers } = await fetch(url, { method: 'HEAD', redirect: 'manual' })
   return { status, outcome: headers.get('x-attribution'), problems: headers.get('x-attribution-problems') }
 }
 
-/** The attribution that the provider was sent. */
-function sent(authorize: URL): Record<string, string> {
+/** The attribution in the authorize URL. */
+function sentAttribution(authorize: URL): Record<string, string> {
   const all = Object.entries(Object.fromEntries(authorize.searchParams))
   return Object.fromEntries(all.filter(([name]) => name === 'sidc' || name.startsWith('utm_')))
 }
@@ -34,19 +34,19 @@ async function metric({ server }: LoginWorld, line: RegExp): Promise<number> {
   return Number(line.exec(text)?.[1] ?? 0)
 }
 
-await test('HEAD /auth/signup checks a link and starts nothing', async (t) => {
+await test('HEAD /auth/signup: 200 with the check result of a link, and no login is started', async (t) => {
   const { server } = await loginWorld(t)
   const link = (values: Record<string, string>): string => server.url + signup(values)
-  t.same(await check(link(LINK)), { status: 200, outcome: 'complete', problems: null })
-  t.same(await check(link({ ...LINK, sidc: SIDC.toUpperCase(), return_to: '/x', other: 'y' })), {
+  t.same(await checkLink(link(LINK)), { status: 200, outcome: 'complete', problems: null })
+  t.same(await checkLink(link({ ...LINK, sidc: SIDC.toUpperCase(), return_to: '/x', other: 'y' })), {
     status: 200,
     outcome: 'complete',
     problems: null,
   })
-  t.same(await check(link({})), { status: 200, outcome: 'none', problems: null })
-  t.same(await check(link({ return_to: '/x' })), { status: 200, outcome: 'none', problems: null })
+  t.same(await checkLink(link({})), { status: 200, outcome: 'none', problems: null })
+  t.same(await checkLink(link({ return_to: '/x' })), { status: 200, outcome: 'none', problems: null })
   const problems = async (values: Record<string, string>): Promise<string | null> => {
-    const { outcome, problems } = await check(link(values))
+    const { outcome, problems } = await checkLink(link(values))
     t.equal(outcome, 'partial')
     return problems
   }
@@ -70,22 +70,22 @@ await test('HEAD /auth/signup checks a link and starts nothing', async (t) => {
     t.equal(await problems({ ...LINK, utm_campaign: text }), 'utm_campaign=format', JSON.stringify(text))
   }
   t.equal(
-    (await check(link({ ...LINK, utm_source: 'x'.repeat(128), utm_campaign: ' ~' }))).outcome,
+    (await checkLink(link({ ...LINK, utm_source: 'x'.repeat(128), utm_campaign: ' ~' }))).outcome,
     'complete',
   )
-  const twice = await check(`${link(LINK)}&sidc=${SIDC}&utm_source=a`)
+  const twice = await checkLink(`${link(LINK)}&sidc=${SIDC}&utm_source=a`)
   t.equal(twice.problems, 'sidc=repeated,utm_source=repeated')
 
-  const answer = await fetch(link(LINK), { method: 'HEAD', redirect: 'manual' })
-  t.equal(answer.headers.get('location'), null)
-  t.same(answer.headers.getSetCookie(), [])
-  t.equal(answer.headers.get('cache-control'), 'no-store')
+  const response = await fetch(link(LINK), { method: 'HEAD', redirect: 'manual' })
+  t.equal(response.headers.get('location'), null)
+  t.same(response.headers.getSetCookie(), [])
+  t.equal(response.headers.get('cache-control'), 'no-store')
 })
 
-await test('a complete link reaches the provider, and the 303 says so', async (t) => {
+await test('GET /auth/signup: 303 passes a complete link to the provider and remembers it in a cookie', async (t) => {
   const world = await loginWorld(t)
   const { authorize, arrival } = await startLogin(world, signup({ ...LINK, return_to: '/x' }))
-  t.same(sent(authorize), LINK)
+  t.same(sentAttribution(authorize), LINK)
   t.equal(authorize.searchParams.get('prompt'), 'registration')
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'complete')
   t.equal(arrival.hops[0]?.headers.get('x-attribution-problems'), null)
@@ -96,28 +96,28 @@ await test('a complete link reaches the provider, and the 303 says so', async (t
   t.notMatch(cookie, /domain/i)
 })
 
-await test('what is wrong is dropped, and the sign-up goes on', async (t) => {
+await test('GET /auth/signup: 303 without the parameters that are wrong', async (t) => {
   const world = await loginWorld(t)
   const { authorize, arrival } = await startLogin(
     world,
     `${signup({ ...LINK, sidc: 'x' })}&utm_source=twice&__proto__=x&sidc[a]=b&utm_medium[]=x`,
   )
-  t.same(sent(authorize), { utm_campaign: LINK.utm_campaign, utm_medium: 'affiliate' })
+  t.same(sentAttribution(authorize), { utm_campaign: LINK.utm_campaign, utm_medium: 'affiliate' })
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'partial')
   t.equal(arrival.hops[0]?.headers.get('x-attribution-problems'), 'sidc=format,utm_source=repeated')
   t.same(world.browser.named('__Host-attribution'), [], 'only a complete link is remembered')
 })
 
-await test('a login never carries a partner', async (t) => {
+await test('GET /auth/login: 303 without attribution', async (t) => {
   const world = await loginWorld(t)
   await startLogin(world, signup(LINK))
   const { authorize, arrival } = await startLogin(world, signup(LINK).replace('signup', 'login'))
-  t.same(sent(authorize), {})
+  t.same(sentAttribution(authorize), {})
   t.notOk(authorize.searchParams.has('prompt'))
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), null)
 })
 
-await test('a cancelled sign-up that is tried again keeps its partner, until it is completed', async (t) => {
+await test('A cancelled sign-up that is tried again keeps its partner until it is completed', async (t) => {
   const { browser, server, provider } = await testWorld(t)
   const url = server.url
   const form = await browser.navigate(url + signup(LINK), { from: PARTNER })
@@ -127,45 +127,49 @@ await test('a cancelled sign-up that is tried again keeps its partner, until it 
 
   await logIn(browser, url, 'new@example.test')
   t.match(provider.authorizations.at(-1), { ...LINK, prompt: 'registration' })
-  t.same(browser.named('__Host-attribution'), [], 'deleted after a completed sign-up')
+  t.same(browser.named('__Host-attribution'), [], 'a completed sign-up deletes the cookie')
   const metrics = await (await fetch(`${server.opsUrl}/metrics`)).text()
   t.match(metrics, /bff_signups_completed_total\{attributed="true"\} 1\n/)
-  t.notMatch(metrics, /CU12345|spring/, "a partner's values are no label")
+  t.notMatch(metrics, /CU12345|spring/, "a partner's values are not labels")
 
   await logIn(browser, url, 'another@example.test')
   t.notOk('sidc' in (provider.authorizations.at(-1) ?? {}))
 })
 
-await test('the remembered link stands in for none at all, and is never merged', async (t) => {
+await test('GET /auth/signup: the remembered link replaces a missing one and is never merged with another', async (t) => {
   const world = await loginWorld(t)
   const { browser } = world
   await startLogin(world, signup(LINK))
   const again = await startLogin(world, signup())
-  t.same(sent(again.authorize), LINK)
+  t.same(sentAttribution(again.authorize), LINK)
   t.equal(again.arrival.hops[0]?.headers.get('x-attribution'), 'complete')
   const partial = await startLogin(world, signup({ utm_source: 'other' }))
-  t.same(sent(partial.authorize), { utm_source: 'other' })
+  t.same(sentAttribution(partial.authorize), { utm_source: 'other' })
   t.equal(partial.arrival.hops[0]?.headers.get('x-attribution'), 'partial')
   const wrong = await startLogin(world, signup({ sidc: 'wrong' }))
-  t.same(sent(wrong.authorize), {})
+  t.same(sentAttribution(wrong.authorize), {})
   const other = { ...LINK, utm_source: 'CU99999', utm_campaign: '"\\;=,' }
   await startLogin(world, signup(other))
-  t.same(sent((await startLogin(world, signup())).authorize), other, 'the last complete link')
+  t.same(
+    sentAttribution((await startLogin(world, signup())).authorize),
+    other,
+    'the last complete link is remembered',
+  )
   await (await startLogin(world)).finish()
   t.equal(browser.named('__Host-attribution').length, 1, 'a login neither uses nor deletes it')
   await (await startLogin(world, signup())).finish({ error: 'access_denied' })
   t.equal(browser.named('__Host-attribution').length, 1, 'nor does a failure')
 })
 
-await test('a remembered link that was tampered with, doubled or outlived is none', async (t) => {
+await test('GET /auth/signup: 303 without attribution if the remembered link is forged, repeated or expired', async (t) => {
   const world = await loginWorld(t)
   const { browser, server } = world
   await startLogin(world, signup(LINK))
   const [{ value } = { value: '' }] = browser.named('__Host-attribution')
   const ask = async (cookie: string): Promise<Record<string, string>> => {
-    const answer = await fetch(server.url + signup(), { redirect: 'manual', headers: { cookie } })
-    t.equal(answer.status, 303)
-    return sent(new URL(answer.headers.get('location') ?? ''))
+    const response = await fetch(server.url + signup(), { redirect: 'manual', headers: { cookie } })
+    t.equal(response.status, 303)
+    return sentAttribution(new URL(response.headers.get('location') ?? ''))
   }
   t.same(await ask(`__Host-attribution=${value}`), LINK)
   const [text = '', signature] = value.split('.')
@@ -179,29 +183,29 @@ await test('a remembered link that was tampered with, doubled or outlived is non
   const now = Date.now
   t.teardown(() => (Date.now = now))
   Date.now = () => now() + 86_401_000
-  const late = await ask(`__Host-attribution=${value}`)
+  const expired = await ask(`__Host-attribution=${value}`)
   Date.now = now
-  t.same(late, {}, 'a browser that keeps it longer gains nothing')
+  t.same(expired, {}, 'the server enforces the lifetime of the cookie')
 })
 
-await test('ATTRIBUTION_TTL_SECONDS=0 remembers nothing', async (t) => {
+await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads the cookie', async (t) => {
   const remembering = await loginWorld(t)
   await startLogin(remembering, signup(LINK))
   const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '0' } })
   const { authorize, arrival } = await startLogin(world, signup(LINK))
-  t.same(sent(authorize), LINK)
+  t.same(sentAttribution(authorize), LINK)
   t.notMatch(arrival.hops[0]?.headers.getSetCookie().join(), /attribution/)
   const other = { browser: remembering.browser, server: world.server }
-  t.same(sent((await startLogin(other, signup())).authorize), {})
+  t.same(sentAttribution((await startLogin(other, signup())).authorize), {})
 })
 
-await test('ATTRIBUTION_TTL_SECONDS is how long', async (t) => {
+await test('ATTRIBUTION_TTL_SECONDS is the Max-Age of the cookie', async (t) => {
   const world = await loginWorld(t, { settings: { ATTRIBUTION_TTL_SECONDS: '120' } })
   await startLogin(world, signup(LINK))
   t.equal(world.browser.named('__Host-attribution')[0]?.maxAgeSeconds, 120)
 })
 
-await test('an outage does not lose the partner', async (t) => {
+await test('GET /auth/signup: try_later while the store is down, and the partner is remembered', async (t) => {
   const world = await loginWorld(t, { redis: true })
   await world.redis?.close()
   const arrival = await world.browser.navigate(world.server.url + signup(LINK))
@@ -210,18 +214,18 @@ await test('an outage does not lose the partner', async (t) => {
   t.same(world.browser.named('__Host-login'), [])
 })
 
-await test('links are counted by outcome, navigations apart from bare fetches', async (t) => {
+await test('bff_attribution_links_total counts links by outcome, and navigations apart from bare fetches', async (t) => {
   const world = await loginWorld(t)
   const { server } = world
   await startLogin(world, signup(LINK))
   await startLogin(world, signup({ sidc: SIDC }))
   await (await startLogin(world, signup({ sidc: 'x' }))).finish()
   await fetch(server.url + signup(LINK), { redirect: 'manual' })
-  await check(server.url + signup(LINK))
+  await checkLink(server.url + signup(LINK))
   const links = (outcome: string, by: string): Promise<number> =>
     metric(world, new RegExp(`bff_attribution_links_total\\{outcome="${outcome}",by="${by}"\\} (\\d+)`))
   t.equal(await links('complete', 'navigation'), 1)
   t.equal(await links('partial', 'navigation'), 2)
-  t.equal(await links('complete', 'fetch'), 1, 'a checker with HEAD is not counted')
+  t.equal(await links('complete', 'fetch'), 1, 'a check with HEAD is not counted')
   t.equal(await metric(world, /bff_signups_completed_total\{attributed="false"\} (\d+)/), 1)
 })

@@ -13,7 +13,7 @@ import {
 
 const MEGABYTE = 'x'.repeat(2 ** 20)
 
-/** An answer that begins, and goes on in single bytes for ever. */
+/** A response that never ends and sends one byte at a time. */
 const endless: Behaviour = (_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json' })
   const drip = setInterval(() => response.write(' '), 50)
@@ -31,8 +31,8 @@ const flood: Behaviour = (_request, response) => {
 
 const challenge = { 'www-authenticate': 'Basic realm="provider"' }
 
-/** What the token endpoint does, and what the frontend is told. */
-const outcomes: readonly (readonly [what: string, Behaviour, error: string])[] = [
+/** Responses of the token endpoint, and the `auth_error` that each leads to. */
+const outcomes: readonly (readonly [response: string, Behaviour, error: string])[] = [
   ['invalid_grant with 400', json({ error: 'invalid_grant' }, 400), 'invalid_grant'],
   ['invalid_client with 400', json({ error: 'invalid_client' }, 400), 'invalid_client'],
   [
@@ -40,79 +40,79 @@ const outcomes: readonly (readonly [what: string, Behaviour, error: string])[] =
     json({ error: 'invalid_client' }, 401, challenge),
     'invalid_client',
   ],
-  ['invalid_client with 401 and none', json({ error: 'invalid_client' }, 401), 'invalid_client'],
-  ['401, a challenge and nothing else', (_q, s) => s.writeHead(401, challenge).end(), 'invalid_client'],
+  ['invalid_client with 401 and no challenge', json({ error: 'invalid_client' }, 401), 'invalid_client'],
+  ['401 with a challenge and no body', (_q, s) => s.writeHead(401, challenge).end(), 'invalid_client'],
   ['invalid_grant with 401', json({ error: 'invalid_grant' }, 401), 'invalid_grant'],
   ['unauthorized_client', json({ error: 'unauthorized_client' }, 400), 'invalid_client'],
   ['invalid_request', json({ error: 'invalid_request' }, 400), 'login_failed'],
-  ['access_denied, which here is not the user', json({ error: 'access_denied' }, 403), 'login_failed'],
+  ['access_denied, which the user did not cause here', json({ error: 'access_denied' }, 403), 'login_failed'],
   ['server_error', json({ error: 'server_error' }, 400), 'provider_unavailable'],
   ['temporarily_unavailable', json({ error: 'temporarily_unavailable' }, 400), 'provider_unavailable'],
   ['429 with JSON', json({ error: 'slow_down' }, 429), 'try_later'],
   ['429 with HTML', html(429), 'try_later'],
-  ['an error of its own', json({ error: 'a\nforged "line' }, 400), 'login_failed'],
-  ['an error that is no text', json({ error: { code: 7 } }, 400), 'login_failed'],
+  ['an unknown error', json({ error: 'a\nforged "line' }, 400), 'login_failed'],
+  ['an error that is not a string', json({ error: { code: 7 } }, 400), 'login_failed'],
   ['500 with JSON', json({ error: 'invalid_grant' }, 500), 'provider_unavailable'],
   ['503 with HTML', html(503), 'provider_unavailable'],
   ['HTML', html(), 'provider_unavailable'],
   ['HTML with 400', html(400), 'provider_unavailable'],
-  ['an empty answer', json(''), 'provider_unavailable'],
+  ['an empty body', json(''), 'provider_unavailable'],
   ['broken JSON', json('{"access_token":"the-access-token","expires_in":36'), 'provider_unavailable'],
-  ['JSON that is no object', json('["the-access-token"]'), 'provider_unavailable'],
+  ['JSON that is not an object', json('["the-access-token"]'), 'provider_unavailable'],
   ['a redirect', (_q, s) => s.writeHead(302, { location: '/elsewhere' }).end(), 'provider_unavailable'],
   [
-    'a redirect that keeps the form',
+    'a redirect that repeats the form',
     (_q, s) => s.writeHead(307, { location: '/oauth2/token' }).end(),
     'provider_unavailable',
   ],
-  ['a reset', (request) => request.socket.resetAndDestroy(), 'provider_unavailable'],
+  ['a connection reset', (request) => request.socket.resetAndDestroy(), 'provider_unavailable'],
   [
-    'a reset in the middle of the answer',
+    'a connection reset mid-response',
     (request, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 })
       response.write('{"access_token":"the-acc', () => request.socket.resetAndDestroy())
     },
     'provider_unavailable',
   ],
-  ['no HTTP', (request) => request.socket.end('220 smtp\r\n'), 'provider_unavailable'],
-  ['no token', json({ token_type: 'Bearer', expires_in: 3600 }), 'login_failed'],
-  ['an empty token', tokens({ access_token: '' }), 'login_failed'],
-  ['a token that fits into no header', tokens({ access_token: 'a\r\nb' }), 'login_failed'],
-  ['a token that is no text', tokens({ access_token: 7 }), 'login_failed'],
+  ['a response that is not HTTP', (request) => request.socket.end('220 smtp\r\n'), 'provider_unavailable'],
+  ['no access_token', json({ token_type: 'Bearer', expires_in: 3600 }), 'login_failed'],
+  ['an empty access_token', tokens({ access_token: '' }), 'login_failed'],
+  ['an access_token that cannot be sent in a header', tokens({ access_token: 'a\r\nb' }), 'login_failed'],
+  ['an access_token that is not a string', tokens({ access_token: 7 }), 'login_failed'],
   ['no token_type', tokens({ token_type: undefined }), 'login_failed'],
   ['another token_type', tokens({ token_type: 'mac' }), 'login_failed'],
-  ['DPoP', tokens({ token_type: 'DPoP' }), 'login_failed'],
-  ['a token_type that is no text', tokens({ token_type: ['Bearer'] }), 'login_failed'],
+  ['token_type DPoP', tokens({ token_type: 'DPoP' }), 'login_failed'],
+  ['a token_type that is not a string', tokens({ token_type: ['Bearer'] }), 'login_failed'],
   ['status 202', json({ access_token: 'x', token_type: 'Bearer' }, 202), 'login_failed'],
 ]
 
-/** A world for many outcomes. */
-async function worldOf(t: Test): Promise<LoginWorld> {
+/** A world in which logins start without limit. */
+async function unlimitedWorld(t: Test): Promise<LoginWorld> {
   return loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
 }
 
-await test('what the token endpoint answers', async (t) => {
-  const world = await worldOf(t)
+await test('GET /auth/callback: 303 with the auth_error that each response of the token endpoint leads to', async (t) => {
+  const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world
-  for (const [what, behaviour, error] of outcomes) {
+  for (const [response, behaviour, error] of outcomes) {
     endpoint.behaviour = behaviour
     const requests = endpoint.forms.length
     const login = await startLogin(world, '/auth/login?return_to=/chart')
     const arrival = await login.finish()
-    t.equal(arrival.hops[0]?.status, 303, what)
-    t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fchart`, what)
-    t.equal(endpoint.forms.length, requests + 1, `${what}: asked once`)
-    t.same(browser.named('__Host-session'), [], what)
+    t.equal(arrival.hops[0]?.status, 303, response)
+    t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fchart`, response)
+    t.equal(endpoint.forms.length, requests + 1, `${response}: one request`)
+    t.same(browser.named('__Host-session'), [], response)
     const line = server.log.findLast(({ audit }) => audit === 'login_failed')
-    t.match(line, { error, level: error === 'invalid_client' ? 50 : 40 }, what)
+    t.match(line, { error, level: error === 'invalid_client' ? 50 : 40 }, response)
   }
-  t.notMatch(JSON.stringify(server.log), /the-acc/, 'no token in the log')
+  t.notMatch(JSON.stringify(server.log), /the-acc/, 'the log holds no token')
 })
 
-await test('a token endpoint that does not come to an end', async (t) => {
+await test('GET /auth/callback: provider_unavailable when the response of the token endpoint hangs, drips or floods', async (t) => {
   await Promise.all(
     [silent, endless, flood].map(async (behaviour) => {
-      const world = await worldOf(t)
+      const world = await unlimitedWorld(t)
       world.endpoint.behaviour = behaviour
       const arrival = await (await startLogin(world)).finish()
       t.equal(arrival.url.searchParams.get('auth_error'), 'provider_unavailable')
@@ -121,14 +121,14 @@ await test('a token endpoint that does not come to an end', async (t) => {
   )
 })
 
-await test('a token endpoint that is not there', async (t) => {
+await test('GET /auth/callback: provider_unavailable when nothing listens at the token endpoint', async (t) => {
   const closed = createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
   const { port } = closed.address() as AddressInfo
   closed.close()
   for (const authUrl of [`http://127.0.0.1:${port}`, 'http://nowhere.invalid']) {
     const { browser, server } = await loginWorld(t, { settings: { AUTH_URL: authUrl } })
-    // Its page cannot be opened either: only the redirect there is wanted.
+    // The provider's page is down too, so the test reads the redirect and does not follow it.
     const start = await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
     const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')
     const cookie = start.headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
@@ -141,12 +141,12 @@ await test('a token endpoint that is not there', async (t) => {
   }
 })
 
-await test('what the provider says in the callback', async (t) => {
-  const world = await worldOf(t)
+await test('GET /auth/callback: 303 with the auth_error that the parameters of the provider lead to', async (t) => {
+  const world = await unlimitedWorld(t)
   const { endpoint, server } = world
-  const told = async (parameters: Record<string, string>): Promise<string> =>
+  const searchAfter = async (parameters: Record<string, string>): Promise<string> =>
     (await (await startLogin(world)).finish(parameters)).url.search
-  const known = '&flow=login&return_to=%2F'
+  const ofLogin = '&flow=login&return_to=%2F'
   for (const [error, code] of [
     ['access_denied', 'access_denied'],
     ['request_denied', 'access_denied'],
@@ -159,67 +159,87 @@ await test('what the provider says in the callback', async (t) => {
     ['constructor', 'login_failed'],
     ['x'.repeat(5000), 'login_failed'],
   ] as const) {
-    t.equal(await told({ error }), `?auth_error=${code}${known}`, error.slice(0, 30))
+    t.equal(await searchAfter({ error }), `?auth_error=${code}${ofLogin}`, error.slice(0, 30))
   }
-  t.equal(await told({}), `?auth_error=login_failed${known}`, 'neither code nor error')
-  t.equal(await told({ code: '' }), `?auth_error=login_failed${known}`, 'an empty code')
-  t.equal(await told({ code: 'x', error: 'access_denied' }), `?auth_error=access_denied${known}`, 'both')
-  t.equal(await told({ code: 'x', iss: 'https://other.example' }), `?auth_error=login_failed${known}`, 'iss')
-  t.equal(await told({ code: 'x', id_token: 'y' }), `?auth_error=login_failed${known}`, 'another flow')
-  t.equal(await told({ code: 'x', response: 'y' }), `?auth_error=login_failed${known}`, 'JARM')
-  t.equal(endpoint.forms.length, 0, 'nothing was exchanged')
+  t.equal(await searchAfter({}), `?auth_error=login_failed${ofLogin}`, 'neither code nor error')
+  t.equal(await searchAfter({ code: '' }), `?auth_error=login_failed${ofLogin}`, 'an empty code is none')
+  t.equal(
+    await searchAfter({ code: 'x', error: 'access_denied' }),
+    `?auth_error=access_denied${ofLogin}`,
+    'both',
+  )
+  t.equal(
+    await searchAfter({ code: 'x', iss: 'https://other.example' }),
+    `?auth_error=login_failed${ofLogin}`,
+    'iss',
+  )
+  t.equal(
+    await searchAfter({ code: 'x', id_token: 'y' }),
+    `?auth_error=login_failed${ofLogin}`,
+    'an id_token',
+  )
+  t.equal(await searchAfter({ code: 'x', response: 'y' }), `?auth_error=login_failed${ofLogin}`, 'JARM')
+  t.equal(endpoint.forms.length, 0, 'no code was exchanged')
   t.notOk(
     server.log.some(({ level }) => Number(level) >= 50),
-    'and nobody is woken up',
+    'nothing is logged as an error',
   )
   t.notMatch(
     await (await fetch(`${server.opsUrl}/metrics`)).text(),
     /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/,
   )
-  t.equal(await told({ code: 'x', iss: endpoint.url }), '', 'iss that fits')
-  t.equal(await told({ code: 'x', iss: `${endpoint.url}/` }), '', 'iss with a slash at its end')
+  t.equal(await searchAfter({ code: 'x', iss: endpoint.url }), '', 'the iss of the provider')
+  t.equal(await searchAfter({ code: 'x', iss: `${endpoint.url}/` }), '', 'iss with a trailing slash')
 
   for (const repeated of ['code=a&code=b', 'error=access_denied&error=x', 'code=a&iss=a&iss=b']) {
     const { state } = await startLogin(world)
     const arrival = await world.browser.navigate(`${server.url}/auth/callback?${repeated}&state=${state}`)
-    t.equal(arrival.url.search, `?auth_error=login_failed${known}`, repeated)
+    t.equal(arrival.url.search, `?auth_error=login_failed${ofLogin}`, repeated)
   }
   t.equal(endpoint.forms.length, 2)
 })
 
-await test('a callback that belongs to no login of this browser', async (t) => {
-  const world = await worldOf(t)
+await test('GET /auth/callback: state_mismatch when the callback belongs to no login of this browser', async (t) => {
+  const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world
-  const told = async (query: string): Promise<string> =>
+  const searchAfter = async (query: string): Promise<string> =>
     (await browser.navigate(`${server.url}/auth/callback?${query}`)).url.search
   const mismatch = '?auth_error=state_mismatch'
   const { state } = await startLogin(world)
-  t.equal(await told(''), mismatch, 'nothing at all')
-  t.equal(await told('code=x'), mismatch, 'no state')
-  t.equal(await told('code=x&state='), mismatch, 'an empty state')
-  t.equal(await told('code=x&state=unknown'), mismatch)
-  t.equal(await told(`code=x&state=${state}&state=${state}`), mismatch, 'repeated')
-  t.equal(await told(`code=x&state=${state}&state=`), mismatch, 'repeated')
-  t.equal(await told(`code=x&state=__proto__&__proto__[state]=${state}`), mismatch)
-  t.equal(await told(`code=x&state[]=${state}`), mismatch)
-  t.equal(await told(`error=access_denied&state=unknown`), mismatch)
-  t.equal(await told(`code=x&state=${'s'.repeat(10_000)}`), mismatch)
+  t.equal(await searchAfter(''), mismatch, 'an empty query')
+  t.equal(await searchAfter('code=x'), mismatch, 'no state')
+  t.equal(await searchAfter('code=x&state='), mismatch, 'an empty state')
+  t.equal(await searchAfter('code=x&state=unknown'), mismatch)
+  t.equal(await searchAfter(`code=x&state=${state}&state=${state}`), mismatch, 'repeated')
+  t.equal(await searchAfter(`code=x&state=${state}&state=`), mismatch, 'repeated')
+  t.equal(await searchAfter(`code=x&state=__proto__&__proto__[state]=${state}`), mismatch)
+  t.equal(await searchAfter(`code=x&state[]=${state}`), mismatch)
+  t.equal(await searchAfter(`error=access_denied&state=unknown`), mismatch)
+  t.equal(await searchAfter(`code=x&state=${'s'.repeat(10_000)}`), mismatch)
 
-  t.equal(await told('error=access_denied'), '?auth_error=access_denied', 'an error without a state')
-  t.equal(await told('error=invalid_client'), '?auth_error=login_failed', 'anybody can write such a link')
-  t.equal(await told('error=server_error'), '?auth_error=provider_unavailable')
-  t.equal(await told('error=__proto__'), '?auth_error=login_failed')
-  t.equal(await told('error=access_denied&error=invalid_grant'), '?auth_error=login_failed')
+  t.equal(
+    await searchAfter('error=access_denied'),
+    '?auth_error=access_denied',
+    'an error without a state is reported',
+  )
+  t.equal(
+    await searchAfter('error=invalid_client'),
+    '?auth_error=login_failed',
+    'anybody can write such a link, so it is not an operational error',
+  )
+  t.equal(await searchAfter('error=server_error'), '?auth_error=provider_unavailable')
+  t.equal(await searchAfter('error=__proto__'), '?auth_error=login_failed')
+  t.equal(await searchAfter('error=access_denied&error=invalid_grant'), '?auth_error=login_failed')
   t.notMatch(
     await (await fetch(`${server.opsUrl}/metrics`)).text(),
     /bff_logins_total\{[^}]*invalid_client[^}]*\} [1-9]/,
   )
   t.notOk(
     server.log.some(({ level }) => Number(level) >= 50),
-    'no alarm',
+    'nothing is logged as an error',
   )
 
   t.equal(endpoint.forms.length, 0)
   const arrival = await browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`)
-  t.equal(arrival.url.href, `${server.url}/`, 'none of it used up the login')
+  t.equal(arrival.url.href, `${server.url}/`, 'no attempt used up the login')
 })

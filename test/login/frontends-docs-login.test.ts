@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { isLoggedIn, json, loginWorld, logInThere, startLogin } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
 
 interface Session {
   readonly authenticated: boolean
 }
 
-/** What the examples of docs/frontends.md define. */
+/** The functions that the examples of docs/frontends.md define. */
 interface Examples {
   loginUrl(flow?: string): string
   takeAuthError(): { code: string; flow: string; againUrl: string; loginUrl: string } | undefined
@@ -16,14 +17,14 @@ interface Examples {
   logOut(): Promise<void>
 }
 
-/** Runs the examples in a page of a browser. */
+/** Runs the examples in a page of this browser. */
 function examplesIn(browser: JarBrowser): {
   page: Examples
   listeners: Map<string, (event: object) => void>
 } {
   const text = readFileSync(new URL('../../docs/frontends.md', import.meta.url), 'utf8')
-  const own = text.slice(0, text.indexOf('\n## Calling the API') >>> 0)
-  const source = [...own.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code).join('\n')
+  const loginPart = text.slice(0, text.indexOf('\n## Calling the API') >>> 0)
+  const source = [...loginPart.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code).join('\n')
   const listeners = new Map<string, (event: object) => void>()
   const addEventListener = (name: string, listener: (event: object) => void) => listeners.set(name, listener)
   const world = {
@@ -39,14 +40,14 @@ function examplesIn(browser: JarBrowser): {
     setTimeout: () => undefined,
   }
   const names = ['loginUrl', 'takeAuthError', 'readSession', 'watchSession', 'logOut']
-  // oxlint-disable-next-line typescript/no-implied-eval -- this is how documentation is proved to run
+  // oxlint-disable-next-line typescript/no-implied-eval -- the test runs the code of the documentation
   const run = new Function(...Object.keys(world), `${source}\nreturn { ${names.join(', ')} }`) as (
     ...values: unknown[]
   ) => Examples
   return { page: run(...Object.values(world)), listeners }
 }
 
-await test('the examples of docs/frontends.md run', async (t) => {
+await test('The examples of docs/frontends.md log in, watch the session, log out and report a failed login', async (t) => {
   const world = await loginWorld(t)
   const { browser, server, endpoint } = world
   browser.page = new URL('/chart?symbol=R_100#top', server.url)
@@ -66,7 +67,7 @@ await test('the examples of docs/frontends.md run', async (t) => {
       if (seen.length === 3) resolve()
     })
   })
-  while (seen.length < 2) await new Promise((resolve) => void setTimeout(resolve, 5))
+  await until(() => seen.length >= 2)
   listeners.get('pageshow')?.({ persisted: true })
   await shown
   t.same(seen, [true, false, false])
@@ -84,7 +85,7 @@ await test('the examples of docs/frontends.md run', async (t) => {
   t.equal(examplesIn(browser).page.takeAuthError(), undefined)
 })
 
-await test('a failed logout is an error, and the store is asked again', async (t) => {
+await test('The examples of docs/frontends.md reject when /auth/logout or /auth/session responds 503', async (t) => {
   const world = await loginWorld(t, { redis: true })
   await logInThere(world)
   world.browser.page = new URL(world.server.url)
@@ -94,7 +95,7 @@ await test('a failed logout is an error, and the store is asked again', async (t
   await t.rejects(page.readSession(), /session: 503/)
 })
 
-await test('every auth_error is documented', async (t) => {
+await test('docs/frontends.md lists every auth_error code', async (t) => {
   const text = readFileSync(new URL('../../docs/frontends.md', import.meta.url), 'utf8')
   const documented = new Set([...text.matchAll(/^\| `(\w+)` \| .* \| .* \|$/gm)].map(([, code]) => code))
   for (const code of [

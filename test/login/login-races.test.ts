@@ -8,11 +8,12 @@ import {
   storeClient,
   tokens,
 } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
 
-await test('two tabs log in, and each callback may come again', async (t) => {
+await test('GET /auth/callback: two tabs log in, and a repeated callback redirects without a second exchange', async (t) => {
   const world = await loginWorld(t)
   const { browser, endpoint, server } = world
   const first = await startLogin(world, '/auth/login?return_to=/first')
@@ -26,17 +27,17 @@ await test('two tabs log in, and each callback may come again', async (t) => {
     [first, '/first'],
   ] as const) {
     const again = await tab.finish()
-    t.equal(again.url.href, server.url + path, 'without an error')
-    t.same(again.hops[0]?.headers.getSetCookie(), [], 'changes nothing')
+    t.equal(again.url.href, server.url + path, 'the redirect carries no error')
+    t.same(again.hops[0]?.headers.getSetCookie(), [], 'a repeated callback sets no cookie')
   }
-  t.equal(endpoint.forms.length, 2, 'exchanges nothing')
+  t.equal(endpoint.forms.length, 2, 'a repeated callback exchanges nothing')
   t.same(browser.named('__Host-session'), [session])
   t.ok(await isLoggedIn(browser, server.url))
-  // With other parameters too: the state alone says which login it is.
+  // The state alone identifies the login, so other parameters do not matter.
   t.equal((await first.finish({ error: 'access_denied' })).url.pathname, '/first')
 })
 
-await test('a callback that comes again while the first is still running waits for its outcome', async (t) => {
+await test('GET /auth/callback: a repeated callback waits for the outcome of the one still running', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, endpoint, server } = world
   const other = await testServer(t, world.settings)
@@ -44,7 +45,7 @@ await test('a callback that comes again while the first is still running waits f
   const { state, authorize } = await startLogin(world, '/auth/login?return_to=/chart')
   const waiting = held()
   endpoint.behaviour = waiting.behaviour
-  // Reload: the browser hangs up on the first callback, and never sees its cookies.
+  // On a reload the browser hangs up on the first callback and never sees its cookies.
   const hungUp = browser.clone()
   const query = `code=x&state=${state}`
   const first = hungUp.navigate(`${server.url}/auth/callback?${query}`, { from: authorize })
@@ -53,17 +54,17 @@ await test('a callback that comes again while the first is still running waits f
     Number(/cmdstat_get:calls=(\d+)/.exec(await client.info('commandstats'))?.[1])
   const before = await reads()
   const second = browser.navigate(`${other.url}/auth/callback?${query}`, { from: authorize })
-  // It has looked at the mark twice before it goes on looking.
-  while ((await reads()) < before + 4) await new Promise((resolve) => void setTimeout(resolve, 10))
+  // The second callback reads the state of the login twice before it starts polling.
+  await until(async () => (await reads()) >= before + 4, 'the second callback polls the login')
   waiting.release()
   for (const arrival of await Promise.all([first, second])) t.equal(arrival.url.href, `${server.url}/chart`)
   t.equal(endpoint.forms.length, 1)
-  t.ok(await isLoggedIn(browser, server.url), 'the tab that was reloaded is logged in')
-  t.ok(hungUp.named('__Host-session')[0]?.value, 'into one session')
+  t.ok(await isLoggedIn(browser, server.url), 'the reloaded tab is logged in')
+  t.ok(hungUp.named('__Host-session')[0]?.value, 'both callbacks set the same session')
   t.equal(browser.named('__Host-session')[0]?.value, hungUp.named('__Host-session')[0]?.value)
 })
 
-await test('a callback that comes again after a failure is told of the same failure', async (t) => {
+await test('GET /auth/callback: a repeated callback of a failed login reports the same failure', async (t) => {
   const world = await loginWorld(t)
   const { endpoint } = world
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
@@ -76,7 +77,7 @@ await test('a callback that comes again after a failure is told of the same fail
   t.same(world.browser.named('__Host-session'), [])
 })
 
-await test('many callbacks of one login at the same moment, on two instances, exchange once', async (t) => {
+await test('GET /auth/callback: concurrent callbacks of one login on two instances exchange its code once', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, endpoint, server } = world
   const other = await testServer(t, world.settings)
@@ -92,7 +93,7 @@ await test('many callbacks of one login at the same moment, on two instances, ex
   t.ok(await isLoggedIn(browser, server.url))
 })
 
-await test('ten logins started at the same moment, over two instances, all finish in any order', async (t) => {
+await test('GET /auth/callback: ten concurrent logins over two instances finish in any order', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, endpoint, server } = world
   const other = await testServer(t, world.settings)
@@ -104,7 +105,7 @@ await test('ten logins started at the same moment, over two instances, all finis
     }),
   )
   t.equal(browser.named(LOGIN).length, 10)
-  // Some one after another in reverse, the rest at once, each on the instance that did not start it.
+  // Four finish one after another in reverse order, the rest at once; each on the instance that did not start it.
   const finish = async ({ state, authorize, index }: (typeof logins)[number]): Promise<void> => {
     const { url } = index % 2 === 0 ? other : server
     const arrival = await browser.navigate(`${url}/auth/callback?code=${index}&state=${state}`, {

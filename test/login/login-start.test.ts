@@ -5,13 +5,13 @@ import { network } from '../../src/http/client-address.ts'
 import { loginWorld, startLogin, storeClient, type LoginWorld } from '../support/token-endpoint.ts'
 import { testServer } from '../support/world.ts'
 
-/** Counts what is in the store. */
-async function storeOf(t: Test, { redis }: LoginWorld): Promise<() => Promise<number>> {
+/** Returns a counter of the login records in the store. */
+async function loginRecordCounter(t: Test, { redis }: LoginWorld): Promise<() => Promise<number>> {
   const client = await storeClient(t, { redis })
   return async () => (await client.keys('*:login:*')).length
 }
 
-/** A request with any headers, Host included, whose answer is not followed. */
+/** Sends a request with any headers, including Host, and follows no redirect. */
 async function raw(
   url: string,
   headers: Record<string, string>,
@@ -24,17 +24,17 @@ async function raw(
   body: string
 }> {
   return new Promise((resolve, reject) => {
-    httpRequest(url, { method, headers }, (answer) => {
-      const { location = '', 'set-cookie': setCookie = [], allow } = answer.headers
-      const { statusCode: status = 0 } = answer
-      text(answer).then((body) => resolve({ status, location, setCookie, allow, body }), reject)
+    httpRequest(url, { method, headers }, (response) => {
+      const { location = '', 'set-cookie': setCookie = [], allow } = response.headers
+      const { statusCode: status = 0 } = response
+      text(response).then((body) => resolve({ status, location, setCookie, allow, body }), reject)
     })
       .on('error', reject)
       .end()
   })
 }
 
-await test('the provider is sent exactly the parameters that docs/upstream.md lists', async (t) => {
+await test('GET /auth/login: 303 to the provider with exactly the parameters that docs/upstream.md lists', async (t) => {
   const world = await loginWorld(t)
   const { authorize, arrival } = await startLogin(world)
   const { state, code_challenge: challenge, ...rest } = Object.fromEntries(authorize.searchParams)
@@ -56,7 +56,7 @@ await test('the provider is sent exactly the parameters that docs/upstream.md li
   t.equal(hop?.headers.get('x-attribution'), null)
 })
 
-await test('every login has a state, a verifier and a cookie of its own', async (t) => {
+await test('GET /auth/login: every login has its own state, code challenge and code verifier', async (t) => {
   const world = await loginWorld(t)
   const seen = new Set<string>()
   for (let count = 0; count < 5; count++) {
@@ -70,7 +70,7 @@ await test('every login has a state, a verifier and a cookie of its own', async 
   t.equal(seen.size, 15)
 })
 
-await test('a sign-up asks for registration, and settings add app_id and scopes', async (t) => {
+await test('GET /auth/signup asks the provider for registration; settings add app_id and scopes to both flows', async (t) => {
   const world = await loginWorld(t, { settings: { LEGACY_APP_ID: '1089', OAUTH_SCOPE: 'trade read' } })
   const { authorize } = await startLogin(world, '/auth/signup')
   t.match(Object.fromEntries(authorize.searchParams), {
@@ -83,7 +83,7 @@ await test('a sign-up asks for registration, and settings add app_id and scopes'
   t.equal(login.authorize.searchParams.get('app_id'), '1089')
 })
 
-await test('nothing a browser sends reaches the authorize URL or a redirect', async (t) => {
+await test('GET /auth/login: the query and headers of a browser reach neither the authorize URL nor a redirect', async (t) => {
   const world = await loginWorld(t, { settings: { TRUST_PROXY: '1' } })
   const { server } = world
   const usual = [...(await startLogin(world)).authorize.searchParams.keys()].sort()
@@ -91,12 +91,12 @@ await test('nothing a browser sends reaches the authorize URL or a redirect', as
     'scope=admin&client_id=evil&redirect_uri=https://evil.example&state=fixed&prompt=none&app_id=9&utm_source=x' +
     '&sidc=11111111-1111-1111-1111-111111111111&response_type=token&code_challenge=x&__proto__=x&__proto__[a]=b&a[]=1' +
     `&constructor=x&nonce=${'n'.repeat(8000)}`
-  const evil = {
+  const forwardedHeaders = {
     'x-forwarded-host': 'evil.example',
     'x-forwarded-proto': 'https',
     forwarded: 'host=evil.example',
   }
-  for (const headers of [{}, { host: 'evil.example' }, evil]) {
+  for (const headers of [{}, { host: 'evil.example' }, forwardedHeaders]) {
     const start = await raw(`${server.url}/auth/login?${query}`, headers)
     t.equal(start.status, 303)
     const address = new URL(start.location)
@@ -108,14 +108,14 @@ await test('nothing a browser sends reaches the authorize URL or a redirect', as
     t.equal(back.location, `${server.url}/?auth_error=access_denied`)
   }
   const huge = await raw(`${server.url}/auth/login?return_to=/${'x'.repeat(100_000)}`, {})
-  t.equal(huge.status, 431, 'no header of such a size is read')
+  t.equal(huge.status, 431, 'headers of this size are refused')
 })
 
-await test('only a navigation starts or finishes a login', async (t) => {
+await test('GET /auth/login, /auth/signup and /auth/callback: 403 for a request that is no navigation', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { server } = world
   const { state } = await startLogin(world)
-  const count = await storeOf(t, world)
+  const count = await loginRecordCounter(t, world)
   const before = await count()
   const cookie = world.browser.cookieHeader(new URL(server.url), undefined)
   for (const headers of [
@@ -127,37 +127,37 @@ await test('only a navigation starts or finishes a login', async (t) => {
     { 'sec-fetch-dest': 'document', 'sec-purpose': 'prefetch;prerender' },
   ]) {
     for (const path of ['/auth/login', '/auth/signup', `/auth/callback?code=x&state=${state}`]) {
-      const answer = await raw(server.url + path, { ...headers, cookie })
-      t.equal(answer.status, 403, `${JSON.stringify(headers)} ${path}`)
-      t.match(answer.body, /"code":"navigation_required"/)
-      t.same(answer.setCookie, [])
+      const response = await raw(server.url + path, { ...headers, cookie })
+      t.equal(response.status, 403, `${JSON.stringify(headers)} ${path}`)
+      t.match(response.body, /"code":"navigation_required"/)
+      t.same(response.setCookie, [])
     }
   }
   t.equal(await count(), before, 'nothing was stored')
   t.equal(world.endpoint.forms.length, 0)
   const arrival = await world.browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`)
-  t.equal(arrival.url.href, `${server.url}/`, 'nothing was used up')
+  t.equal(arrival.url.href, `${server.url}/`, 'the refused callbacks did not use up the login')
 })
 
-await test('no method but GET does anything', async (t) => {
+await test('/auth/login, /auth/signup, /auth/callback and /auth/session: 405 with Allow for other methods', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { server } = world
-  const count = await storeOf(t, world)
+  const count = await loginRecordCounter(t, world)
   for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
     for (const path of ['/auth/login', '/auth/callback', '/auth/signup', '/auth/session']) {
       if (path === '/auth/signup' && method === 'HEAD') continue
       if (path === '/auth/session' && method === 'OPTIONS') continue
-      const answer = await raw(server.url + path, {}, method)
-      t.equal(answer.status, 405, `${method} ${path}`)
-      t.match(answer.allow, /\bGET\b/)
-      t.notMatch(answer.allow, new RegExp(`\\b${method}\\b`))
-      t.same(answer.setCookie, [])
+      const response = await raw(server.url + path, {}, method)
+      t.equal(response.status, 405, `${method} ${path}`)
+      t.match(response.allow, /\bGET\b/)
+      t.notMatch(response.allow, new RegExp(`\\b${method}\\b`))
+      t.same(response.setCookie, [])
     }
   }
   t.equal(await count(), 0)
 })
 
-await test('asking for a session makes neither a cookie nor a record', async (t) => {
+await test('Requests that start no login create neither a cookie nor a record', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { server } = world
   const client = await storeClient(t, world)
@@ -174,53 +174,53 @@ await test('asking for a session makes neither a cookie nor a record', async (t)
   t.equal(await client.dbSize(), 0)
 })
 
-await test('one address starts so many logins a minute, over all instances', async (t) => {
+await test('GET /auth/login and /auth/signup: AUTH_STARTS_PER_MINUTE limits each address over all instances', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '5', TRUST_PROXY: '1' }
   const world = await loginWorld(t, { redis: true, settings })
   const other = await testServer(t, world.settings)
-  const from = async (url: string, address: string, path: string): Promise<string> => {
+  const startFrom = async (url: string, address: string, path: string): Promise<string> => {
     const { location } = await raw(url + path, { 'x-forwarded-for': address })
     return location.startsWith(world.endpoint.url) ? 'started' : location.slice(world.server.url.length)
   }
   const login = '/auth/login?return_to=/chart'
   for (let count = 0; count < 5; count++) {
     const { url } = count % 2 === 0 ? world.server : other
-    t.equal(await from(url, '2001:db8::1', count === 0 ? '/auth/signup' : login), 'started')
+    t.equal(await startFrom(url, '2001:db8::1', count === 0 ? '/auth/signup' : login), 'started')
   }
   const limited = '/?auth_error=try_later&flow=login&return_to=%2Fchart'
-  t.equal(await from(other.url, '2001:db8::ffff', login), limited, 'the same /64')
+  t.equal(await startFrom(other.url, '2001:db8::ffff', login), limited, 'the same /64')
   t.equal(
-    await from(world.server.url, '2001:db8::1', '/auth/signup'),
+    await startFrom(world.server.url, '2001:db8::1', '/auth/signup'),
     '/?auth_error=try_later&flow=signup&return_to=%2F',
   )
-  t.equal(await from(world.server.url, '2001:db8:0:1::1', login), 'started', 'another /64')
-  t.equal(await from(world.server.url, '192.0.2.1', login), 'started')
-  const cookies = await raw(world.server.url + login, { 'x-forwarded-for': '2001:db8::2' })
-  t.same(cookies.setCookie, [])
+  t.equal(await startFrom(world.server.url, '2001:db8:0:1::1', login), 'started', 'another /64')
+  t.equal(await startFrom(world.server.url, '192.0.2.1', login), 'started')
+  const refused = await raw(world.server.url + login, { 'x-forwarded-for': '2001:db8::2' })
+  t.same(refused.setCookie, [])
   const back = await raw(`${other.url}/auth/callback?error=access_denied`, {
     'x-forwarded-for': '2001:db8::1',
   })
-  t.match(back.location, /auth_error=access_denied/, 'finishing is not counted')
+  t.match(back.location, /auth_error=access_denied/, 'a callback is not counted')
   const client = await storeClient(t, world)
   const ttl = await client.pTTL('bff:1:starts:2001:db8:0:0::/64')
-  t.ok(ttl > 0 && ttl <= 60_000, 'forgotten after a minute')
+  t.ok(ttl > 0 && ttl <= 60_000, 'the count expires after a minute')
 })
 
-await test('without the store the process counts for itself, and everybody is told to try later', async (t) => {
+await test('GET /auth/login: auth_error=try_later while the store is down; the process itself then counts starts', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2' }
   const world = await loginWorld(t, { redis: true, settings })
   const { server, redis } = world
   await redis?.close()
   for (let count = 0; count < 4; count++) {
-    const answer = await raw(`${server.url}/auth/login?return_to=/a`, {})
-    t.equal(answer.location, `${server.url}/?auth_error=try_later&flow=login&return_to=%2Fa`)
-    t.same(answer.setCookie, [])
+    const response = await raw(`${server.url}/auth/login?return_to=/a`, {})
+    t.equal(response.location, `${server.url}/?auth_error=try_later&flow=login&return_to=%2Fa`)
+    t.same(response.setCookie, [])
   }
   const reasons = server.log.filter(({ audit }) => audit === 'login_not_started').map(({ reason }) => reason)
   t.same(reasons, ['store', 'store', 'limit', 'limit'])
 })
 
-await test('0 is no limit', async (t) => {
+await test('GET /auth/login: AUTH_STARTS_PER_MINUTE=0 sets no limit', async (t) => {
   const world = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   for (let count = 0; count < 40; count++) {
     const { location } = await raw(`${world.server.url}/auth/login`, {})
@@ -228,7 +228,7 @@ await test('0 is no limit', async (t) => {
   }
 })
 
-await test('the network of an address', async (t) => {
+await test('network() returns an IPv4 address itself and the /64 of an IPv6 address', async (t) => {
   t.equal(network('192.0.2.7'), '192.0.2.7')
   t.equal(network('::ffff:192.0.2.7'), '192.0.2.7')
   t.equal(network('2001:db8::1'), network('2001:db8:0:0:ffff::2'))
@@ -237,7 +237,7 @@ await test('the network of an address', async (t) => {
   t.equal(network('2001:DB8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
 })
 
-await test('cookies in development go without Secure for a browser that needs it', async (t) => {
+await test('DEV_INSECURE_COOKIES=1 sets the login and session cookies without Secure', async (t) => {
   const world = await loginWorld(t, { settings: { DEV_INSECURE_COOKIES: '1' } })
   await (await startLogin(world)).finish()
   t.same(

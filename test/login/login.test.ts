@@ -4,15 +4,15 @@ import { WebSocket } from 'ws'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { logIn, testServer, testWorld } from '../support/world.ts'
 
-/** The trading accounts that a page is shown. */
+/** Fetches the trading accounts as a page does. */
 async function accountsOf(page: JarBrowser): Promise<{ status: number; ids: string[] }> {
-  const answer = await page.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
-  const { data = [] } = (await answer.json()) as { data?: { account_id: string }[] }
-  return { status: answer.status, ids: data.map(({ account_id: id }) => id) }
+  const response = await page.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+  const { data = [] } = (await response.json()) as { data?: { account_id: string }[] }
+  return { status: response.status, ids: data.map(({ account_id: id }) => id) }
 }
 
 for (const redis of [false, true]) {
-  await test(`a user logs in, calls the API and logs out (${redis ? 'Redis' : 'memory'})`, async (t) => {
+  await test(`A user logs in, calls the API and logs out (sessions in ${redis ? 'Redis' : 'memory'})`, async (t) => {
     const { browser, server, provider, upstream } = await testWorld(t, { redis })
     const arrival = await logIn(browser, server.url)
     t.equal(arrival.url.href, `${server.url}/`)
@@ -21,7 +21,7 @@ for (const redis of [false, true]) {
     const [session] = browser.named('__Host-session')
     t.match(session, { secure: true, httpOnly: true, sameSite: 'strict' })
     const age = session?.maxAgeSeconds ?? 0
-    t.ok(age > 28_700 && age <= 28_800, 'kept until the absolute limit')
+    t.ok(age > 28_700 && age <= 28_800, 'the cookie lives until the absolute limit')
 
     const state = (await (await browser.fetch('/auth/session')).json()) as Record<string, unknown>
     t.match(state, { authenticated: true, scope: 'trade account_manage' })
@@ -42,7 +42,7 @@ for (const redis of [false, true]) {
   })
 }
 
-await test('a callback with the state of another browser exchanges nothing', async (t) => {
+await test('GET /auth/callback: state_mismatch and no exchange for the state of another browser', async (t) => {
   const { browser, server, provider } = await testWorld(t)
   const form = await browser.navigate(`${server.url}/auth/login`)
   const victim = new JarBrowser()
@@ -55,7 +55,7 @@ await test('a callback with the state of another browser exchanges nothing', asy
   t.same(victim.named('__Host-session'), [])
 })
 
-await test('a user who cancels comes back with access_denied', async (t) => {
+await test('GET /auth/callback: 303 with access_denied and return_to when the user cancels', async (t) => {
   const { browser, server, provider } = await testWorld(t)
   const form = await browser.navigate(`${server.url}/auth/login?return_to=/chart?x=1%23top`)
   const arrival = await browser.submit(form, { action: 'cancel' })
@@ -66,7 +66,7 @@ await test('a user who cancels comes back with access_denied', async (t) => {
   t.equal(provider.tokenRequests(), 0)
 })
 
-await test('when user B logs in, the session and the relays of user A are dead on every instance', async (t) => {
+await test('A login as user B ends the session and the relays of user A on every instance', async (t) => {
   const { browser, server, settings } = await testWorld(t, { redis: true })
   const other = await testServer(t, settings)
   await logIn(browser, server.url)

@@ -10,19 +10,19 @@ const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = `sidc=${SIDC}&utm_campaign=spring&utm_medium=affiliate&utm_source=CU12345`
 const NAVIGATION = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 
-await test('HEAD /auth/signup: what is suspicious in a link is noted, and the values are told as they were decoded', async (t) => {
+await test('HEAD /auth/signup: 200 with notes on what is suspicious in a link, and with the decoded values', async (t) => {
   const { port } = await testServer(t, ALONE)
   const head = async (query: string) => {
     const { status, headers } = await sendTo(port, 'HEAD', `/auth/signup?${query}`)
     t.equal(status, 200)
     return {
-      is: headers['x-attribution'],
+      outcome: headers['x-attribution'],
       problems: headers['x-attribution-problems'],
       notes: headers['x-attribution-notes'],
       values: JSON.parse(String(headers['x-attribution-values'])) as Record<string, string>,
     }
   }
-  const complete = { is: 'complete', problems: undefined }
+  const complete = { outcome: 'complete', problems: undefined }
   t.match(await head(LINK), { ...complete, notes: undefined, values: { utm_source: 'CU12345', sidc: SIDC } })
   const campaigns: [raw: string, value: string, notes: string | undefined][] = [
     ['%zz', '%zz', 'utm_campaign=escape'],
@@ -35,9 +35,9 @@ await test('HEAD /auth/signup: what is suspicious in a link is noted, and the va
     ['%22%3D%2C%5C', '"=,\\', undefined],
   ]
   for (const [raw, value, notes] of campaigns) {
-    const told = await head(LINK.replace('spring', raw))
-    t.match(told, { ...complete, values: { utm_campaign: value } }, raw)
-    t.equal(told.notes, notes, raw)
+    const checked = await head(LINK.replace('spring', raw))
+    t.match(checked, { ...complete, values: { utm_campaign: value } }, raw)
+    t.equal(checked.notes, notes, raw)
   }
   for (const [address, notes] of [
     ['//evil.example', 'return_to=replaced'],
@@ -48,23 +48,23 @@ await test('HEAD /auth/signup: what is suspicious in a link is noted, and the va
     ['/', undefined],
     ['%2Fwelcome%3Fa%3D1', undefined],
   ] as const) {
-    const told = await head(`${LINK}&return_to=${address}`)
-    t.match(told, complete)
-    t.equal(told.notes, notes, address)
+    const checked = await head(`${LINK}&return_to=${address}`)
+    t.match(checked, complete)
+    t.equal(checked.notes, notes, address)
   }
   for (const name of ['UTM_SOURCE', 'utm-source', 'amp;utm_source', 'utm_source%20', '%20utm_source']) {
-    const told = await head(LINK.replace('utm_source', name))
-    t.match(told, { is: 'partial', problems: 'utm_source=missing', notes: 'utm_source=name' }, name)
-    t.notOk('utm_source' in told.values, 'it is not repaired')
+    const checked = await head(LINK.replace('utm_source', name))
+    t.match(checked, { outcome: 'partial', problems: 'utm_source=missing', notes: 'utm_source=name' }, name)
+    t.notOk('utm_source' in checked.values, 'a misspelt name is not repaired')
   }
   t.match(await head(LINK.replace(SIDC, 'x')), {
-    is: 'partial',
+    outcome: 'partial',
     problems: 'sidc=format',
     values: { utm_source: 'CU12345' },
   })
 })
 
-await test('/auth/signup/ leads to /auth/signup, whatever its query', async (t) => {
+await test('GET and HEAD /auth/signup/: 308 to /auth/signup with the same query', async (t) => {
   const { port } = await testServer(t, ALONE)
   for (const method of ['GET', 'HEAD']) {
     for (const query of ['', `?${LINK}`, '?a=//evil.example&b=%0d%0ax', '?//evil.example']) {
@@ -77,11 +77,11 @@ await test('/auth/signup/ leads to /auth/signup, whatever its query', async (t) 
   t.equal((await sendTo(port, 'POST', '/auth/signup/')).status, 405)
 })
 
-await test("GET /auth/signup/check tells in a partner's words whether a link is right", async (t) => {
+await test('GET /auth/signup/check: 200 with a page that explains to a partner whether a link is right', async (t) => {
   const { port, log } = await testServer(t, ALONE)
   const check = (query: string, headers: Record<string, string> = {}) =>
     sendTo(port, 'GET', `/auth/signup/check?${query}`, { headers })
-  const words = async (query: string): Promise<string> => {
+  const pageText = async (query: string): Promise<string> => {
     const page = await check(query, NAVIGATION)
     t.equal(page.status, 200)
     t.match(page.headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-/)
@@ -90,10 +90,10 @@ await test("GET /auth/signup/check tells in a partner's words whether a link is 
     t.notMatch(page.text, /<script|<img/)
     return page.text.replaceAll(/<style>.*<\/style>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')
   }
-  const right = await words(LINK)
+  const right = await pageText(LINK)
   t.match(right, /This link is complete/)
   t.notMatch(right, /wrong/)
-  const wrong = await words(`sidc=x&utm_medium=email&utm_campaign=a+b&return_to=//evil.example`)
+  const wrong = await pageText(`sidc=x&utm_medium=email&utm_campaign=a+b&return_to=//evil.example`)
   for (const text of [
     'This link is incomplete',
     'x wrong It must be the GUID from your partners dashboard',
@@ -104,9 +104,9 @@ await test("GET /auth/signup/check tells in a partner's words whether a link is 
   ]) {
     t.match(wrong, text)
   }
-  t.match(await words(''), /names no partner/)
-  t.match(await words(`utm_source=${encodeURIComponent('<img src=x>"&')}`), '&lt;img src=x&gt;&quot;&amp;')
-  t.ok((await words(`utm_source=${'x'.repeat(10_000)}`)).length < 3000, 'a long value is cut')
+  t.match(await pageText(''), /names no partner/)
+  t.match(await pageText(`utm_source=${encodeURIComponent('<img src=x>"&')}`), '&lt;img src=x&gt;&quot;&amp;')
+  t.ok((await pageText(`utm_source=${'x'.repeat(10_000)}`)).length < 3000, 'a long value is truncated')
 
   const { json, headers } = await check(`${LINK}&sidc=y&return_to=/x`)
   t.match(headers, { 'content-type': /^application\/json/, 'x-attribution-problems': 'sidc=repeated' })
@@ -124,7 +124,7 @@ await test("GET /auth/signup/check tells in a partner's words whether a link is 
   t.notOk(log.some(({ level }) => Number(level) >= 40))
 })
 
-await test('any query: the values are those that a browser would read, and nothing throws', async () => {
+await test('readAttribution reads any query as URLSearchParams does and never throws', async () => {
   const piece = oneof(
     constantFrom(
       'utm_source=',
@@ -161,7 +161,7 @@ await test('any query: the values are those that a browser would read, and nothi
 })
 
 for (const name of BROWSERS) {
-  await test(`${name}: a partner reads what is wrong with a link`, async (t) => {
+  await test(`GET /auth/signup/check: ${name} shows a partner what is wrong with a link`, async (t) => {
     const { url } = await testServer(t, ALONE)
     const page = await (await testBrowser(t, name)).newPage()
     await page.goto(`${url}/auth/signup/check?${LINK.replace('affiliate', 'email')}`)

@@ -5,7 +5,7 @@ import { loginWorld, startLogin } from '../support/token-endpoint.ts'
 
 const FRONTEND = 'https://app.example'
 
-await test('a path of the frontend comes back as it was asked for', async (t) => {
+await test('safeReturnTo keeps a path of the frontend unchanged', async (t) => {
   for (const path of [
     '/',
     '/chart',
@@ -21,7 +21,7 @@ await test('a path of the frontend comes back as it was asked for', async (t) =>
   }
 })
 
-await test('anything else becomes /', async (t) => {
+await test('safeReturnTo replaces everything else with /', async (t) => {
   for (const path of [
     '',
     'chart',
@@ -62,7 +62,7 @@ await test('anything else becomes /', async (t) => {
   t.equal(safeReturnTo(['/a', '/a'], FRONTEND), '/')
 })
 
-/** Strings made of the pieces that redirects have been fooled with. */
+/** Strings built from fragments that open redirects are made of. */
 const hostile = fc
   .array(
     fc.oneof(
@@ -74,36 +74,36 @@ const hostile = fc
   )
   .map((parts) => parts.join(''))
 
-/** @throws when what comes of it is not a path of the frontend */
-function check(asked: string): void {
-  const path = safeReturnTo([asked], FRONTEND)
+/** @throws Error when `safeReturnTo` returns anything but a path of the frontend */
+function checkStaysOnFrontend(returnTo: string): void {
+  const path = safeReturnTo([returnTo], FRONTEND)
   if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(path)) throw new Error(`not a path: ${path}`)
   const url = new URL(path, FRONTEND)
   if (url.origin !== FRONTEND || new URL(FRONTEND + path).href !== url.href)
-    throw new Error(`leaves: ${path}`)
-  if (/^\/(auth|api|ws)(\/|$)/.test(url.pathname)) throw new Error(`reserved: ${path}`)
+    throw new Error(`leaves the frontend: ${path}`)
+  if (/^\/(auth|api|ws)(\/|$)/.test(url.pathname)) throw new Error(`reserved path: ${path}`)
 }
 
-await test('whatever is asked for, the browser stays with the frontend', async (t) => {
-  fc.assert(fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }), hostile), check), {
-    numRuns: 5000,
-  })
+await test('safeReturnTo never leaves the frontend, whatever return_to is', async () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }), hostile), checkStaysOnFrontend),
+    { numRuns: 5000 },
+  )
   fc.assert(
     fc.property(
       hostile.map((text) => `/${text}`),
-      check,
+      checkStaysOnFrontend,
     ),
     { numRuns: 20_000 },
   )
-  t.pass('25000 strings')
 })
 
-await test('whatever stands in the query, a login starts and fails in good order', async (t) => {
+await test('GET /auth/login and a failing GET /auth/callback: 303 to a page of the frontend, whatever return_to is', async (t) => {
   const world = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { server } = world
   await fc.assert(
-    fc.asyncProperty(fc.oneof(hostile, fc.string({ unit: 'grapheme' })), async (asked) => {
-      const query = `return_to=${encodeURIComponent(asked.toWellFormed())}`
+    fc.asyncProperty(fc.oneof(hostile, fc.string({ unit: 'grapheme' })), async (returnTo) => {
+      const query = `return_to=${encodeURIComponent(returnTo.toWellFormed())}`
       const start = await fetch(`${server.url}/auth/login?${query}`, { redirect: 'manual' })
       if (start.status !== 303) throw new Error(`start: ${start.status}`)
       const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')
@@ -121,10 +121,9 @@ await test('whatever stands in the query, a login starts and fails in good order
     }),
     { numRuns: 150 },
   )
-  t.pass('150 logins')
 })
 
-await test('a raw query of any bytes starts a login that returns to /', async (t) => {
+await test('GET /auth/login: a malformed, repeated or missing return_to brings the user back to /', async (t) => {
   const world = await loginWorld(t)
   for (const query of [
     'return_to=%ff%fe',

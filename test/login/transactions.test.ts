@@ -12,18 +12,18 @@ function nameOf({ state }: { state: string }): string {
   return LOGIN + state.slice(0, 8)
 }
 
-/** A started sign-up, without a server around it. */
-async function started(): Promise<{ transactions: LoginTransactions; header: string; state: string }> {
+/** Starts a sign-up without a server. */
+async function startSignup(): Promise<{ transactions: LoginTransactions; header: string; state: string }> {
   const secrets = ['a secret']
   const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, secrets)
   const transactions = new LoginTransactions(new MemoryStore(), new Envelope(secrets), cookies, 60_000)
-  const wish = { flow: 'signup', returnTo: '/chart', attributed: false, sessionKey: undefined } as const
-  const { ticket } = await transactions.start(undefined, wish)
+  const signup = { flow: 'signup', returnTo: '/chart', attributed: false, sessionKey: undefined } as const
+  const { ticket } = await transactions.start(undefined, signup)
   const { name, value, state } = ticket.cookie
   return { transactions, header: `${name}=${value}`, state }
 }
 
-await test('the cookies of a login are those of docs/reference.md', async (t) => {
+await test('GET /auth/login and GET /auth/callback set the cookies that docs/reference.md describes', async (t) => {
   const world = await loginWorld(t, { settings: { LOGIN_TTL_SECONDS: '600', SESSION_MAX_SECONDS: '7200' } })
   const { browser } = world
   const { arrival, finish } = await startLogin(world)
@@ -33,31 +33,33 @@ await test('the cookies of a login are those of docs/reference.md', async (t) =>
     line,
     /^__Host-login-[\w-]{8}=[\w-]{32}\.\w+\.[\w-]{22}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
   )
-  t.ok(pair.length <= 120, `${pair.length} bytes in all`)
+  t.ok(pair.length <= 120, `${pair.length} bytes`)
   t.notMatch(line, /domain/i)
 
   const { hops } = await finish()
   const lines = hops[0]?.headers.getSetCookie() ?? []
   const session = lines.find((each) => each.startsWith('__Host-session'))
-  t.match(session, /; Max-Age=7200; Path=\/; HttpOnly; Secure; SameSite=Strict$/, 'the absolute limit')
+  t.match(
+    session,
+    /; Max-Age=7200; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+    'the cookie lives until the absolute limit',
+  )
   t.notMatch(session, /domain/i)
   // 32 random bytes and a signature of 32 bytes.
   t.match(session, /^__Host-session=[\w-]{43}\.[\w+/=]{43,44};/)
   const login = lines.find((each) => each.startsWith(LOGIN))
-  t.match(login, /; Max-Age=3600;/, 'lives as long as the session, which ends with its token')
-  t.equal(login?.split(';')[0], pair, 'unchanged')
+  t.match(login, /; Max-Age=3600;/, 'the cookie lives as long as the session, which ends with its token')
+  t.equal(login?.split(';')[0], pair, 'the login cookie keeps its value')
   t.equal(browser.named(LOGIN).length, 1)
 })
 
-await test('the record of a login is short-lived, unreadable, and loses its verifier before the exchange', async (t) => {
+await test('GET /auth/login stores an encrypted record that expires; GET /auth/callback removes the verifier before the exchange', async (t) => {
   const world = await loginWorld(t, { redis: true, settings: { LOGIN_TTL_SECONDS: '600' } })
   const { endpoint } = world
   const client = await storeClient(t, world)
   const { state, finish } = await startLogin(world, '/auth/login?return_to=/secret-page')
-  const [key = '', ...more] = await client.keys('*')
-  const keys = [key, ...more].filter((name) => name.includes(':login:'))
-  t.equal(keys.length, 1)
-  const [loginKey = ''] = keys
+  const [loginKey = '', ...otherKeys] = await client.keys('*:login:*')
+  t.same(otherKeys, [])
   const pending = await client.get(loginKey)
   const ttl = await client.pTTL(loginKey)
   t.ok(ttl > 590_000 && ttl <= 600_000)
@@ -72,12 +74,15 @@ await test('the record of a login is short-lived, unreadable, and loses its veri
   t.not(running, pending)
   const verifier = endpoint.forms[0]?.get('code_verifier') ?? ''
   t.ok(verifier.length >= 43)
-  t.ok(String(running).length < String(pending).length - verifier.length, 'too short to hold the verifier')
+  t.ok(
+    String(running).length < String(pending).length - verifier.length,
+    'the record is too short to hold the verifier',
+  )
   waiting.release()
   await finishing
 })
 
-await test('an eleventh start deletes the oldest cookie, finished ones first', async (t) => {
+await test('GET /auth/login: an eleventh start deletes the oldest login cookie, that of a finished login first', async (t) => {
   const world = await loginWorld(t)
   const { browser, server } = world
   const names = (): string[] => browser.named(LOGIN).map(({ name }) => name)
@@ -91,28 +96,28 @@ await test('an eleventh start deletes the oldest cookie, finished ones first', a
 
   await startLogin(world)
   t.equal(names().length, 10)
-  t.notOk(names().includes(nameOf(second)), 'of those that are over, the older one')
+  t.notOk(names().includes(nameOf(second)), 'the older one of the finished logins')
   await startLogin(world)
   t.notOk(names().includes(nameOf(third)))
   t.ok(names().includes(nameOf(first)), 'the oldest is still pending')
   const last = await startLogin(world)
   t.equal(names().length, 10)
-  t.notOk(names().includes(nameOf(first)), 'then the oldest of all')
+  t.notOk(names().includes(nameOf(first)), 'then the oldest pending one')
 
-  // Its cookie is gone, but the session it made is not forgotten.
+  // The cookie of that login is gone, but the next login still replaces its session.
   const before = browser.clone()
   t.ok(await isLoggedIn(before, server.url))
   await last.finish()
   t.notOk(await isLoggedIn(before, server.url))
 })
 
-await test('a login that took too long is a mismatch, and one begun in time may end late', async (t) => {
+await test('GET /auth/callback: state_mismatch after the record expired, and a callback in time may finish late', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { endpoint, server } = world
   const client = await storeClient(t, world)
-  const late = await startLogin(world)
+  const expired = await startLogin(world)
   await client.del((await client.keys('*:login:*'))[0] ?? '')
-  t.equal((await late.finish()).url.search, '?auth_error=state_mismatch')
+  t.equal((await expired.finish()).url.search, '?auth_error=state_mismatch')
   t.equal(endpoint.forms.length, 0)
 
   const slow = await startLogin(world)
@@ -128,29 +133,33 @@ await test('a login that took too long is a mismatch, and one begun in time may 
   t.equal((await slow.finish()).url.href, `${server.url}/`)
 })
 
-await test('a record that cannot be read is left alone', async (t) => {
+await test('GET /auth/callback: state_mismatch for a record under other SESSION_SECRETS, and the record stays', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, server, settings } = world
   const client = await storeClient(t, world)
   const login = await startLogin(world)
-  const stranger = await testServer(t, {
+  const other = await testServer(t, {
     ...settings,
     SESSION_SECRETS: 'another-secret-of-thirty-two-bytes-or-more',
   })
-  const there = `${stranger.url}/auth/callback?code=x&state=${login.state}`
+  const there = `${other.url}/auth/callback?code=x&state=${login.state}`
   const arrival = await browser.navigate(there, { from: login.authorize })
   t.equal(arrival.url.search, '?auth_error=state_mismatch')
   t.same(arrival.hops[0]?.headers.getSetCookie(), [])
   t.equal((await client.keys('*:login:*')).length, 1)
-  t.equal((await login.finish()).url.href, `${server.url}/`, 'and good where it is understood')
+  t.equal(
+    (await login.finish()).url.href,
+    `${server.url}/`,
+    'the login finishes where the record can be decrypted',
+  )
   const [old] = browser.named('__Host-session')
-  t.notOk(await isLoggedIn(browser, stranger.url))
-  t.same(browser.named('__Host-session'), [old], 'neither cleared nor deleted')
+  t.notOk(await isLoggedIn(browser, other.url))
+  t.same(browser.named('__Host-session'), [old], 'the session cookie is not cleared')
   t.ok(await isLoggedIn(browser, server.url))
 })
 
-await test('of many callbacks at the same moment one carries the login on', async (t) => {
-  const { transactions, header, state } = await started()
+await test('LoginTransactions.consume: one of many concurrent callbacks is fresh, the others are replayed', async (t) => {
+  const { transactions, header, state } = await startSignup()
   const consumptions = Array.from({ length: 10 }, () => transactions.consume(header, state))
   const first = await Promise.race(consumptions)
   if (first.is !== 'fresh') return t.fail(first.is)
@@ -160,8 +169,8 @@ await test('of many callbacks at the same moment one carries the login on', asyn
   t.same(outcomes.toSorted(), ['fresh', ...Array<string>(9).fill('replayed')])
 })
 
-await test('a login whose process died in the middle comes to an end', async (t) => {
-  const { transactions, header, state } = await started()
+await test('LoginTransactions.consume: abandoned when the process that exchanged the code has died', async (t) => {
+  const { transactions, header, state } = await startSignup()
   t.match(await transactions.consume(header, state), { is: 'fresh' })
   const now = Date.now
   t.teardown(() => (Date.now = now))

@@ -6,13 +6,13 @@ const fails = async (): Promise<string> => 'failure'
 const works = async (): Promise<string> => 'success'
 const isFailure = (result: string): boolean => result === 'failure'
 
-async function opened(): Promise<CircuitBreaker> {
+async function openBreaker(): Promise<CircuitBreaker> {
   const breaker = new CircuitBreaker(10)
   for (let count = 0; count < 5; count++) await breaker.run(fails, isFailure)
   return breaker
 }
 
-await test('five failures in a row open it, with a success in between they do not', async (t) => {
+await test('CircuitBreaker opens after five failures in a row; a success in between resets the count', async (t) => {
   const breaker = new CircuitBreaker(10)
   for (let round = 0; round < 3; round++) {
     for (let count = 0; count < 4; count++) t.equal(await breaker.run(fails, isFailure), 'failure')
@@ -22,10 +22,10 @@ await test('five failures in a row open it, with a success in between they do no
   for (let count = 0; count < 5; count++) await breaker.run(fails, isFailure)
   t.ok(breaker.isOpen)
   t.ok(breaker.retryAfterMs > 0 && breaker.retryAfterMs <= 1000)
-  t.equal(await breaker.run(works, isFailure), undefined, 'nothing is run while it is open')
+  t.equal(await breaker.run(works, isFailure), undefined, 'an open breaker runs nothing')
 })
 
-await test('what throws is a failure', async (t) => {
+await test('CircuitBreaker counts a rejection as a failure', async (t) => {
   const breaker = new CircuitBreaker(10)
   for (let count = 0; count < 5; count++) {
     await t.rejects(breaker.run(() => Promise.reject(new Error('broken')), isFailure))
@@ -33,12 +33,12 @@ await test('what throws is a failure', async (t) => {
   t.ok(breaker.isOpen)
 })
 
-await test('after its pause one request goes through, whatever comes meanwhile', async (t) => {
-  const breaker = await opened()
+await test('CircuitBreaker lets a single probe through after its pause, and a failed probe lengthens the pause', async (t) => {
+  const breaker = await openBreaker()
   await until(() => breaker.retryAfterMs === 0)
   const { promise, resolve } = Promise.withResolvers<string>()
   const probe = breaker.run(() => promise, isFailure)
-  t.equal(await breaker.run(works, isFailure), undefined, 'one at a time')
+  t.equal(await breaker.run(works, isFailure), undefined, 'only the probe runs')
   resolve('failure')
   await probe
   t.ok(breaker.retryAfterMs > 1000, `the next pause is longer: ${breaker.retryAfterMs} ms`)
@@ -48,23 +48,23 @@ await test('after its pause one request goes through, whatever comes meanwhile',
   t.equal(breaker.retryAfterMs, 0)
 })
 
-await test('what was under way when it opened does not open it for longer', async (t) => {
+await test('CircuitBreaker does not lengthen its pause for requests that started before it opened', async (t) => {
   const breaker = new CircuitBreaker(10)
   const { promise, resolve } = Promise.withResolvers<string>()
-  const late = Array.from({ length: 9 }, () => breaker.run(() => promise, isFailure))
+  const requests = Array.from({ length: 9 }, () => breaker.run(() => promise, isFailure))
   resolve('failure')
-  await Promise.all(late)
+  await Promise.all(requests)
   t.ok(breaker.isOpen)
   t.ok(breaker.retryAfterMs <= 1000)
 })
 
-await test('a success elsewhere closes it', async (t) => {
-  const breaker = await opened()
+await test('CircuitBreaker.succeed closes an open breaker', async (t) => {
+  const breaker = await openBreaker()
   breaker.succeed()
   t.equal(await breaker.run(works, isFailure), 'success')
 })
 
-await test('no more are under way than it allows', async (t) => {
+await test('CircuitBreaker runs at most as many requests at once as it allows', async (t) => {
   const breaker = new CircuitBreaker(2)
   const { promise, resolve } = Promise.withResolvers<string>()
   const both = [breaker.run(() => promise, isFailure), breaker.run(() => promise, isFailure)]

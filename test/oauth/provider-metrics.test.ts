@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const REQUESTS = 'bff_provider_requests_total'
 
-await test('exchanges are counted by how the provider took them, and measured', async (t) => {
+await test('bff_provider_requests_total counts exchanges by outcome, and their duration is measured', async (t) => {
   const world = await loginWorld(t)
   const { endpoint, server } = world
   for (const [behaviour, outcome] of [
@@ -34,10 +34,10 @@ await test('exchanges are counted by how the provider took them, and measured', 
   t.equal(await counted(), 6)
   const cancelled = await startLogin(world)
   await cancelled.finish({ error: 'access_denied' })
-  t.equal(await counted(), 6, 'a login that the user cancelled asks the provider nothing')
+  t.equal(await counted(), 6, 'a cancelled login sends no request to the provider')
 })
 
-await test('refreshes and revocations are counted apart', async (t) => {
+await test('bff_provider_requests_total counts refreshes and revocations separately', async (t) => {
   const upstream = await rawUpstream(t)
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')

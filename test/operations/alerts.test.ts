@@ -40,7 +40,7 @@ const RULES = fileURLToPath(new URL('../../docs/alerts.yaml', import.meta.url))
 const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: Alert[] }[] }
 const alerts = groups.flatMap(({ rules }) => rules)
 
-/** Debian's, of the package prometheus. @throws Error with what it has to say */
+/** Runs promtool, which is in Debian's package prometheus. @throws Error with the output of promtool if it fails */
 function promtool(command: readonly string[], input = ''): void {
   try {
     execFileSync('promtool', command, { input, stdio: ['pipe', 'pipe', 'pipe'] })
@@ -52,7 +52,7 @@ function promtool(command: readonly string[], input = ''): void {
   }
 }
 
-/** What the ops listener of a process answers after a login, calls and a socket. */
+/** The metrics of a server after a login, API calls and a WebSocket message. */
 async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
@@ -87,22 +87,22 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
 }
 
 for (const workers of ['1', '2']) {
-  await test(`promtool finds nothing to say about the metrics of ${workers} process(es)`, async (t) => {
+  await test(`promtool accepts the metrics of a server, which include those of the alerts (WORKERS=${workers})`, async (t) => {
     const metrics = await metricsAfterTraffic(t, workers)
     t.doesNotThrow(() => promtool(['check', 'metrics'], metrics))
     t.match(metrics, /^bff_ready 1$/m)
     t.match(metrics, /^bff_relay_messages_total\{direction="to_browser"\} [1-9]/m)
     const exposed = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name))
-    const only = workers === '1' ? ['bff_worker_restarts_total'] : ['process_start_time_seconds']
+    const absent = workers === '1' ? ['bff_worker_restarts_total'] : ['process_start_time_seconds']
     for (const { alert, expr } of alerts) {
       for (const { name } of metricsIn(expr)) {
-        t.equal(exposed.has(baseOf(name)), !only.includes(name), `${alert}: ${name}`)
+        t.equal(exposed.has(baseOf(name)), !absent.includes(name), `${alert}: ${name}`)
       }
     }
   })
 }
 
-/** The metrics of an expression, and the labels that it selects by. */
+/** The metrics in a PromQL expression, with the labels of their selectors. */
 function metricsIn(expr: string): { name: string; labels: string[] }[] {
   return [...expr.matchAll(/\b((?:bff|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selector = '']) => ({
@@ -112,46 +112,46 @@ function metricsIn(expr: string): { name: string; labels: string[] }[] {
   )
 }
 
-/** A histogram has a name of its own beside those of its series. */
+/** The name of the metric that a series belongs to; the series of a histogram have suffixes. */
 function baseOf(name: string): string {
   return name.replace(/_(bucket|count)$/, '')
 }
 
-await test('promtool finds nothing to say about the rules', (t) => {
+await test('promtool accepts docs/alerts.yaml', (t) => {
   t.doesNotThrow(() => promtool(['check', 'rules', RULES]))
   t.ok(alerts.length > 10)
   t.end()
 })
 
-await test('the alerts select and group by labels that the metrics have', (t) => {
+await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
   const { registry } = createMetrics()
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
-  // Prometheus adds these two itself.
-  const everywhere = new Set(['instance', 'le'])
+  // Prometheus adds these two labels itself.
+  const addedLabels = new Set(['instance', 'le'])
   for (const { alert, expr } of alerts) {
     const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */))
     for (const { name, labels } of metricsIn(expr)) {
       const metric = found.find((each) => each.name === baseOf(name)) as { labelNames?: string[] } | undefined
       for (const label of [...labels, ...grouped]) {
-        t.ok(everywhere.has(label) || metric?.labelNames?.includes(label), `${alert}: ${name} has ${label}`)
+        t.ok(addedLabels.has(label) || metric?.labelNames?.includes(label), `${alert}: ${name} has ${label}`)
       }
     }
   }
   t.end()
 })
 
-await test('every alert has an entry in operating.md, and there is none besides', (t) => {
+await test('operating.md describes exactly the alerts of docs/alerts.yaml', (t) => {
   const text = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
   const entries = [...text.matchAll(/^\| `(Bff\w+)` \| \S.* \|$/gm)].map(([, name]) => name)
   t.same(new Set(entries), new Set(alerts.map(({ alert }) => alert)))
   t.end()
 })
 
-const used = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
+const usedMetrics = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
 
-/** 1 when an alert has fired in the last ninety minutes, else 0. */
-const fired = (alert: string): string =>
+/** A PromQL expression: 1 if an alert has fired within the last ninety minutes, else 0. */
+const firedQuery = (alert: string): string =>
   `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[90m])) > bool 0) or vector(0)`
 
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
@@ -167,27 +167,27 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   scarcityScenario,
   ordinaryScenario,
 ]
-/** What Prometheus says itself. */
+/** `up` is a metric of Prometheus itself. */
 const GONE: Scenario = {
-  name: 'no instance answers',
+  name: 'no instance responds',
   raises: ['BffGone', 'BffInstanceDown'],
   scrapes: { a: { after: '# TYPE up gauge\nup{job="trading-bff"} 0' } },
 }
 
-await test('every alert fires on what a server says when it should, and on nothing else', async (t) => {
+await test('Every alert fires in its scenarios, on metrics that servers exported, and in no other', async (t) => {
   const scenarios = [GONE]
   const started = await Promise.all(STARTERS.map(async (start) => [await start(t)].flat()))
   scenarios.push(...started.flat(), ...(await lagScenarios(t)))
   const raised = new Set(scenarios.flatMap(({ raises }) => raises))
-  t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'each has a scenario')
+  t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'every alert has a scenario')
   const file = join(t.testdir({}), 'tests.json')
-  // JSON is YAML too.
   const tests = scenarios.map(ruleTest)
+  // promtool reads YAML, of which JSON is a subset.
   writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }))
   t.doesNotThrow(() => promtool(['test', 'rules', file]))
 })
 
-/** A test of promtool's: which alerts have fired in ninety minutes of what happened in a scenario. */
+/** A test in promtool's format: which alerts fire within ninety minutes of a scenario. */
 function ruleTest({ name, raises, scrapes }: Scenario): object {
   const series = Object.entries(scrapes).flatMap(([instance, scraped]) => seriesOf(instance, scraped))
   return {
@@ -195,35 +195,38 @@ function ruleTest({ name, raises, scrapes }: Scenario): object {
     interval: '1m',
     input_series: series,
     promql_expr_test: alerts.map(({ alert }) => ({
-      expr: fired(alert),
+      expr: firedQuery(alert),
       eval_time: '90m',
       exp_samples: [{ labels: '{}', value: raises.includes(alert) ? 1 : 0 }],
     })),
   }
 }
 
-/** What grew between two scrapes grows by as much in every minute; any other value changes after half an hour. */
+/**
+ * The input series of an instance. A counter grows every minute by as much as between the two scrapes; a gauge changes
+ * after half an hour.
+ */
 function seriesOf(instance: string, { before, after }: Scenario['scrapes'][string]): object[] {
   const types = new Map([...after.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
-  const was = before === undefined ? undefined : samples(before)
+  const earlier = before === undefined ? undefined : samples(before)
   return [...samples(after)].flatMap(([series, value]) => {
     const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? []
-    if (!used.has(name)) return []
+    if (!usedMetrics.has(name)) return []
     const type = types.get(name) ?? types.get(baseOf(name))
     const label = `${labels === '' ? '' : `${labels},`}instance="${instance}"`
-    const old = was?.get(series)
+    const old = earlier?.get(series)
     if (type === 'gauge' && old !== undefined) {
       return [{ series: `${name}{${label}}`, values: `${old}x30 ${value}x59` }]
     }
-    const growth = type === 'gauge' || was === undefined ? 0 : value - (old ?? 0)
+    const growth = type === 'gauge' || earlier === undefined ? 0 : value - (old ?? 0)
     const start = type === 'gauge' ? value : 0
-    // An instance that was not there before is there from the thirty-first minute on.
-    const values = was === undefined && name !== 'up' ? `_x30 ${value}x60` : `${start}+${growth}x90`
+    // An instance without an earlier scrape appears in the thirty-first minute.
+    const values = earlier === undefined && name !== 'up' ? `_x30 ${value}x60` : `${start}+${growth}x90`
     return [{ series: `${name}{${label}}`, values }]
   })
 }
 
-/** The samples of a scrape, by series. */
+/** The samples of a scrape by series. */
 function samples(text: string): Map<string, number> {
   const lines = [...text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)]
   return new Map(lines.map(([, series = '', value = '']) => [series, Number(value)]))

@@ -15,7 +15,7 @@ const ACCOUNT = 'VRTC100'
 
 type Line = TestServer['log'][number]
 
-/** The only audit line of a kind, once it is there. */
+/** Waits for the audit line of this kind. @throws Error if there is more than one */
 async function audited({ log }: TestServer, audit: string): Promise<Line> {
   const lines = (): Line[] => log.filter((line) => line['audit'] === audit)
   await until(() => lines().length > 0, `an audit line ${audit}`)
@@ -25,18 +25,18 @@ async function audited({ log }: TestServer, audit: string): Promise<Line> {
   return line
 }
 
-/** The line of the last request to a route, once it is there. */
+/** Waits for a request line of this route and returns the last one. */
 async function requested({ log }: TestServer, route: string): Promise<Line> {
   const line = (): Line | undefined =>
     log.findLast((each) => each.msg === 'request' && each['route'] === route)
-  await until(() => line() !== undefined, `the line of a request to ${route}`)
+  await until(() => line() !== undefined, `a request line of ${route}`)
   return line() as Line
 }
 
 const call = ({ browser }: RelayWorld): Promise<Response> =>
   browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
 
-await test('from login to logout every line names the session, and who asked for it', async (t) => {
+await test('The audit lines of a login and a logout have the session, the request and the client', async (t) => {
   const world = await relayWorld(t)
   const { server, browser } = world
   const login = await audited(server, 'login')
@@ -52,7 +52,7 @@ await test('from login to logout every line names the session, and who asked for
   t.equal(logout['session'], session)
 })
 
-await test('a logout that fails names its session too, one that is not ours does not', async (t) => {
+await test('POST /auth/logout: the request line of a 503 has the session, that of a made-up cookie has none', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { server, browser, redis } = world
   await logInThere(world)
@@ -72,7 +72,7 @@ await test('a logout that fails names its session too, one that is not ours does
   t.equal(server.log.slice(lines).findLast(({ route }) => route === '/auth/logout')?.['session'], '')
 })
 
-await test('a session that a new login took the place of names the callback that did it', async (t) => {
+await test('session_ended of a replaced session has the request of the callback that replaced it', async (t) => {
   const world = await relayWorld(t)
   const { server, browser } = world
   const { session } = await audited(server, 'login')
@@ -80,10 +80,10 @@ await test('a session that a new login took the place of names the callback that
   const ended = await audited(server, 'session_ended')
   const callback = await requested(server, '/auth/callback')
   t.match(ended, { reason: 'replaced', session, reqId: callback['reqId'], client: CLIENT })
-  t.not(callback['session'], session, 'the request itself is of the new one')
+  t.not(callback['session'], session, 'the request line has the new session')
 })
 
-await test('a session that ends since upstream refuses its token names the call that was refused', async (t) => {
+await test('session_ended has the request of the API call whose token upstream refused', async (t) => {
   const world = await relayWorld(t)
   world.upstream.onRest = (_request, response) => answerJson(response, 401, {})
   t.equal((await call(world)).status, 401)
@@ -93,7 +93,7 @@ await test('a session that ends since upstream refuses its token names the call 
   t.match(ended, { reason: 'refused', session, reqId: request['reqId'], client: CLIENT })
 })
 
-await test('a session that ends since a one-time URL is refused names the handshake', async (t) => {
+await test('session_ended has the request of the handshake whose one-time URL upstream refused', async (t) => {
   const world = await relayWorld(t)
   world.upstream.onOtp = (_request, response) => answerJson(response, 401, {})
   t.match(await world.line(TRADING).closed, { code: 4401 })
@@ -103,7 +103,7 @@ await test('a session that ends since a one-time URL is refused names the handsh
   t.match(refused, { account: /^[\w-]{10}$/, client: CLIENT })
 })
 
-await test('a session that ends by its own limits names nobody', async (t) => {
+await test('session_ended of an expired session has neither a request nor a client', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
   await world.line(TRADING).closed
   const ended = await audited(world.server, 'session_ended')
@@ -111,7 +111,7 @@ await test('a session that ends by its own limits names nobody', async (t) => {
   for (const name of ['reqId', 'client']) t.notOk(name in ended, name)
 })
 
-await test('a token that was renewed leaves an audit line with its session', async (t) => {
+await test('token_refreshed has the session and no token', async (t) => {
   const { url } = await rawUpstream(t)
   const world = await loginWorld(t, { settings: { API_URL: url } })
   const { endpoint, browser, server } = world
@@ -122,14 +122,14 @@ await test('a token that was renewed leaves an audit line with its session', asy
     refresh_token: 'the-second-refresh-token',
   })
   browser.page = new URL(server.url)
-  const answer = await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
-  t.equal(answer.status, 200)
+  const response = await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })
+  t.equal(response.status, 200)
   const { session } = await audited(server, 'login')
   t.match(await audited(server, 'token_refreshed'), { session })
   t.notMatch(JSON.stringify(server.log), /the-(first|second)-/)
 })
 
-await test('a trading socket names its account by a hash, which operators can make and nobody else', async (t) => {
+await test('The lines of a trading socket have a keyed hash of the account, which operators can compute', async (t) => {
   const world = await relayWorld(t)
   const { server } = world
   for (const path of [TRADING, TRADING, '/ws/trading/CR200', PUBLIC]) {
@@ -140,13 +140,13 @@ await test('a trading socket names its account by a hash, which operators can ma
   const opened = server.log.filter(({ msg }) => msg === 'relay opened').map(({ account }) => account)
   const ended = server.log.filter(({ audit }) => audit === 'relay_ended').map(({ account }) => account)
   t.same(new Set(ended), new Set(opened))
-  const [first, second, other, open] = opened
-  t.equal(first, second, 'the same for the same account')
+  const [first, second, other, ofPublicSocket] = opened
+  t.equal(first, second, 'an account has one hash')
   t.not(first, other)
-  t.equal(open, undefined, 'a public socket has none')
+  t.equal(ofPublicSocket, undefined, 'a public socket has no account')
   t.notMatch(JSON.stringify(server.log), /VRTC100|CR200/)
 
-  // As operating.md has it, from the file with the secrets.
+  // The command of operating.md computes the hash from the file of the secrets.
   const [, command = ''] = /```bash\n([^`]*account:[^`]*)```/.exec(readFileSync(GUIDE, 'utf8')) ?? []
   t.match(command, `account:${ACCOUNT}`)
   const dir = t.testdir({ 'session-secrets': '' })

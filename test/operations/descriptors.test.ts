@@ -14,37 +14,37 @@ import { toldOf } from '../support/told-of.ts'
 import { said } from '../support/two-workers.ts'
 import { until } from '../support/until.ts'
 
-/** Enough for a start, and soon used up. */
+/** A limit of file descriptors that suffices for a start and is soon used up. */
 const FEW = 128
 const LOOPBACK = '127.0.0.1'
 const NO_DESCRIPTOR =
   'no file descriptor is left: raise the limit of open files of this process (LimitNOFILE, ulimit -n), or lower MAX_RELAYS'
 
-/** Lines that say that somebody else is at fault. */
-function blames(server: ServerProcess): string[] {
+/** Lines at warn level or above, without those that name the lack of descriptors. */
+function otherProblems(server: ServerProcess): string[] {
   const lines = server.output().stdout.split('\n').slice(0, -1)
   return lines.filter(
     (line) => /"level":[456]0/.test(line) && !/"audit"|file descriptor|files open|is not set/.test(line),
   )
 }
 
-/** Connections that say nothing, always more than the server has descriptors for. @returns what ends them */
-async function useUp(t: Test, { port }: ServerProcess): Promise<() => Promise<void>> {
+/** Keeps more silent connections open than the server has descriptors. @returns a function that closes them */
+async function exhaustDescriptors(t: Test, { port }: ServerProcess): Promise<() => Promise<void>> {
   const open = new Set<Socket>()
   const over = new AbortController()
   const refused = Promise.withResolvers<void>()
-  const one = (): void => {
+  const openOne = (): void => {
     if (over.signal.aborted) return
     const socket = connect(port, '127.0.0.1').on('error', () => undefined)
     open.add(socket)
     socket.on('close', () => {
       open.delete(socket)
-      // Those that the server cannot take are hung up on.
+      // The server closes the connections that it has no descriptors for.
       refused.resolve()
-      setTimeout(one, 20)
+      setTimeout(openOne, 20)
     })
   }
-  for (let opened = 0; opened < FEW + 20; opened++) one()
+  for (let opened = 0; opened < FEW + 20; opened++) openOne()
   t.teardown(() => over.abort())
   await refused.promise
   return async () => {
@@ -54,25 +54,25 @@ async function useUp(t: Test, { port }: ServerProcess): Promise<() => Promise<vo
   }
 }
 
-/** A browser whose connection is open already. */
-function browserOf(t: Test, port: number): (path: string, cookie?: string) => Promise<Answer> {
+/** Sends requests over one connection, which stays open. */
+function keepAliveClient(t: Test, port: number): (path: string, cookie?: string) => Promise<TextResponse> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   return async (path, cookie = '') => {
     const headers = { 'x-csrf': '1', cookie }
-    const sent = request({ host: '127.0.0.1', port, path, agent, headers }).end()
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const get = request({ host: '127.0.0.1', port, path, agent, headers }).end()
+    const [response] = (await once(get, 'response')) as [IncomingMessage]
     return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
   }
 }
 
-interface Answer {
+interface TextResponse {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
 
-await test('a limit of open files that is less than MAX_RELAYS needs is told of at the start', async (t) => {
+await test('A start logs a warning if the limit of open files is too low for MAX_RELAYS', async (t) => {
   const warned = async (descriptors: number, maxRelays: string): Promise<unknown[]> => {
     const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: maxRelays }, { descriptors })
     t.ok(await ready(server))
@@ -90,7 +90,7 @@ await test('a limit of open files that is less than MAX_RELAYS needs is told of 
 })
 
 for (const host of [LOOPBACK, 'localhost']) {
-  await test(`no descriptor is left for upstream at ${host}: it is ours, nothing was sent, and it goes on`, async (t) => {
+  await test(`Without a free descriptor, requests to upstream and provider at ${host} fail as our own error until one is free`, async (t) => {
     const upstream = await rawUpstream(t)
     const sockets = await LineUpstream.start(t)
     const server = await serverProcess(
@@ -106,37 +106,40 @@ for (const host of [LOOPBACK, 'localhost']) {
       { descriptors: FEW },
     )
     t.ok(await ready(server))
-    const ask = browserOf(t, server.port)
-    t.equal((await ask('/auth/session')).status, 200)
+    const get = keepAliveClient(t, server.port)
+    t.equal((await get('/auth/session')).status, 200)
     const browser = connect(server.port, '127.0.0.1')
     await once(browser, 'connect')
-    const login = await ask('/auth/login')
+    const login = await get('/auth/login')
     const state = new URL(login.headers.location ?? '').searchParams.get('state')
-    const release = await useUp(t, server)
+    const release = await exhaustDescriptors(t, server)
 
-    const call = await ask('/api/v1/health')
+    const call = await get('/api/v1/health')
     t.equal(call.status, 502)
     t.match(JSON.parse(call.body), { code: 'upstream_unreachable' })
     t.equal(upstream.requests.length, 0)
-    const callback = await ask(
+    const callback = await get(
       `/auth/callback?code=x&state=${state}`,
       login.headers['set-cookie']?.[0]?.split(';')[0],
     )
     t.match(callback.headers.location, 'auth_error=provider_unavailable')
     const handshake = `GET /ws/public HTTP/1.1\r\nHost: h\r\nOrigin: ${ALONE.PUBLIC_URL}\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`
     browser.write(handshake)
-    let heard = ''
-    browser.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')))
-    await until(() => /^HTTP\/1\.1 101 [^]*upstream_unreachable/.test(heard), 'a page can read why')
+    let received = ''
+    browser.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
+    await until(
+      () => /^HTTP\/1\.1 101 [^]*upstream_unreachable/.test(received),
+      'the page can read the reason',
+    )
     await until(
       () => toldOf(said(server, NO_DESCRIPTOR), NO_DESCRIPTOR) === 3,
-      'upstream, the provider, and a socket',
+      'the failures of the API call, the exchange and the socket are logged',
     )
     t.equal(said(server, NO_DESCRIPTOR)[0]?.['level'], 50)
-    t.same(blames(server), [], 'nobody else is blamed')
+    t.same(otherProblems(server), [], 'no other cause is logged')
 
     await release()
-    await until(async () => (await ask('/api/v1/health')).status === 200, 'it reaches upstream again')
+    await until(async () => (await get('/api/v1/health')).status === 200, 'the server reaches upstream again')
     const metrics = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
     t.match(metrics, /outcome="no_descriptor"\} [1-9]/)
     t.notMatch(metrics, /outcome="unreachable"/)
@@ -149,7 +152,7 @@ for (const host of [LOOPBACK, 'localhost']) {
   })
 }
 
-await test('no descriptor is left to come back to Redis: it is ours, and it comes back when there are', async (t) => {
+await test('Without a free descriptor, reconnects to Redis fail as our own error until one is free', async (t) => {
   const port = await freePort()
   const first = await startRedis([], port)
   t.teardown(() => first.close())
@@ -159,7 +162,7 @@ await test('no descriptor is left to come back to Redis: it is ours, and it come
     { descriptors: FEW },
   )
   t.ok(await ready(server))
-  const release = await useUp(t, server)
+  const release = await exhaustDescriptors(t, server)
   await first.close()
   await until(() => said(server, NO_DESCRIPTOR).length > 0)
   t.equal(said(server, NO_DESCRIPTOR)[0]?.['level'], 50)

@@ -6,16 +6,16 @@ import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
-/** Every document, relative to docs/. */
+/** Paths relative to docs/. */
 const DOCUMENTS = ['../README.md', ...globSync('**/*.md', { cwd: DOCS })]
 
-/** The headings of a document, as they are written. */
+/** The headings of a document, without those in code blocks. */
 function headings(text: string): string[] {
   const prose = text.replaceAll(/^```.*\n[^]*?^```$/gm, '')
   return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
 }
 
-/** What a link to a heading ends with. */
+/** The fragment of a link to a heading. */
 function anchor(heading: string): string {
   return heading
     .toLowerCase()
@@ -23,7 +23,7 @@ function anchor(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-await test('every protection of threats.md names a test that is there', (t) => {
+await test('Every protection in threats.md names a test that exists', (t) => {
   const chapters =
     'config|deployments|http|journeys|login|oauth|operations|ops|proxy|sessions|sockets|store|upstream'
   const named = [...read('threats.md').matchAll(new RegExp(`\\b(?:${chapters})/[a-z-]+`, 'g'))].map(
@@ -37,7 +37,7 @@ await test('every protection of threats.md names a test that is there', (t) => {
   t.end()
 })
 
-await test('what the documents call a setting is one', (t) => {
+await test('Every setting that the documents name exists', (t) => {
   const settings = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
   const others = new Set([
     'REDIS_MAXMEMORY',
@@ -47,7 +47,7 @@ await test('what the documents call a setting is one', (t) => {
     'SIGTERM',
     'SIGINT',
   ])
-  // Other programs have names of their own.
+  // Names in the configuration of other programs are not settings.
   const documents = ['operating.md', 'reference.md', 'settings.md', 'upstream.md'].map(read).join('\n')
   const prose = documents.replaceAll(/```(?:apache|nginx|vcl)\n[^]*?```/g, '')
   const named = [...prose.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
@@ -58,7 +58,7 @@ await test('what the documents call a setting is one', (t) => {
   t.end()
 })
 
-await test('links between documents lead somewhere', (t) => {
+await test('Every link between documents leads to an existing file and heading', (t) => {
   let links = 0
   for (const name of DOCUMENTS) {
     const here = new URL(name, DOCS)
@@ -75,26 +75,26 @@ await test('links between documents lead somewhere', (t) => {
   t.end()
 })
 
-await test('what the code cites is there', (t) => {
+await test('Every document and heading that the code cites exists', (t) => {
   const root = fileURLToPath(new URL('../', DOCS))
   const files = globSync(['{src,sandbox,test,bench}/**/*.ts', 'deploy/*', '*.yml'], { cwd: root })
   let cited = 0
   for (const file of files) {
     const text = readFileSync(`${root}/${file}`, 'utf8')
-    // A document of the repository, and the heading of a part of it.
+    // A citation is a path in docs/, with a heading after a comma or without, in parentheses.
     for (const [, path = '', heading] of text.matchAll(/\(docs\/([\w/-]+\.md)(?:, ([^()]+))?\)/g)) {
       cited++
       t.ok(existsSync(new URL(path, DOCS)), `${file}: ${path}`)
       if (heading !== undefined) t.ok(headings(read(path)).includes(heading), `${file}: ${path}, ${heading}`)
     }
-    // A part of a paper that only its author had.
+    // The repository must not cite papers that it does not include.
     t.notMatch(text, /\bCONTRACT:|\binterface \d/, file)
   }
   t.ok(cited > 20)
   t.end()
 })
 
-await test('reference.md lists the routes that there are', (t) => {
+await test('reference.md lists exactly the routes of the server', (t) => {
   const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(
     ([, routes = '']) => routes,
   )

@@ -6,17 +6,17 @@ import { status, twoWorkers, workerPids } from '../support/two-workers.ts'
 const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
 const command = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
 
-/** Node's own options in a command line that starts the server. */
+/** The Node.js options in a command that starts the server. */
 function nodeOptions(words: readonly string[]): string[] {
   const from = words.indexOf('node') + 1
   return words.slice(from, words.indexOf('src/main.ts'))
 }
 
-for (const [what, words] of [
+for (const [starter, words] of [
   ['the image', command],
   ['npm start', program.scripts.start.split(' ')],
 ] as const) {
-  await test(`SIGUSR1 opens no inspector, as ${what} starts it, nor in its workers`, async (t) => {
+  await test(`SIGUSR1 opens no inspector in the supervisor and its workers, as ${starter} starts them`, async (t) => {
     const options = nodeOptions(words)
     t.ok(options.length > 0)
     const server = await twoWorkers(t, {}, { nodeOptions: options })
@@ -24,6 +24,6 @@ for (const [what, words] of [
     for (let times = 0; times < 20; times++) t.equal(await status(server.port, '/auth/session'), 200)
     server.child.kill('SIGTERM')
     t.equal(await server.exited, 0)
-    t.equal(server.output().stderr, '', 'Node says there that a debugger may come')
+    t.equal(server.output().stderr, '', 'Node.js would print there that a debugger may attach')
   })
 }

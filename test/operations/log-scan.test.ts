@@ -3,7 +3,7 @@ import { BrowserLine } from '../support/browser-line.ts'
 import { serverProcess } from '../support/server-process.ts'
 import { logIn, testServer, testWorld, type World } from '../support/world.ts'
 
-/** A test whose teardown we run ourselves, to see how it ends. */
+/** A fake test. `failures` runs its teardown and returns the failures. */
 function dummyTest(): { t: Test; failures: () => Promise<string[]> } {
   const teardowns: (() => unknown)[] = []
   const failures: string[] = []
@@ -20,7 +20,7 @@ function dummyTest(): { t: Test; failures: () => Promise<string[]> } {
   }
 }
 
-/** One of each kind of secret that a login and a trading socket make. */
+/** A secret of each kind that a login and a trading socket create. */
 async function secretsOf({ browser, server, provider, upstream }: World): Promise<Record<string, string>> {
   const accounts = await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
   const [account] = ((await accounts.json()) as { data: { account_id: string }[] }).data
@@ -40,11 +40,11 @@ async function secretsOf({ browser, server, provider, upstream }: World): Promis
   return { code, token, verifier, password, url, cookie, id, login }
 }
 
-await test('a test fails when its server logs a secret of any kind, also in disguise', async (t) => {
+await test('A test fails if its server logs a secret of any kind, plain or in base64', async (t) => {
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   for (const [kind, secret] of Object.entries(await secretsOf(world))) {
-    t.ok(secret.length >= 16, `there is a ${kind}`)
+    t.ok(secret.length >= 16, `the ${kind} is long enough to be searched for`)
     for (const text of [`Bearer ${secret}`, Buffer.from(secret).toString('base64')]) {
       const { t: leaky, failures } = dummyTest()
       const server = await testServer(leaky, world.settings)
@@ -54,23 +54,23 @@ await test('a test fails when its server logs a secret of any kind, also in disg
   }
 })
 
-await test('so does one whose process prints it', async (t) => {
+await test('A test fails if its server process prints a secret', async (t) => {
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   const { token = '' } = await secretsOf(world)
   const { t: leaky, failures } = dummyTest()
-  // It says where it cannot listen, and so prints the token that stands in the place of the address.
+  // The server prints the address on which it cannot listen, which here is the token.
   const server = await serverProcess(leaky, { ...world.settings, CLIENT_ID: 'client', HOST: token })
   await server.exited
   t.same(await failures(), ['a secret is in the log'])
 })
 
-await test('a log without secrets is fine', async (t) => {
+await test('A test passes if the log of its server holds no secret', async (t) => {
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   const { t: clean, failures } = dummyTest()
   const server = await testServer(clean, world.settings)
   server.app.server.log.info({ text: 'nothing to see' }, 'planted')
   t.same(await failures(), [])
-  t.ok(server.log.length > 0, 'there was something to look through')
+  t.ok(server.log.length > 0, 'the scanned log is not empty')
 })

@@ -13,46 +13,50 @@ import { SECRETS, testRedis } from '../support/world.ts'
 
 const GUIDE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-/** A device that refuses every write as a full disk does. */
+/** A device that refuses every write, as a full disk does. */
 const FULL_DISK = '/dev/full'
 
-/** The table of operating.md: names, and the labels of each. */
-const table = new Map(
+/** The metrics of the table in operating.md, and their labels. */
+const documented = new Map(
   [...GUIDE.matchAll(/^\| `(bff_\w+)` \|([^|]*)\| \S.* \|$/gm)].map(([, name = '', labels = '']) => [
     name,
     new Set([...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)),
   ]),
 )
 
-await test('the table of operating.md has every metric of a server, and no other', async (t) => {
+await test('operating.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
   const settings = { ...ALONE, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2' }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))
   const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
   const exposed = [...text.matchAll(/^# TYPE (bff_\w+)/gm)].map(([, name]) => name)
-  t.same(new Set(table.keys()), new Set(exposed))
+  t.same(new Set(documented.keys()), new Set(exposed))
 })
 
-await test('its labels are those that the metrics have', (t) => {
+await test('operating.md lists exactly the labels of each metric', (t) => {
   const registries = [createMetrics().registry, createSupervisorMetrics().registry]
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
     const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] }
-    if (name.startsWith('bff_')) t.same(table.get(name), new Set(labelNames), name)
+    if (name.startsWith('bff_')) t.same(documented.get(name), new Set(labelNames), name)
   }
   t.end()
 })
 
 for (const workers of ['1', '2']) {
-  await test(`lines that a full disk did not take are counted, with ${workers} process(es)`, async (t) => {
+  await test(`bff_log_lines_dropped_total counts the lines that a full disk refused (WORKERS=${workers})`, async (t) => {
     const opsPort = await freePort()
     const redis = await testRedis(t)
     const child = spawn(process.execPath, [MAIN], {
       env: {
         ...COMPILED,
         ...ALONE,
-        ...{ REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: workers, HOST: '127.0.0.1' },
-        ...{ PORT: String(await freePort()), OPS_PORT: String(opsPort) },
+        REDIS_URL: redis.url,
+        SESSION_SECRETS: SECRETS,
+        WORKERS: workers,
+        HOST: '127.0.0.1',
+        PORT: String(await freePort()),
+        OPS_PORT: String(opsPort),
       },
       stdio: ['ignore', openSync(FULL_DISK, 'w'), 'ignore'],
     })
@@ -63,13 +67,13 @@ for (const workers of ['1', '2']) {
     const opsUrl = `http://127.0.0.1:${opsPort}`
     await until(
       async () => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true,
-      'it is ready',
+      'the server is ready',
     )
-    // Of the supervisor `starting` and two of its workers, each of which says `ready` and that Redis is there.
-    const least = workers === '1' ? 2 : 5
+    // The supervisor logs `starting`. Each worker logs `ready` and that Redis is connected.
+    const minimum = workers === '1' ? 2 : 5
     await until(
-      async () => ((await valueOf(opsUrl, 'bff_log_lines_dropped_total')) ?? 0) >= least,
-      `${least} lost lines`,
+      async () => ((await valueOf(opsUrl, 'bff_log_lines_dropped_total')) ?? 0) >= minimum,
+      `${minimum} lost lines`,
     )
   })
 }

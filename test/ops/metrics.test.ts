@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 const ACCOUNTS = '/trading/v1/options/accounts'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 
-await test('requests and upstream are measured by route pattern, whatever is asked for', async (t) => {
+await test('Request metrics have route patterns as labels, and "unmatched" and "other" for unknown paths and methods', async (t) => {
   const { server, browser } = await testWorld(t)
   await logIn(browser, server.url)
   for (const path of [ACCOUNTS, '/account/v1/nickname']) {
@@ -16,12 +16,12 @@ await test('requests and upstream are measured by route pattern, whatever is ask
   t.equal((await fetch(`${server.url}/api/v1/health`, { headers: { 'x-csrf': '1' } })).status, 200)
   for (const path of ['/nowhere/1', '/nowhere/2']) t.equal((await fetch(server.url + path)).status, 404)
   for (const method of ['PROPFIND', 'MKCOL', 'SEARCH']) {
-    const sent = request(`${server.url}/nowhere`, { method })
+    const unknown = request(`${server.url}/nowhere`, { method })
     await new Promise<void>((resolve) => {
-      sent.on('response', (response) => response.resume().on('end', resolve)).end()
+      unknown.on('response', (response) => response.resume().on('end', resolve)).end()
     })
   }
-  // The login came back to a page that is not there.
+  // The sixth request is the return of the login to a page that does not exist.
   await until(() => server.log.filter(({ route }) => route === 'unmatched').length === 6)
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
   const count = (name: string, labels: string) =>
@@ -36,15 +36,25 @@ await test('requests and upstream are measured by route pattern, whatever is ask
   t.notMatch(text, /nowhere|PROPFIND/)
 })
 
-await test('every metric an operator needs is there from the start', async (t) => {
+await test('GET /metrics: 200 with the metrics an operator needs, before any of them has counted', async (t) => {
   const { server } = await testWorld(t)
   const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
   const names = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   for (const name of [
-    ...['http_request_duration_seconds', 'upstream_request_duration_seconds', 'upstream_requests_total'],
-    ...['logins_total', 'attribution_links_total', 'signups_completed_total'],
-    ...['sessions_created_total', 'sessions_ended_total', 'token_refreshes_total'],
-    ...['near_cache_lookups_total', 'session_store_up', 'relays', 'relay_endings_total', 'build_info'],
+    'http_request_duration_seconds',
+    'upstream_request_duration_seconds',
+    'upstream_requests_total',
+    'logins_total',
+    'attribution_links_total',
+    'signups_completed_total',
+    'sessions_created_total',
+    'sessions_ended_total',
+    'token_refreshes_total',
+    'near_cache_lookups_total',
+    'session_store_up',
+    'relays',
+    'relay_endings_total',
+    'build_info',
   ]) {
     t.ok(names.has(`bff_${name}`), name)
   }
@@ -53,18 +63,18 @@ await test('every metric an operator needs is there from the start', async (t) =
   t.match(text, `bff_build_info{version="${program.version}",node="${process.versions.node}"} 1`)
 })
 
-await test('the line of a request names the trace it belongs to, if it says so properly', async (t) => {
+await test('The log line of a request has the trace_id of a valid traceparent header', async (t) => {
   const { server } = await testWorld(t)
-  const ask = async (traceparent?: string): Promise<unknown> => {
+  const loggedTraceId = async (traceparent?: string): Promise<unknown> => {
     const lines = server.log.length
     await fetch(`${server.url}/auth/session`, { headers: traceparent === undefined ? {} : { traceparent } })
     const line = () => server.log.slice(lines).find(({ msg }) => msg === 'request')
     await until(() => line() !== undefined)
     return line()?.['trace_id']
   }
-  t.equal(await ask(`00-${TRACE}-00f067aa0ba902b7-01`), TRACE)
-  t.equal(await ask(`01-${TRACE}-00f067aa0ba902b7-01-of-a-later-version`), TRACE)
-  for (const improper of [
+  t.equal(await loggedTraceId(`00-${TRACE}-00f067aa0ba902b7-01`), TRACE)
+  t.equal(await loggedTraceId(`01-${TRACE}-00f067aa0ba902b7-01-of-a-later-version`), TRACE)
+  for (const invalid of [
     undefined,
     TRACE,
     `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
@@ -73,6 +83,6 @@ await test('the line of a request names the trace it belongs to, if it says so p
     `00-${TRACE.toUpperCase()}-00f067aa0ba902b7-01`,
     `00-${TRACE}"}-00f067aa0ba902b7-01`,
   ]) {
-    t.equal(await ask(improper), undefined)
+    t.equal(await loggedTraceId(invalid), undefined)
   }
 })

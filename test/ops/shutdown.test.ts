@@ -13,29 +13,29 @@ import { until } from '../support/until.ts'
 const FAULT = new URL('../support/fault.ts', import.meta.url)
 const withFault = (fault: string) => ({ NODE_OPTIONS: `--import=${fileURLToPath(FAULT)}`, FAULT: fault })
 
-/** A server with one request in flight, which upstream answers when told to. */
+/** A server with one request in flight. Upstream responds to it when `release` is called. */
 async function busyServer(
   t: Test,
   settings: Record<string, string> = {},
-): Promise<{ server: ServerProcess; answer: Promise<Response>; release: () => void }> {
+): Promise<{ server: ServerProcess; response: Promise<Response>; release: () => void }> {
   const upstream = await rawUpstream(t)
   let waiting: Socket | undefined
   upstream.answer = (_request, socket) => void (waiting = socket)
   const server = await serverProcess(t, { ...ALONE, API_URL: upstream.url, ...settings })
   t.ok(await ready(server))
   const arrived = upstream.next()
-  const answer = fetch(`http://127.0.0.1:${server.port}/api/v1/health`, { headers: { 'x-csrf': '1' } })
-  answer.catch(() => undefined)
+  const response = fetch(`http://127.0.0.1:${server.port}/api/v1/health`, { headers: { 'x-csrf': '1' } })
+  response.catch(() => undefined)
   await arrived
-  return { server, answer, release: () => waiting?.write(ok('{"status":"fine"}')) }
+  return { server, response, release: () => waiting?.write(ok('{"status":"fine"}')) }
 }
 
 async function unreadyReasons({ opsPort }: ServerProcess): Promise<string[]> {
-  const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`)
-  return ((await answer.json()) as { reasons: string[] }).reasons
+  const response = await fetch(`http://127.0.0.1:${opsPort}/readyz`)
+  return ((await response.json()) as { reasons: string[] }).reasons
 }
 
-const logged = (server: ServerProcess, msg: string): Record<string, unknown> | undefined =>
+const firstLogged = (server: ServerProcess, msg: string): Record<string, unknown> | undefined =>
   server
     .output()
     .stdout.split('\n')
@@ -47,7 +47,7 @@ for (const [signal, exitCode] of [
   ['SIGINT', 130],
   ['SIGHUP', 129],
 ] as const) {
-  await test(`after ${signal} it is not ready but serves on, and a second one ends it now`, async (t) => {
+  await test(`${signal}: /readyz reports draining while requests are still served, and a second signal exits with ${exitCode}`, async (t) => {
     const server = await serverProcess(t, { ...ALONE, DRAIN_SECONDS: '120', DRAIN_WAIT_SECONDS: '60' })
     t.ok(await ready(server))
     const agent = new Agent({ keepAlive: true })
@@ -55,8 +55,16 @@ for (const [signal, exitCode] of [
     server.child.kill(signal)
     await until(async () => (await unreadyReasons(server)).length > 0)
     t.same(await unreadyReasons(server), ['draining'])
-    t.same(await get(server.port, agent), { status: 200, connection: 'close' }, 'its last on this connection')
-    t.same(await get(server.port, agent), { status: 200, connection: 'close' }, 'and a new one is taken too')
+    t.same(
+      await get(server.port, agent),
+      { status: 200, connection: 'close' },
+      'the server closes the open connection',
+    )
+    t.same(
+      await get(server.port, agent),
+      { status: 200, connection: 'close' },
+      'the server accepts a new connection',
+    )
     server.child.kill(signal)
     t.equal(await server.exited, exitCode)
     agent.destroy()
@@ -76,9 +84,9 @@ async function get(port: number, agent: Agent): Promise<{ status: number; connec
   })
 }
 
-await test('what is in flight is finished, relays are told to come back, and it ends with 0', async (t) => {
+await test('SIGTERM: the request in flight finishes, relays close with 1012, and the exit code is 0', async (t) => {
   const sockets = await LineUpstream.start(t)
-  const { server, answer, release } = await busyServer(t, {
+  const { server, response, release } = await busyServer(t, {
     WS_URL: `ws://${sockets.host}`,
     DRAIN_WAIT_SECONDS: '1',
   })
@@ -88,20 +96,23 @@ await test('what is in flight is finished, relays are told to come back, and it 
   t.same(await line.closed, { code: 1012, reason: 'shutting_down' })
   t.same(await unreadyReasons(server), ['draining'])
   release()
-  t.same(await (await answer).json(), { status: 'fine' })
+  t.same(await (await response).json(), { status: 'fine' })
   t.equal(await server.exited, 0)
-  t.notOk(logged(server, 'not everything ended in time'), 'though the connection was kept alive')
+  t.notOk(
+    firstLogged(server, 'not everything ended in time'),
+    'the keep-alive connection does not delay the exit',
+  )
 })
 
-await test('what takes longer than DRAIN_SECONDS is cut off', async (t) => {
-  const { server, answer } = await busyServer(t, { DRAIN_SECONDS: '1' })
+await test('SIGTERM: a request that takes longer than DRAIN_SECONDS is cut off', async (t) => {
+  const { server, response } = await busyServer(t, { DRAIN_SECONDS: '1' })
   server.child.kill('SIGTERM')
-  await t.rejects(answer)
+  await t.rejects(response)
   t.equal(await server.exited, 0)
-  t.match(logged(server, 'not everything ended in time'), { level: 40 })
+  t.match(firstLogged(server, 'not everything ended in time'), { level: 40 })
 })
 
-await test('a signal before it is ready ends it with 0', async (t) => {
+await test('SIGTERM: exit code 0 before the server is ready', async (t) => {
   const server = await serverProcess(t, { ...ALONE, REDIS_URL: 'redis://127.0.0.1:1' })
   await until(
     async () => (await fetch(`http://127.0.0.1:${server.opsPort}/livez`).catch(() => undefined))?.ok === true,
@@ -116,10 +127,13 @@ for (const [fault, message] of [
   ['throw', 'a planted error'],
   ['reject', 'a planted rejection'],
 ] as const) {
-  await test(`after an error that nobody caught (${fault}) it finishes what is in flight and ends with 1`, async (t) => {
-    const { server, answer, release } = await busyServer(t, { ...withFault(fault), DRAIN_WAIT_SECONDS: '10' })
+  await test(`An uncaught error (${fault}): the request in flight finishes, and the exit code is 1`, async (t) => {
+    const { server, response, release } = await busyServer(t, {
+      ...withFault(fault),
+      DRAIN_WAIT_SECONDS: '10',
+    })
     server.child.kill('SIGUSR2')
-    // It waits for no balancer: it takes nothing more.
+    // The server does not wait for a balancer: it refuses new connections at once.
     await until(() =>
       fetch(`http://127.0.0.1:${server.port}/auth/session`).then(
         () => false,
@@ -127,33 +141,33 @@ for (const [fault, message] of [
       ),
     )
     release()
-    t.equal((await answer).status, 200)
+    t.equal((await response).status, 200)
     t.equal(await server.exited, 1)
-    t.match(logged(server, 'an unexpected error'), { level: 60, err: { message } })
-    t.notOk(logged(server, 'not everything ended in time'))
+    t.match(firstLogged(server, 'an unexpected error'), { level: 60, err: { message } })
+    t.notOk(firstLogged(server, 'not everything ended in time'))
   })
 }
 
-await test('a second such error ends it now', async (t) => {
-  const { server, answer } = await busyServer(t, withFault('twice'))
+await test('A second uncaught error: the process exits with 1 at once', async (t) => {
+  const { server, response } = await busyServer(t, withFault('twice'))
   server.child.kill('SIGUSR2')
-  await t.rejects(answer)
+  await t.rejects(response)
   t.equal(await server.exited, 1)
-  t.notOk(logged(server, 'not everything ended in time'))
+  t.notOk(firstLogged(server, 'not everything ended in time'))
 })
 
-await test('a reader of the log that hangs keeps nobody from ending it', async (t) => {
+await test('SIGTERM: the process kills itself when the reader of its log hangs', async (t) => {
   const server = await serverProcess(t, { ...ALONE, LOG_LEVEL: 'trace' })
   t.ok(await ready(server))
   server.child.stdout?.pause()
-  const line = `/${'x'.repeat(64)}`
-  // More lines than the pipe and this process's own buffers take.
-  for (let asked = 0; asked < 2500; asked += 50) {
-    const fifty = Array.from({ length: 50 }, () => fetch(`http://127.0.0.1:${server.port}${line}`))
-    for (const answer of await Promise.all(fifty)) await answer.text()
+  const url = `http://127.0.0.1:${server.port}/${'x'.repeat(64)}`
+  // The pipe and the buffers of this process hold fewer lines than these.
+  for (let batch = 0; batch < 50; batch++) {
+    const responses = await Promise.all(Array.from({ length: 50 }, () => fetch(url)))
+    for (const response of responses) await response.text()
   }
   server.child.kill('SIGTERM')
   const [, signal] = (await once(server.child, 'exit')) as [number | null, string | null]
-  t.equal(signal, 'SIGKILL', 'by its own hand')
+  t.equal(signal, 'SIGKILL', 'the process kills itself')
   server.child.stdout?.resume()
 })

@@ -18,15 +18,15 @@ const urlOf = (world: World): string => world.redis?.url ?? ''
 async function readiness(
   opsUrl: string,
 ): Promise<{ status: number; ready: boolean; reasons: string[]; warnings: string[] }> {
-  const answer = await fetch(`${opsUrl}/readyz`)
-  const body = (await answer.json()) as Omit<Awaited<ReturnType<typeof readiness>>, 'status'>
-  return { ...body, status: answer.status }
+  const response = await fetch(`${opsUrl}/readyz`)
+  const body = (await response.json()) as Omit<Awaited<ReturnType<typeof readiness>>, 'status'>
+  return { ...body, status: response.status }
 }
 
 const errors = async ({ opsUrl }: TestServer, kind: string): Promise<number> =>
   (await samplesOf(opsUrl, 'bff_session_store_errors_total')).get(`kind="${kind}"`) ?? Number.NaN
 
-await test('round trips to Redis are measured, and a call in the steady state makes none', async (t) => {
+await test('Round trips to Redis are measured, and an API call with a cached session makes none', async (t) => {
   const { server, browser } = await testWorld(t, { redis: true })
   const before = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
   await logIn(browser, server.url)
@@ -35,37 +35,40 @@ await test('round trips to Redis are measured, and a call in the steady state ma
   }
   await call()
   const after = (await valueOf(server.opsUrl, REQUESTS)) ?? Number.NaN
-  t.ok(after - before >= 5, `${after - before} for a login`)
+  t.ok(after - before >= 5, `a login makes ${after - before} round trips`)
   for (let count = 0; count < 20; count++) await call()
   t.equal(await valueOf(server.opsUrl, REQUESTS), after)
   for (const kind of ['down', 'timeout', 'lost', 'refused']) t.equal(await errors(server, kind), 0, kind)
 })
 
-await test('what goes wrong with Redis is counted by kind', async (t) => {
+await test('bff_session_store_errors_total counts failed requests to Redis by kind', async (t) => {
   const { server, redis } = await testWorld(t, { redis: true })
   const start = async (): Promise<void> => {
     await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
   }
   redis?.process.kill('SIGSTOP')
   await start()
-  await until(async () => (await errors(server, 'timeout')) > 0, 'a request without an answer is counted')
+  await until(async () => (await errors(server, 'timeout')) > 0, 'a request without a reply is counted')
   await start()
-  t.ok((await errors(server, 'down')) > 0, 'one that was not sent')
+  t.ok((await errors(server, 'down')) > 0, 'a request that was not sent is counted')
   redis?.process.kill('SIGCONT')
 })
 
-await test('the metrics come also while Redis hangs, without what only Redis knows', async (t) => {
+await test('GET /metrics: 200 while Redis hangs, without the metrics that only Redis can provide', async (t) => {
   const { server, redis } = await testWorld(t, { redis: true })
   t.equal(await valueOf(server.opsUrl, 'bff_sessions'), 0)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await valueOf(server.opsUrl, 'bff_session_store_up')) === 0)
-  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined, 'an old number goes')
+  await until(
+    async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined,
+    'the outdated value disappears',
+  )
   t.equal(await valueOf(server.opsUrl, 'bff_session_store_memory_used_bytes'), undefined)
   redis?.process.kill('SIGCONT')
-  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === 0, 'and comes back')
+  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === 0, 'the value reappears')
 })
 
-await test('live sessions are counted for all instances: not logins that were only started, nor those that ended', async (t) => {
+await test('bff_sessions counts the live sessions of all instances, without started logins and ended sessions', async (t) => {
   const world = await testWorld(t, { redis: true })
   const other = await testServer(t, world.settings)
   const browsers = [world.browser, new JarBrowser(), new JarBrowser()]
@@ -81,26 +84,29 @@ await test('live sessions are counted for all instances: not logins that were on
   }
   await until(counted(3), 'three sessions')
   t.equal((await logOut(world.browser)).status, 204)
-  await until(counted(2), 'two sessions, and no tombstone')
+  await until(counted(2), 'two sessions without the tombstone')
 })
 
-await test('of many keys a sample tells how many are sessions', async (t) => {
+await test('bff_sessions is estimated from a sample when there are many keys', async (t) => {
   const world = await testWorld(t, { redis: true })
   const client = await createClient({ url: urlOf(world) }).connect()
   t.teardown(() => client.close())
-  const add = (prefix: string, many: number): Promise<unknown> =>
+  const addKeys = (prefix: string, count: number): Promise<unknown> =>
     Promise.all(
-      Array.from({ length: many }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')),
+      Array.from({ length: count }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')),
     )
-  await add('bff:1:session:', 6000)
-  await add('bff:1:login:', 4000)
-  await until(async () => ((await valueOf(world.server.opsUrl, 'bff_sessions')) ?? 0) > 1000, 'a new look')
+  await addKeys('bff:1:session:', 6000)
+  await addKeys('bff:1:login:', 4000)
+  await until(
+    async () => ((await valueOf(world.server.opsUrl, 'bff_sessions')) ?? 0) > 1000,
+    'the keys are sampled again',
+  )
   const estimate = (await valueOf(world.server.opsUrl, 'bff_sessions')) ?? Number.NaN
-  // Six standard errors: this fails once in hundreds of millions of times.
+  // Redis picks the sample. The bounds are six standard errors wide, so a false alarm is one in hundreds of millions.
   t.ok(estimate > 4100 && estimate < 7900, `${estimate} of 6000`)
 })
 
-await test('the memory of Redis is told with its limit', async (t) => {
+await test('bff_session_store_memory_used_bytes and _max_bytes report the memory of Redis and its limit', async (t) => {
   const world = await testWorld(t, { redis: true })
   const { opsUrl } = world.server
   const client = await createClient({ url: urlOf(world) }).connect()
@@ -110,11 +116,11 @@ await test('the memory of Redis is told with its limit', async (t) => {
   await client.configSet('maxmemory', '100mb')
   await until(
     async () => (await valueOf(opsUrl, 'bff_session_store_memory_max_bytes')) === 100 * 1_048_576,
-    'the limit that was set',
+    'the new limit is reported',
   )
 })
 
-await test('a full Redis is named, counted and logged, and takes no instance out of service', async (t) => {
+await test('A full Redis: /readyz is 200 with a warning, refused writes are counted, and one line is logged', async (t) => {
   const world = await testWorld(t, { redis: true })
   const { server, browser } = world
   const refused = async (): Promise<number | undefined> =>
@@ -129,22 +135,26 @@ await test('a full Redis is named, counted and logged, and takes no instance out
   await until(async () => {
     await full.fillUp()
     return (await startLogin()).includes('auth_error=try_later')
-  }, 'nobody new can log in')
+  }, 'no new login can start')
   const { status, ready, reasons, warnings } = await readiness(server.opsUrl)
   t.match({ status, ready, reasons }, { status: 200, ready: true, reasons: [] })
   t.match(warnings, [/^the session store refuses writes \(OOM\): .*maxmemory/])
   t.ok(((await refused()) ?? 0) >= 1)
   t.ok((await errors(server, 'refused')) >= 1)
   const lines = server.log.filter(({ msg }) => msg === 'the session store refuses writes')
-  t.match(lines, [{ level: 40, reason: 'OOM' }], 'one line, however many were refused')
-  t.equal((await browser.fetch('/api/account/v1/nickname', CSRF)).status, 200, 'who is logged in goes on')
+  t.match(lines, [{ level: 40, reason: 'OOM' }], 'one line for all refused writes')
+  t.equal(
+    (await browser.fetch('/api/account/v1/nickname', CSRF)).status,
+    200,
+    'users who are logged in are not affected',
+  )
 
   await full.empty()
   t.match(await startLogin(), 'oauth2/auth')
   t.same((await readiness(server.opsUrl)).warnings, [])
 })
 
-await test('workers warn through their supervisor', async (t) => {
+await test('A full Redis: /readyz of a supervisor has the warnings of its workers', async (t) => {
   const redis = await testRedis(t)
   const server = await serverProcess(t, {
     ...ALONE,
@@ -168,6 +178,6 @@ await test('workers warn through their supervisor', async (t) => {
   t.ok((refused.get('reason="oom"') ?? 0) >= 1)
   const used = await valueOf(opsUrl, 'bff_session_store_memory_used_bytes')
   const max = await valueOf(opsUrl, 'bff_session_store_memory_max_bytes')
-  t.equal(max, full.maxBytes, 'not the sum of what two workers say of one Redis')
+  t.equal(max, full.maxBytes, 'the reports of two workers about one Redis are not added up')
   t.ok((used ?? 0) > full.maxBytes / 2)
 })

@@ -8,16 +8,16 @@ import { testRedis } from '../support/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** Files that Node keeps of what it compiled. */
+/** Names of the files in a compile cache. */
 const filesIn = (dir: string): string[] =>
   readdirSync(dir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name }) => name)
     .sort()
 
-await test('--warm-up compiles all that a start needs, and opens no socket', async (t) => {
+await test('--warm-up compiles everything that a start needs and opens no socket', async (t) => {
   const dir = t.testdir({})
-  // A socket of any kind ends the process.
+  // This module exits the process as soon as it opens a socket.
   const noSockets = `data:text/javascript,${encodeURIComponent(`
     import net from 'node:net'
     import dns from 'node:dns'
@@ -46,12 +46,12 @@ await test('--warm-up compiles all that a start needs, and opens no socket', asy
     t.same(
       filesIn(dir).filter((name) => !compiled.includes(name)),
       [],
-      `a start with ${workers} compiles nothing`,
+      `a start with WORKERS=${workers} compiles nothing`,
     )
   }
 })
 
-await test('--warm-up says when what it compiles would be lost', (t) => {
+await test('--warm-up: exit code 78 without NODE_COMPILE_CACHE', (t) => {
   const { status, stderr } = spawnSync(process.execPath, [MAIN, '--warm-up'], { env: {}, encoding: 'utf8' })
   t.equal(status, 78)
   t.match(stderr, 'NODE_COMPILE_CACHE')

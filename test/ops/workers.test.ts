@@ -13,13 +13,13 @@ async function metrics({ opsPort }: ServerProcess): Promise<string> {
   return (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
 }
 
-/** The requests that all workers counted on a route. */
+/** The number of requests on a route that all workers have counted. */
 async function counted(server: ServerProcess, route: string): Promise<number> {
   const line = new RegExp(`^bff_http_request_duration_seconds_count{.*route="${route}".*} (\\d+)$`, 'm')
   return Number(line.exec(await metrics(server))?.[1] ?? 0)
 }
 
-await test('two workers are one server: one port, the same sessions and secrets, one sum of metrics', async (t) => {
+await test('Two workers act as one server: one port, shared sessions and secrets, aggregated metrics', async (t) => {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
@@ -34,7 +34,7 @@ await test('two workers are one server: one port, the same sessions and secrets,
     WS_URL: upstream.wsUrl,
     CLIENT_ID,
   })
-  // No SESSION_SECRETS: random ones, the same for both.
+  // SESSION_SECRETS is not set, so both workers share the random secrets of their supervisor.
   const browser = new JarBrowser()
   await logIn(browser, publicUrl)
   const cookie = browser.cookieHeader(new URL(publicUrl), new URL(publicUrl))
@@ -44,11 +44,15 @@ await test('two workers are one server: one port, the same sessions and secrets,
   }
   const lines = () => said(server, 'request').filter(({ route }) => route === accounts)
   await until(() => lines().length === 8)
-  t.same(new Set(lines().map(({ worker }) => worker)), new Set([1, 2]), 'both had their turn, and say so')
+  t.same(
+    new Set(lines().map(({ worker }) => worker)),
+    new Set([1, 2]),
+    'both workers served and logged requests',
+  )
   t.equal(await counted(server, accounts), 8)
   const text = await metrics(server)
   t.match(text, /^bff_workers 2$/m)
-  t.match(text, /^bff_session_store_up 1$/m, 'what is true of each is not added up')
+  t.match(text, /^bff_session_store_up 1$/m, 'flags are not added up')
 
   const sockets = [1, 2, 3, 4].map(
     () => new BrowserLine(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }),
@@ -60,20 +64,20 @@ await test('two workers are one server: one port, the same sessions and secrets,
   t.equal(await server.exited, 0)
 })
 
-await test('a SIGHUP to all of them, as when a terminal closes, is one drain', async (t) => {
+await test('SIGHUP to every process, as when a terminal closes: the supervisor drains once', async (t) => {
   const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
   for (const pid of workerPids(server)) process.kill(pid, 'SIGHUP')
-  t.equal(await status(server.port, '/auth/session'), 200, 'a worker leaves that to the supervisor')
+  t.equal(await status(server.port, '/auth/session'), 200, 'a worker ignores the signal')
   server.child.kill('SIGHUP')
   await until(async () => (await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)).status === 503)
-  t.equal(await status(server.port, '/auth/session'), 200, 'it serves on while balancers notice')
+  t.equal(await status(server.port, '/auth/session'), 200, 'the workers still serve while balancers find out')
   t.equal(await server.exited, 0)
   t.same(said(server, 'a worker died'), [])
-  // Lines of several processes come in any order.
+  // Lines of several processes arrive in any order.
   t.ok(said(server, 'draining').some(({ signal }) => signal === 'SIGHUP'))
 })
 
-await test('a worker that dies is replaced, and what it had counted stays counted', async (t) => {
+await test('A worker that dies is replaced, and its counts stay in the metrics', async (t) => {
   const server = await twoWorkers(t)
   for (let times = 0; times < 4; times++) await status(server.port, '/auth/session')
   t.equal(await counted(server, '/auth/session'), 4)
@@ -86,9 +90,9 @@ await test('a worker that dies is replaced, and what it had counted stays counte
   t.match(await metrics(server), /^bff_worker_restarts_total 1$/m)
 })
 
-await test('many scrapes at once are all answered, and nothing is wrong with that', async (t) => {
+await test('GET /metrics: 200 for many concurrent scrapes, without a warning of Node.js', async (t) => {
   const server = await twoWorkers(t)
-  // Node warns of more than ten listeners of a kind.
+  // Node.js would warn about more than ten listeners for one event.
   const scrapes = await Promise.all(Array.from({ length: 12 }, () => metrics(server)))
   for (const scrape of scrapes) t.match(scrape, /^bff_workers 2$/m)
   t.equal(server.output().stderr, '')

@@ -5,4 +5,6 @@ import { checkProxy } from '../support/proxy-checks.ts'
 
 const skip = enterNamespaces()
 
-await test('Caddy as documented does what a balancer must', { skip }, (t) => checkProxy(t, CADDY))
+await test('Caddy with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
+  checkProxy(t, CADDY),
+)

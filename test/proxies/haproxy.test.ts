@@ -5,4 +5,6 @@ import { checkProxy } from '../support/proxy-checks.ts'
 
 const skip = enterNamespaces()
 
-await test('haproxy as documented does what a balancer must', { skip }, (t) => checkProxy(t, HAPROXY))
+await test('haproxy with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
+  checkProxy(t, HAPROXY),
+)

@@ -5,4 +5,6 @@ import { checkProxy } from '../support/proxy-checks.ts'
 
 const skip = enterNamespaces()
 
-await test('Varnish as documented does what a balancer must', { skip }, (t) => checkProxy(t, VARNISH))
+await test('Varnish with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
+  checkProxy(t, VARNISH),
+)

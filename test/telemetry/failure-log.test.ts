@@ -11,7 +11,7 @@ function logInto(lines: Line[]) {
   return pino(loggerOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line) as Line) })
 }
 
-await test('what is left over when the failures have stopped is told when the second is over', async (t) => {
+await test('logFailure logs the first failure at once and counts the others in one line after a second', async (t) => {
   const lines: Line[] = []
   const log = logInto(lines)
   for (let times = 0; times < 10; times++) {
@@ -22,12 +22,12 @@ await test('what is left over when the failures have stopped is told when the se
   await until(() => lines.length === 2)
   t.match(lines[1], { count: 9, reqId: 'r9' })
   logFailure(log, 'it failed', { code: 'lost' }, new Error('another cause'))
-  t.equal(lines.length, 3, 'another cause is told at once')
+  t.equal(lines.length, 3, 'another cause is logged at once')
   flushFailures(log)
-  t.equal(lines.length, 3, 'and nothing twice')
+  t.equal(lines.length, 3, 'no failure is logged twice')
 })
 
-await test('a peer that thinks of ever new failures fills neither log nor memory', async (t) => {
+await test('logFailure bounds the number of lines, and of kinds that it remembers, for ever new failures', async (t) => {
   const lines: Line[] = []
   const log = logInto(lines)
   for (let times = 0; times < 5000; times++) {

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 const CHUNK = 4096
 const END_LENGTH = 128
 
-/** A pipe whose reader takes nothing until it is asked to. */
+/** A pipe that is read only when `readUntil` is called. */
 function pipe(t: Test, flags = constants.O_RDWR) {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
@@ -20,7 +20,10 @@ function pipe(t: Test, flags = constants.O_RDWR) {
   const buffer = Buffer.alloc(1 << 16)
   return {
     fd,
-    /** Reads on until `isLast`, which is told how the text ends so far; one read too many would last for ever. */
+    /**
+     * Reads until `isLast` returns true. It receives the end of the text so far. After the last line it must return
+     * true, as one more read would never return.
+     */
     readUntil: async (isLast: (end: string) => boolean): Promise<string> => {
       const pieces: string[] = []
       let end = ''
@@ -35,16 +38,16 @@ function pipe(t: Test, flags = constants.O_RDWR) {
   }
 }
 
-function lost(): never {
+function failOnDrop(): never {
   throw new Error('lines were dropped')
 }
 
 const flushed = (writer: LogWriter): Promise<void> => new Promise((resolve) => writer.flush(resolve))
 
-await test('every line arrives, whole and in order, whatever its length and alphabet', async (t) => {
+await test('LogWriter writes every line whole and in order, whatever its length and characters', async (t) => {
   const path = join(t.testdir(), 'log')
   const fd = openSync(path, 'a')
-  const writer = new LogWriter(fd, CHUNK, lost)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
   const lines = Array.from({ length: 5000 }, (_, index) => `${index} ${'ü€😀a'.repeat((index * 7) % 40)}\n`)
   lines.splice(
     2500,
@@ -61,10 +64,10 @@ await test('every line arrives, whole and in order, whatever its length and alph
   closeSync(fd)
 })
 
-await test('a line alone does not wait for others', async (t) => {
+await test('LogWriter writes a single line without waiting for others', async (t) => {
   const path = join(t.testdir(), 'log')
   const fd = openSync(path, 'a')
-  const writer = new LogWriter(fd, CHUNK, lost)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
   for (const line of ['one\n', 'two\n']) {
     writer.write(line)
     await until(() => readFileSync(path, 'utf8').endsWith(line))
@@ -75,9 +78,9 @@ await test('a line alone does not wait for others', async (t) => {
 
 const lineOf = (letter: string, index: number): string => `${letter.repeat(1 + (index % 300))} ${index}\n`
 
-await test('two writers of one pipe do not cut each other in two', async (t) => {
+await test("Two LogWriters on one pipe do not split each other's lines", async (t) => {
   const { fd, readUntil } = pipe(t)
-  const writers = ['a', 'b'].map((letter) => ({ letter, writer: new LogWriter(fd, CHUNK, lost) }))
+  const writers = ['a', 'b'].map((letter) => ({ letter, writer: new LogWriter(fd, CHUNK, failOnDrop) }))
   const COUNT = 4000
   for (let index = 0; index < COUNT; index++) {
     for (const { letter, writer } of writers) writer.write(lineOf(letter, index))
@@ -92,7 +95,7 @@ await test('two writers of one pipe do not cut each other in two', async (t) => 
   }
 })
 
-await test('where nobody reads, nobody waits, memory is bounded, and lines that were dropped are told', async (t) => {
+await test('LogWriter.write never blocks on a full pipe: memory is bounded, and dropped lines are reported', async (t) => {
   const { fd, readUntil } = pipe(t)
   let dropped = 0
   const writer: LogWriter = new LogWriter(fd, CHUNK, (lines) => {
@@ -103,36 +106,36 @@ await test('where nobody reads, nobody waits, memory is bounded, and lines that 
   const COUNT = 60_000
   const before = process.memoryUsage.rss()
   for (let index = 0; index < COUNT; index++) writer.write(line)
-  t.ok(process.memoryUsage.rss() - before < 40 * 1_048_576, 'of 60 MB')
-  t.equal(dropped, 0, 'not told before there is room')
-  t.ok(writer.droppedLines > 40_000, 'but counted')
+  t.ok(process.memoryUsage.rss() - before < 40 * 1_048_576, '60 MB of lines take less than 40 MiB')
+  t.equal(dropped, 0, 'dropped lines are not reported before there is room')
+  t.ok(writer.droppedLines > 40_000, 'dropped lines are counted')
   let last = ''
-  let again = 0
+  let extra = 0
   const text = await readUntil((end) => {
     if (dropped === 0) {
-      again++
-      writer.write('again\n')
+      extra++
+      writer.write('extra\n')
     } else if (last === '') writer.write((last = 'last\n'))
     writer.flush()
     return last !== '' && end.endsWith(last)
   })
   const lines = text.split('\n')
   const kept = lines.filter((read) => read === line.trimEnd()).length
-  const said = lines.filter((read) => read === 'again').length
-  t.equal(kept + said + dropped, COUNT + again, 'no line is lost without a word')
+  const keptExtra = lines.filter((read) => read === 'extra').length
+  t.equal(kept + keptExtra + dropped, COUNT + extra, 'every line is written or counted as dropped')
   t.ok(kept > 8000 && kept < 20_000, '16 MiB of buffers were kept')
   t.ok(lines.includes(`dropped ${dropped}`))
   t.equal(writer.droppedLines, dropped)
 })
 
-await test('a flush is over when its lines are written, however many follow', async (t) => {
+await test('LogWriter.flush calls back when its own lines are written, however many follow', async (t) => {
   const { fd, readUntil } = pipe(t)
-  const writer = new LogWriter(fd, CHUNK, lost)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
   writer.write('first\n')
   let isFlushed = false
   writer.flush(() => (isFlushed = true))
   const line = `${'z'.repeat(999)}\n`
-  // More than the pipe takes: the last of them cannot be written before somebody reads on.
+  // The pipe holds fewer lines, so the last of them cannot be written before the pipe is read.
   for (let index = 0; index < 500; index++) writer.write(line)
   await until(() => isFlushed)
   writer.write('last\n')
@@ -141,9 +144,9 @@ await test('a flush is over when its lines are written, however many follow', as
   t.equal(text, `first\n${line.repeat(500)}last\n`)
 })
 
-await test('a full pipe that does not block is tried again', async (t) => {
+await test('LogWriter retries a full non-blocking pipe', async (t) => {
   const { fd, readUntil } = pipe(t, constants.O_WRONLY | constants.O_NONBLOCK)
-  const writer = new LogWriter(fd, CHUNK, lost)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
   const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'y'.repeat(95)}\n`)
   for (const line of lines) writer.write(line)
   writer.flush()
@@ -151,13 +154,13 @@ await test('a full pipe that does not block is tried again', async (t) => {
   t.equal(await readUntil((end) => end.endsWith(last)), lines.join(''))
 })
 
-await test('a reader who has gone is no reason to wait, or to fall', async (t) => {
+await test('LogWriter.flush calls back and counts the lines as dropped when the reader of the pipe is gone', async (t) => {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const fd = openSync(path, constants.O_WRONLY)
   closeSync(reader)
-  const writer = new LogWriter(fd, CHUNK, lost)
+  const writer = new LogWriter(fd, CHUNK, failOnDrop)
   writer.write('to nobody\n')
   await flushed(writer)
   writer.write('nor this\n')
@@ -166,7 +169,7 @@ await test('a reader who has gone is no reason to wait, or to fall', async (t) =
   closeSync(fd)
 })
 
-await test('what waits is written when the process exits', (t) => {
+await test('LogWriter writes its buffered lines when the process exits', (t) => {
   const file = fileURLToPath(new URL('../../src/telemetry/log-writer.ts', import.meta.url))
   const program = `import { LogWriter } from ${JSON.stringify(file)}
     new LogWriter(1, 4096, () => {}).write('goodbye\\n')

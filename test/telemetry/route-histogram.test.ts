@@ -5,14 +5,18 @@ import { RouteHistogram } from '../../src/telemetry/route-histogram.ts'
 const BUCKETS = [0.005, 0.5, 30]
 const name = 'seconds'
 const labelNames = ['method', 'route', 'status'] as const
-const help = 'How long it took'
+const help = 'Duration in seconds'
 
-await test('it exports what prom-client would, as text and as JSON', async (t) => {
+await test('RouteHistogram exports the same text and JSON as a histogram of prom-client', async (t) => {
   const registry = new Registry()
   const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
   const reference = new Registry()
   const expected = new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [reference] })
-  t.equal(await registry.metrics(), await reference.metrics(), 'before anything was counted')
+  t.equal(
+    await registry.metrics(),
+    await reference.metrics(),
+    'the exports are equal before the first observation',
+  )
   for (const seconds of [0, 0.005, 0.0051, 0.5, 1, 30, 30.1]) {
     for (const route of ['/a', '/b "quoted"']) {
       for (const labels of [
@@ -26,25 +30,25 @@ await test('it exports what prom-client would, as text and as JSON', async (t) =
       }
     }
   }
-  // The same lines; in another order, each route's series together.
-  t.same(lines(await registry.metrics()), lines(await reference.metrics()))
-  t.same(await values(registry), await values(reference))
+  // The order of the lines differs: RouteHistogram keeps the series of a route together.
+  t.same(sortedLines(await registry.metrics()), sortedLines(await reference.metrics()))
+  t.same(await sortedSamples(registry), await sortedSamples(reference))
 })
 
-/** A text's lines, in no order. */
-function lines(text: string): string[] {
+/** The sorted lines of a text. */
+function sortedLines(text: string): string[] {
   return text.split('\n').toSorted()
 }
 
-/** What the JSON says, in no order. */
-async function values(registry: Registry): Promise<string[]> {
+/** The sorted samples of the JSON export. */
+async function sortedSamples(registry: Registry): Promise<string[]> {
   const [metric] = await registry.getMetricsAsJSON()
   const all = (metric as unknown as { values: { labels: object; value: number; metricName: string }[] })
     .values
   return all
     .map(
       ({ labels, value, metricName }) =>
-        `${metricName} ${lines(JSON.stringify(labels, undefined, 1)).join()} ${value}`,
+        `${metricName} ${sortedLines(JSON.stringify(labels, undefined, 1)).join()} ${value}`,
     )
     .toSorted()
 }

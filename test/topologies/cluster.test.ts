@@ -1,4 +1,4 @@
 import { testCluster } from '../support/redis-topologies.ts'
-import { keepsItsPromises } from './replicas.ts'
+import { testReplicatedStore } from './replicated-store.ts'
 
-await keepsItsPromises('on a Cluster', testCluster)
+await testReplicatedStore('On a Cluster', testCluster)

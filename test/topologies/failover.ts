@@ -8,10 +8,10 @@ import { until } from '../support/until.ts'
 const SESSIONS = 60
 
 /**
- * Loses a master while two instances read. Sessions whose making was replicated live on, those whose logout was
- * stay dead, and in between a reader hears "store down" and never "no session".
+ * Loses a master while two instances read sessions. Asserts that replicated sessions live on, that replicated logouts
+ * persist, and that in between a reader gets `storeDown` and never `none`.
  */
-export async function survivesMasterLoss(
+export async function assertMasterLossIsSurvived(
   t: Test,
   { url, masters }: Topology,
   lose = (master: RedisProcess): unknown => master.close(),
@@ -34,10 +34,10 @@ export async function survivesMasterLoss(
 
   const seen = { live: 0, none: 0, storeDown: 0 }
   const down = { since: 0, until: 0 }
-  const stage = { isOver: false }
-  const load = async (at: number): Promise<void> => {
-    const instance = at % 2 === 0 ? one : other
-    while (!stage.isOver) {
+  const over = new AbortController()
+  const load = async (reader: number): Promise<void> => {
+    const instance = reader % 2 === 0 ? one : other
+    while (!over.signal.aborted) {
       for (const id of alive) {
         const { is } = await instance.reader.read(instance.cookie(id))
         seen[is]++
@@ -56,24 +56,28 @@ export async function survivesMasterLoss(
     const others = await Promise.all(alive.map((id) => other.reader.reload(id)))
     return down.until > 0 && [...reads, ...others].every(({ is }) => is === 'live')
   })
-  stage.isOver = true
+  over.abort()
   await Promise.all(loads)
   t.comment(
-    `${seen.live} reads, ${seen.storeDown} of them "store down"; recovered in ${down.until - down.since} ms`,
+    `${seen.live} live reads, ${seen.storeDown} with the store down; recovered in ${down.until - down.since} ms`,
   )
-  t.equal(seen.none, 0, 'nobody was told that there is no session')
+  t.equal(seen.none, 0, 'no read missed a live session')
   for (const id of dead)
-    t.equal((await other.reader.reload(id)).is, 'none', 'a logout that was acknowledged stays')
-  t.equal(await one.sessions.end(sessionKey(alive[0] ?? ''), 'logout'), true, 'and it can be written to')
+    t.equal((await other.reader.reload(id)).is, 'none', 'an acknowledged logout persists')
+  t.equal(
+    await one.sessions.end(sessionKey(alive[0] ?? ''), 'logout'),
+    true,
+    'the store accepts writes again',
+  )
 }
 
-/** A server that hangs, or is cut off: it holds its connections and says nothing. */
+/** Makes a server hang: it keeps its connections open and replies to nothing. */
 export function freeze({ process }: RedisProcess): void {
   process.kill('SIGSTOP')
 }
 
-/** A logout elsewhere, an operator's DEL and FLUSHALL reach what is held on every instance, and what is held near. */
-export async function hearsEndings(t: Test, { url, masters }: Topology): Promise<void> {
+/** Asserts that watchers and near caches of three instances notice a logout, a DEL and a FLUSHALL. */
+export async function assertEndedSessionsAreNoticed(t: Test, { url, masters }: Topology): Promise<void> {
   const instances = [
     await sessionInstance(t, url),
     await sessionInstance(t, url),
@@ -81,30 +85,34 @@ export async function hearsEndings(t: Test, { url, masters }: Topology): Promise
   ]
   const [first] = instances
   if (first === undefined) throw new Error('no instance')
-  const atMasters = async (...command: string[]) =>
+  const askMasters = async (...command: string[]) =>
     Promise.all((await masters()).map((master) => askRedis(master, command)))
-  for (const [what, end] of [
+  for (const [event, end] of [
     ['a logout', (key: string) => first.sessions.end(key, 'logout')],
-    // Those that do not have the key say so.
-    ['DEL', (key: string) => atMasters('DEL', key)],
-    ['FLUSHALL', () => atMasters('FLUSHALL')],
+    // The masters that do not have the key reply with an error.
+    ['DEL', (key: string) => askMasters('DEL', key)],
+    ['FLUSHALL', () => askMasters('FLUSHALL')],
   ] as const) {
     const id = await newSession(first)
     const key = sessionKey(id)
-    const held = instances.map(async ({ reader, endings, cookie }) => {
+    const watchers = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
       return () =>
         new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
     })
-    const ended = (await Promise.all(held)).map((watch) => watch())
-    const asked = Date.now()
+    const notified = (await Promise.all(watchers)).map((watch) => watch())
+    const endedAt = Date.now()
     await end(key)
-    await Promise.all(ended)
-    const heardMs = Date.now() - asked
+    await Promise.all(notified)
+    const watchersMs = Date.now() - endedAt
     for (const { reader, cookie } of instances)
       await until(async () => (await reader.read(cookie(id))).is === 'none')
-    t.comment(`${what}: held sessions hear after ${heardMs} ms, requests after ${Date.now() - asked} ms`)
-    t.ok(Date.now() - asked < 3000, 'of the order of a second, on a busy machine too')
+    const requestsMs = Date.now() - endedAt
+    t.comment(
+      `${event}: watchers are notified after ${watchersMs} ms, requests notice after ${requestsMs} ms`,
+    )
+    // It takes about a second; the bound leaves room for a busy machine.
+    t.ok(requestsMs < 3000, `${event}: every instance has noticed within 3 s`)
   }
 }

@@ -1,4 +1,4 @@
 import { testSentinel } from '../support/redis-topologies.ts'
-import { keepsItsPromises } from './replicas.ts'
+import { testReplicatedStore } from './replicated-store.ts'
 
-await keepsItsPromises('behind Sentinels', testSentinel)
+await testReplicatedStore('Behind Sentinels', testSentinel)

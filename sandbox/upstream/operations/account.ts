@@ -2,7 +2,7 @@ import type { Transaction } from '../accounts.ts'
 import type { Message } from '../connection.ts'
 import { accountOperation, one, type Operation, subscribe } from '../operation.ts'
 
-/** The account behind the connection: what is in it, and what moves. */
+/** The balance and the transactions of the connection's account. */
 export const accountOperations: readonly Operation[] = [
   accountOperation({
     name: 'balance',
@@ -10,11 +10,11 @@ export const accountOperations: readonly Operation[] = [
     run(request, connection, account) {
       const { id: loginid, currency } = account
       const balanceNow = (): Message => ({ balance: account.balance, currency, loginid })
-      if (request.subscribe !== 1) return connection.answer(request, 'balance', { balance: balanceNow() })
+      if (request.subscribe !== 1) return connection.respond(request, 'balance', { balance: balanceNow() })
       const subscription = connection.subscriptions.open('balance', 'balance')
       const send = (): void => {
         const balance = { ...balanceNow(), id: subscription.id }
-        connection.answer(request, 'balance', { balance }, subscription.id)
+        connection.respond(request, 'balance', { balance }, subscription.id)
       }
       send()
       subscription.onEnd(account.transactions.add(send))
@@ -27,7 +27,7 @@ export const accountOperations: readonly Operation[] = [
       const subscription = connection.subscriptions.open('transaction', 'transaction')
       const send = (view: Message): void => {
         const transaction = { ...view, id: subscription.id }
-        connection.answer(request, 'transaction', { transaction }, subscription.id)
+        connection.respond(request, 'transaction', { transaction }, subscription.id)
       }
       send({})
       subscription.onEnd(

@@ -11,13 +11,13 @@ const CONTRACTS = [
 
 const brief = Type.Optional(Type.Enum(['brief', 'full']))
 
-/** What there is to trade, and when. */
+/** The symbols, contract types and trading times. */
 export const catalogueOperations: readonly Operation[] = [
   operation({
     name: 'active_symbols',
     properties: { active_symbols: Type.Enum(['brief', 'full']) },
     run: (request, connection) =>
-      connection.answer(request, 'active_symbols', { active_symbols: SYMBOLS.map(symbolView) }),
+      connection.respond(request, 'active_symbols', { active_symbols: SYMBOLS.map(symbolView) }),
   }),
   operation({
     name: 'contracts_for',
@@ -25,7 +25,7 @@ export const catalogueOperations: readonly Operation[] = [
     run(request, connection) {
       const { info, latest } = instrumentOf(request.contracts_for, connection.world.market)
       const available = CONTRACTS.map((contract) => ({ ...contract, ...contractView(info) }))
-      connection.answer(request, 'contracts_for', {
+      connection.respond(request, 'contracts_for', {
         contracts_for: {
           available,
           hit_count: available.length,
@@ -39,7 +39,7 @@ export const catalogueOperations: readonly Operation[] = [
     name: 'contracts_list',
     properties: { contracts_list: one, detail: brief },
     run: (request, connection) =>
-      connection.answer(request, 'contracts_list', {
+      connection.respond(request, 'contracts_list', {
         contracts_list: [
           { contract_category: 'callput', contract_types: CONTRACTS.map((it) => it.contract_type) },
         ],
@@ -55,7 +55,7 @@ export const catalogueOperations: readonly Operation[] = [
         times: { open: ['00:00:00'], close: ['23:59:59'], settlement: '23:59:59' },
       }))
       const submarkets = [{ name: 'Continuous Indices', symbols }]
-      connection.answer(request, 'trading_times', {
+      connection.respond(request, 'trading_times', {
         trading_times: { markets: [{ name: 'Derived', submarkets }] },
       })
     },

@@ -10,19 +10,19 @@ export const connectionOperations: readonly Operation[] = [
   operation({
     name: 'ping',
     properties: { ping: one },
-    run: (request, connection) => connection.answer(request, 'ping', { ping: 'pong' }),
+    run: (request, connection) => connection.respond(request, 'ping', { ping: 'pong' }),
   }),
   operation({
     name: 'time',
     properties: { time: one },
-    run: (request, connection) => connection.answer(request, 'time', { time: nowSeconds() }),
+    run: (request, connection) => connection.respond(request, 'time', { time: nowSeconds() }),
   }),
   operation({
     name: 'forget',
     properties: { forget: Type.String() },
     run(request, connection) {
       const forgotten = connection.subscriptions.forget(request.forget)
-      connection.answer(request, 'forget', { forget: forgotten ? 1 : 0 })
+      connection.respond(request, 'forget', { forget: forgotten ? 1 : 0 })
     },
   }),
   operation({
@@ -30,7 +30,7 @@ export const connectionOperations: readonly Operation[] = [
     properties: { forget_all: Type.Union([streamType, Type.Array(streamType)]) },
     run(request, connection) {
       const forgotten = connection.subscriptions.forgetAll([request.forget_all].flat())
-      connection.answer(request, 'forget_all', { forget_all: forgotten })
+      connection.respond(request, 'forget_all', { forget_all: forgotten })
     },
   }),
 ]

@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.ts'
 
 const NAME = 'proposal_open_contract'
 
-/** The contracts that were bought. */
+/** The contracts of the connection's account. */
 export const openContractOperations: readonly Operation[] = [
   accountOperation({
     name: NAME,
@@ -17,9 +17,9 @@ export const openContractOperations: readonly Operation[] = [
       const contract = id === undefined ? undefined : contracts.of(account, id)
       if (id !== undefined && !contract) throw new Refusal('ContractNotFound', `There is no contract ${id}.`)
       const shown = contract ? [contract] : contracts.openOf(account)
-      if (shown.length === 0) return connection.answer(request, NAME, { [NAME]: {} })
+      if (shown.length === 0) return connection.respond(request, NAME, { [NAME]: {} })
       if (request.subscribe === 1) return shown.forEach((it) => streamContract(request, connection, it))
-      for (const it of shown) connection.answer(request, NAME, { [NAME]: it.view() })
+      for (const it of shown) connection.respond(request, NAME, { [NAME]: it.view() })
     },
   }),
   accountOperation({
@@ -27,17 +27,17 @@ export const openContractOperations: readonly Operation[] = [
     properties: { portfolio: one },
     run(request, connection, account) {
       const contracts = connection.world.contracts.openOf(account).map(portfolioView)
-      connection.answer(request, 'portfolio', { portfolio: { contracts } })
+      connection.respond(request, 'portfolio', { portfolio: { contracts } })
     },
   }),
 ]
 
-/** Shows a contract now and at every change; the stream ends with the contract. */
+/** Sends a contract now and after every change. The stream ends with the contract. */
 export function streamContract(request: Message, connection: Connection, contract: Contract): void {
   const subscription = connection.subscriptions.open(NAME, `contract ${contract.id}`)
   const send = (): void => {
     const view = { ...contract.view(), id: subscription.id }
-    connection.answer(request, NAME, { [NAME]: view }, subscription.id)
+    connection.respond(request, NAME, { [NAME]: view }, subscription.id)
     if (contract.status !== 'open') connection.subscriptions.forget(subscription.id)
   }
   subscription.onEnd(contract.changes.add(send))

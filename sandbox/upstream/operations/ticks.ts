@@ -5,29 +5,29 @@ import type { Instrument, Tick } from '../market.ts'
 import { operation, type Operation, subscribe } from '../operation.ts'
 import { instrumentOf } from '../terms.ts'
 
-const MOST = 5000
+const MAX_COUNT = 5000
 const GRANULARITIES = [60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400]
 
-/** Prices, now and before. */
+/** Current and historical prices. */
 export const tickOperations: readonly Operation[] = [
   operation({
     name: 'ticks',
-    answers: 'tick',
+    responseType: 'tick',
     properties: { ticks: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]), subscribe },
     run(request, connection) {
       const instruments = [request.ticks].flat().map((code) => instrumentOf(code, connection.world.market))
       if (request.subscribe !== 1)
         return instruments.forEach(({ info, latest }) =>
-          connection.answer(request, 'tick', { tick: tickView(info, latest) }),
+          connection.respond(request, 'tick', { tick: tickView(info, latest) }),
         )
-      // All or none, where several are asked for at once.
+      // Either all requested streams start or none.
       for (const { info } of instruments) connection.subscriptions.refuseRunning('ticks', info.code)
       for (const instrument of instruments) streamTicks(request, connection, instrument, true)
     },
   }),
   operation({
     name: 'ticks_history',
-    answers: 'history',
+    responseType: 'history',
     properties: {
       ticks_history: Type.String(),
       adjust_start_time: Type.Optional(Type.Literal(1)),
@@ -41,7 +41,7 @@ export const tickOperations: readonly Operation[] = [
     run(request, connection) {
       const instrument = instrumentOf(request.ticks_history, connection.world.market)
       const { start = 0, end = 'latest', granularity = 60 } = request
-      const count = Math.min(request.count ?? MOST, MOST)
+      const count = Math.min(request.count ?? MAX_COUNT, MAX_COUNT)
       const last = end === 'latest' ? Number.POSITIVE_INFINITY : end
       const ticks = instrument.history.filter(({ epoch }) => epoch >= start && epoch <= last)
       const wantsStream = request.subscribe === 1
@@ -50,30 +50,35 @@ export const tickOperations: readonly Operation[] = [
         if (wantsStream) connection.subscriptions.refuseRunning('candles', subjectOf(instrument, granularity))
         const shown = candles(ticks, granularity).slice(-count)
         const stream = wantsStream ? streamCandles(request, connection, instrument, granularity) : undefined
-        connection.answer(request, 'candles', { candles: shown, ...pip }, stream)
+        connection.respond(request, 'candles', { candles: shown, ...pip }, stream)
       } else {
         const shown = ticks.slice(-count)
         const history = { prices: shown.map(({ quote }) => quote), times: shown.map(({ epoch }) => epoch) }
         const stream = wantsStream ? streamTicks(request, connection, instrument, false) : undefined
-        connection.answer(request, 'history', { history, ...pip }, stream)
+        connection.respond(request, 'history', { history, ...pip }, stream)
       }
     },
   }),
 ]
 
-/** Begins a stream of ticks, with the latest first where that is wanted. Returns its id. */
-function streamTicks(request: Message, connection: Connection, instrument: Instrument, now: boolean): string {
+/** Starts a stream of ticks, optionally with the latest one first. @returns its id */
+function streamTicks(
+  request: Message,
+  connection: Connection,
+  instrument: Instrument,
+  withLatest: boolean,
+): string {
   const subscription = connection.subscriptions.open('ticks', instrument.info.code)
   const send = (tick: Tick): void => {
     const view = { ...tickView(instrument.info, tick), id: subscription.id }
-    connection.answer(request, 'tick', { tick: view }, subscription.id)
+    connection.respond(request, 'tick', { tick: view }, subscription.id)
   }
-  if (now) send(instrument.latest)
+  if (withLatest) send(instrument.latest)
   subscription.onEnd(instrument.ticks.add(send))
   return subscription.id
 }
 
-/** Begins a stream of the candle that is being made. Returns its id. */
+/** Starts a stream of the current candle. @returns its id */
 function streamCandles(
   request: Message,
   connection: Connection,
@@ -98,7 +103,7 @@ function streamCandles(
       close: price(candle.close),
       pip_size: pipSize,
     }
-    connection.answer(request, 'ohlc', { ohlc }, subscription.id)
+    connection.respond(request, 'ohlc', { ohlc }, subscription.id)
   }
   subscription.onEnd(instrument.ticks.add(send))
   return subscription.id

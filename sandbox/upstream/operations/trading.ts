@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.ts'
 import { contractProperties, proposalView, type Terms, termsOf } from '../terms.ts'
 import { streamContract } from './open-contracts.ts'
 
-/** Asking for a price, and taking it. */
+/** Proposals, purchases and sales. */
 export const tradingOperations: readonly Operation[] = [
   operation({
     name: 'proposal',
@@ -18,7 +18,7 @@ export const tradingOperations: readonly Operation[] = [
       if (request.subscribe === 1) return streamProposal(request, connection, terms)
       const id = randomUUID()
       connection.proposals.set(id, terms)
-      connection.answer(request, 'proposal', { proposal: proposalView(terms, id, market.tickMs) })
+      connection.respond(request, 'proposal', { proposal: proposalView(terms, id, market.tickMs) })
     },
   }),
   accountOperation({
@@ -33,12 +33,12 @@ export const tradingOperations: readonly Operation[] = [
     run(request, connection, account) {
       const terms =
         request.parameters === undefined
-          ? proposed(connection, String(request.buy))
+          ? proposalOf(connection, String(request.buy))
           : termsOf(request.parameters, connection.world.market)
       if (terms.stake > request.price) throw priceMoved(request.price, terms.stake)
       const contract = connection.world.contracts.buy(account, terms)
       connection.proposals.delete(String(request.buy))
-      connection.answer(request, 'buy', { buy: purchaseView(contract) })
+      connection.respond(request, 'buy', { buy: purchaseView(contract) })
       if (request.subscribe === 1) streamContract(request, connection, contract)
     },
   }),
@@ -51,7 +51,7 @@ export const tradingOperations: readonly Operation[] = [
         throw new Refusal('InvalidSellContractProposal', 'Unknown contract sell proposal.')
       if (contract.bidPrice < request.price) throw priceMoved(request.price, contract.bidPrice)
       const { price, transactionId } = contract.sell()
-      connection.answer(request, 'sell', {
+      connection.respond(request, 'sell', {
         sell: {
           contract_id: contract.id,
           balance_after: account.balance,
@@ -64,7 +64,7 @@ export const tradingOperations: readonly Operation[] = [
   }),
 ]
 
-/** Shows the terms again with every tick, until they are forgotten or bought. */
+/** Sends the terms with every tick until the stream is forgotten or the proposal is bought. */
 function streamProposal(request: Message, connection: Connection, terms: Terms): void {
   const { market } = connection.world
   const { instrument, type, stake, payout, length } = terms
@@ -75,19 +75,19 @@ function streamProposal(request: Message, connection: Connection, terms: Terms):
   const send = (): void => {
     if (!connection.proposals.has(id)) return void connection.subscriptions.forget(subscription.id)
     const proposal = proposalView(terms, id, market.tickMs)
-    connection.answer(request, 'proposal', { proposal }, subscription.id)
+    connection.respond(request, 'proposal', { proposal }, subscription.id)
   }
   send()
   subscription.onEnd(instrument.ticks.add(send))
 }
 
-function proposed({ proposals }: Connection, id: string): Terms {
+function proposalOf({ proposals }: Connection, id: string): Terms {
   const terms = proposals.get(id)
   if (!terms) throw new Refusal('InvalidContractProposal', 'Unknown contract proposal.')
   return terms
 }
 
-function priceMoved(asked: number, actual: number): Refusal {
-  const message = `The underlying market has moved: you asked for ${asked}, the price is ${actual}.`
+function priceMoved(requested: number, actual: number): Refusal {
+  const message = `The underlying market has moved: you asked for ${requested}, the price is ${actual}.`
   return new Refusal('PriceMoved', message)
 }

@@ -10,13 +10,13 @@ import { optionsEnvelope } from './envelopes.ts'
 import { Failure } from './failure.ts'
 import { bodyOf, wrapFailures } from './handlers.ts'
 
-/** The sandbox's own invention, but for a PAT for each account (docs/upstream.md, Credentials). */
+/** An invented format, except that it has a PAT for each account (docs/upstream.md, Credentials). */
 const purchase = Type.Object({
   contract: Type.Object(contractProperties),
   accounts: Type.Array(Type.Object({ token: Type.String() }), { minItems: 1, maxItems: 100 }),
 })
 
-/** Buys one contract for many accounts. The PATs in the body are the only credential; the same body buys again. */
+/** Buys a contract for several accounts. The PATs in the body are the only credentials. A repeated body buys again. */
 export async function bulkPurchaseRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, optionsEnvelope)
   for (const type of ['demo', 'real'] as const)
@@ -35,7 +35,7 @@ function checkCredentials(request: FastifyRequest): void {
   if (!hasAppId(request)) throw new Failure(400, 'MissingAppId', 'The header Service-App-ID is missing.')
 }
 
-/** One result: a bad token, or an empty account, spoils only its own purchase. */
+/** The result for one account. An invalid token or an empty account affects only its own purchase. */
 function buyFor(token: string, type: AccountType, terms: Terms, { users, contracts }: World): object {
   const account = ownerOfPat(token, users)?.account
   if (account?.type !== type) return { error: { code: 'InvalidToken', message: 'The token is invalid.' } }

@@ -4,13 +4,12 @@ import type { User, Users } from '../users.ts'
 import type { World } from '../world.ts'
 import { Failure } from './failure.ts'
 
-/** Which credentials a request carried, wherever it carried them. */
+/** The kinds of credentials in the header and the body of a request. */
 export type CredentialKind = 'none' | 'bearer' | 'pat' | 'bearer+pat'
 
 /*
- * Personal access tokens cannot be made in the sandbox: they are written by hand, `pat_` + demo or real + `_` +
- * the account id, for example `pat_demo_DOT90004580`. That is enough to tell whose a token is and what it is for.
- * The account has to exist, and it does from its user's first request with a bearer token on.
+ * The sandbox issues no personal access tokens. They are written by hand as `pat_<demo|real>_<account id>`, for example
+ * `pat_demo_DOT90004580`. The account must exist: the first request of a user with a bearer token creates it.
  */
 const PAT = /^pat_(demo|real)_([A-Z]+[0-9]+)$/
 const ANY_PAT = /\bpat_(demo|real)_/
@@ -23,20 +22,17 @@ export function credentialKind(request: FastifyRequest, body: string): Credentia
   return pat ? 'pat' : 'none'
 }
 
-/** What follows `Authorization: Bearer`. */
+/** The token in the Authorization header. */
 export function bearerOf({ headers }: FastifyRequest): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
 }
 
-/**
- * The user a request is made for. Scopes are not looked at: the sandbox is lenient, the real service is not.
- * @throws Failure 401
- */
+/** The user of a request. Unlike the real service, the sandbox does not check scopes. @throws Failure 401 */
 export async function userOf(request: FastifyRequest, { provider, users }: World): Promise<User> {
   const token = bearerOf(request)
   if (token === undefined) throw unauthorized()
   if (PAT.test(token)) {
-    // Interface 5: with a PAT the application has to name itself.
+    // With a PAT, the application must identify itself (docs/upstream.md, Credentials).
     const owner = hasAppId(request) ? ownerOfPat(token, users) : undefined
     if (!owner) throw unauthorized()
     return owner.user
@@ -46,7 +42,7 @@ export async function userOf(request: FastifyRequest, { provider, users }: World
   return users.of(active.accountId)
 }
 
-/** The account a PAT was written for, and whose it is. */
+/** The account of a PAT and its owner. */
 export function ownerOfPat(token: string, users: Users): { account: Account; user: User } | undefined {
   const [, type, id] = PAT.exec(token) ?? []
   const found = id === undefined ? undefined : users.account(id)

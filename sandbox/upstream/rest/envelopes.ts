@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Failure } from './failure.ts'
 
-/** How a family of endpoints wraps its answers. The families differ, and clients must not assume one of them. */
+/** The format of the responses of a family of endpoints. Clients must not assume the same format everywhere. */
 export interface Envelope {
   success: (data: unknown, request: FastifyRequest, reply: FastifyReply) => object
   failure: (failure: Failure, request: FastifyRequest, reply: FastifyReply) => object
@@ -13,7 +13,7 @@ export const optionsEnvelope: Envelope = {
   failure: (failure, request, reply) => ({ errors: errors(failure), meta: meta(request, reply) }),
 }
 
-/** `{data, errors, metadata}`, whether it went well or not. */
+/** `{data, errors, metadata}` for success and failure. */
 export const agentsEnvelope: Envelope = {
   success: (data, request, reply) => ({ data, errors: [], metadata: meta(request, reply) }),
   failure: (failure, request, reply) => ({
@@ -29,7 +29,7 @@ export const walletsEnvelope: Envelope = {
   failure: (failure) => ({ errors: errors(failure) }),
 }
 
-/** The object itself. */
+/** The data without an envelope. */
 export const bareEnvelope: Envelope = {
   success: (data) => Object(data) as object,
   failure: optionsEnvelope.failure,

@@ -7,12 +7,12 @@ import { userOf } from './credentials.ts'
 import type { Envelope } from './envelopes.ts'
 import { Failure, failureFrom } from './failure.ts'
 
-/** Carries out one request, and returns what belongs in the envelope. */
+/** Executes a request. @returns the data for the envelope */
 export type Handle = (user: User, request: FastifyRequest, reply: FastifyReply) => unknown
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<object>
 
-/** Makes route handlers for a family of endpoints that need a logged-in user. */
+/** Creates route handlers for a family of endpoints that require a user. */
 export function forUsersOf(world: World, envelope: Envelope): (handle: Handle) => Handler {
   return (handle) => async (request, reply) => {
     const user = await userOf(request, world)
@@ -20,7 +20,7 @@ export function forUsersOf(world: World, envelope: Envelope): (handle: Handle) =
   }
 }
 
-/** Wraps the failures of the routes of this instance. */
+/** Sends the failures of all routes of this instance in the envelope. */
 export function wrapFailures(app: FastifyInstance, envelope: Envelope): void {
   app.setErrorHandler(async (error, request, reply) => {
     const failure = failureFrom(error)
@@ -29,31 +29,28 @@ export function wrapFailures(app: FastifyInstance, envelope: Envelope): void {
   })
 }
 
-/**
- * The JSON body of a request; none counts as `{}`. Unknown fields are let through, since the fields are not known.
- * @throws Failure 400
- */
+/** The JSON body of a request; `{}` if there is none. It may have unknown fields. @throws Failure 400 */
 export function bodyOf<Schema extends TSchema>(schema: Schema, request: FastifyRequest): Static<Schema> {
   const body = parse(typeof request.body === 'string' ? request.body : '')
   if (Check(schema, body)) return body
   const [error] = Errors(schema, body)
   const missing = error?.keyword === 'required' ? error.params.requiredProperties[0] : undefined
   const field = missing ?? error?.instancePath.slice(1).replaceAll('/', '.')
-  throw new Failure(400, 'ValidationError', error?.message ?? 'The body is wrong.', field)
+  throw new Failure(400, 'ValidationError', error?.message ?? 'The body is invalid.', field)
 }
 
-/** One parameter of the path. */
+/** A parameter of the path. */
 export function pathParameter(request: FastifyRequest, name: string): string {
   return (request.params as Record<string, string>)[name] ?? ''
 }
 
-/** One parameter of the query; the first where it is repeated. */
+/** A parameter of the query; the first one if it is repeated. */
 export function queryParameter(request: FastifyRequest, name: string): string | undefined {
   return [(request.query as Record<string, string | string[] | undefined>)[name]].flat()[0]
 }
 
-export function notFound(what: string): Failure {
-  return new Failure(404, 'NotFound', `There is no such ${what}.`)
+export function notFound(resource: string): Failure {
+  return new Failure(404, 'NotFound', `There is no such ${resource}.`)
 }
 
 function parse(body: string): unknown {

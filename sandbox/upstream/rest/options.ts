@@ -12,7 +12,7 @@ const newAccount = Type.Object({
   currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
 })
 
-/** Trading accounts, and the way from one to its WebSocket. */
+/** Trading accounts and the one-time URLs of their WebSockets. */
 export async function optionsRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, optionsEnvelope)
   const forUser = forUsersOf(world, optionsEnvelope)
@@ -22,7 +22,7 @@ export async function optionsRoutes(app: FastifyInstance, { world }: { world: Wo
     forUser(({ accounts }) => accounts.map(accountView)),
   )
 
-  // An object for an account that was there already, an array for a new one: as the real service has it.
+  // Like the real service, this returns an object for an existing account and an array for a new one.
   app.post(
     '/trading/v1/options/accounts',
     forUser((user, request, reply) => {

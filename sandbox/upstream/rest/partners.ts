@@ -5,9 +5,9 @@ import { Failure } from './failure.ts'
 import { forUsersOf, queryParameter, wrapFailures } from './handlers.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const LONGEST_DAYS = 730
+const MAX_DAYS = 730
 
-/** The partner overview (docs/upstream.md, Endpoints). Its numbers are invented: three sign-ups a day. */
+/** The partner overview (docs/upstream.md, Endpoints) with invented numbers: three sign-ups per day. */
 export async function partnerRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, bareEnvelope)
   const forUser = forUsersOf(world, bareEnvelope)
@@ -18,9 +18,8 @@ export async function partnerRoutes(app: FastifyInstance, { world }: { world: Wo
       const start = dateOf(request, 'start_date')
       const end = dateOf(request, 'end_date')
       const days = (end.getTime() - start.getTime()) / DAY_MS
-      if (days < 0) throw wrong('end_date', 'must not be before start_date')
-      if (days > LONGEST_DAYS)
-        throw wrong('end_date', `must be at most ${LONGEST_DAYS} days after start_date`)
+      if (days < 0) throw invalid('end_date', 'must not be before start_date')
+      if (days > MAX_DAYS) throw invalid('end_date', `must be at most ${MAX_DAYS} days after start_date`)
       const signUps = 3 * (days + 1)
       return {
         start_date: queryParameter(request, 'start_date'),
@@ -37,7 +36,7 @@ export async function partnerRoutes(app: FastifyInstance, { world }: { world: Wo
   )
 }
 
-/** @throws Failure 400 for anything but a day of the calendar */
+/** @throws Failure 400 unless the parameter is a calendar date */
 function dateOf(request: FastifyRequest, name: string): Date {
   const text = queryParameter(request, name) ?? ''
   const date = new Date(`${text}T00:00:00Z`)
@@ -46,10 +45,10 @@ function dateOf(request: FastifyRequest, name: string): Date {
     Number.isNaN(date.getTime()) ||
     !date.toISOString().startsWith(text)
   )
-    throw wrong(name, 'must be a date like 2026-01-31')
+    throw invalid(name, 'must be a date like 2026-01-31')
   return date
 }
 
-function wrong(field: string, rule: string): Failure {
+function invalid(field: string, rule: string): Failure {
   return new Failure(400, 'ValidationError', `${field} ${rule}`, field)
 }

@@ -10,7 +10,7 @@ const AGENTS = [
   { id: 'agent-3', name: 'Old Town Transfers', countries: ['br'], currency: 'USD', commission: '1.5' },
 ]
 
-/** Payment agents, the settings of their clients, and nicknames, which share the envelope. */
+/** Payment agents, the settings of their clients, and nicknames, which all use the same envelope. */
 export async function paymentAgentRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, agentsEnvelope)
   const forUser = forUsersOf(world, agentsEnvelope)

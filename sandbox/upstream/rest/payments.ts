@@ -7,25 +7,25 @@ import { agentsEnvelope } from './envelopes.ts'
 import { Failure } from './failure.ts'
 import { bodyOf, forUsersOf, type Handle, notFound, pathParameter, wrapFailures } from './handlers.ts'
 
-/** No mail is sent: every withdrawal is verified with this code. */
+/** The code of every withdrawal, as the sandbox sends no e-mail. */
 const VERIFICATION_CODE = '123456'
 
-const payment = Type.Object({
-  /** The caller's own key: sent again, it pays only once. */
+const paymentSchema = Type.Object({
+  /** An idempotency key that the caller chooses. */
   request_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
   amount: Type.Number({ exclusiveMinimum: 0 }),
   currency: Type.Optional(Type.Literal('USD')),
 })
-const withdrawal = Type.Interface([payment], { verification_code: Type.String() })
+const withdrawalSchema = Type.Interface([paymentSchema], { verification_code: Type.String() })
 
-/** Transfers and withdrawals, from the main wallet. */
+/** Transfers and withdrawals from the main wallet. */
 export async function paymentRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, agentsEnvelope)
   const forUser = forUsersOf(world, agentsEnvelope)
 
   app.post(
     '/payment-agents/v1/transfer',
-    forUser((user, request, reply) => pay(user, 'transfer', bodyOf(payment, request), reply)),
+    forUser((user, request, reply) => pay(user, 'transfer', bodyOf(paymentSchema, request), reply)),
   )
   app.get('/payment-agents/v1/transfer/:request_id', forUser(statusOf('transfer')))
 
@@ -36,7 +36,7 @@ export async function paymentRoutes(app: FastifyInstance, { world }: { world: Wo
   app.post(
     '/payment-agents/v1/withdraw',
     forUser((user, request, reply) => {
-      const body = bodyOf(withdrawal, request)
+      const body = bodyOf(withdrawalSchema, request)
       if (body.verification_code !== VERIFICATION_CODE)
         throw new Failure(400, 'InvalidVerificationCode', 'The code is wrong.', 'verification_code')
       return pay(user, 'withdraw', body, reply)
@@ -45,8 +45,13 @@ export async function paymentRoutes(app: FastifyInstance, { world }: { world: Wo
   app.get('/payment-agents/v1/withdraw/:request_id', forUser(statusOf('withdraw')))
 }
 
-/** Moves the money, unless this `request_id` has done so before: 201 the first time, 200 after that. */
-function pay(user: User, kind: Payment['kind'], body: Static<typeof payment>, reply: FastifyReply): Payment {
+/** Moves the money unless this `request_id` has already done so. The status is 201 the first time and then 200. */
+function pay(
+  user: User,
+  kind: Payment['kind'],
+  body: Static<typeof paymentSchema>,
+  reply: FastifyReply,
+): Payment {
   const { request_id: requestId = randomUUID(), amount } = body
   const earlier = user.payments.get(requestId)
   if (earlier) return earlier
@@ -54,7 +59,7 @@ function pay(user: User, kind: Payment['kind'], body: Static<typeof payment>, re
   if (!wallet || wallet.balance < amount)
     throw new Failure(400, 'InsufficientBalance', 'The main wallet holds too little.', 'amount')
   wallet.book(kind, -amount)
-  const made: Payment = {
+  const payment: Payment = {
     request_id: requestId,
     kind,
     status: 'completed',
@@ -62,9 +67,9 @@ function pay(user: User, kind: Payment['kind'], body: Static<typeof payment>, re
     currency: wallet.currency,
     created_at: new Date().toISOString(),
   }
-  user.payments.set(requestId, made)
+  user.payments.set(requestId, payment)
   reply.code(201)
-  return made
+  return payment
 }
 
 function statusOf(kind: Payment['kind']): Handle {

@@ -3,7 +3,7 @@ import type { World } from '../world.ts'
 import { walletsEnvelope } from './envelopes.ts'
 import { forUsersOf, notFound, pathParameter, wrapFailures } from './handlers.ts'
 
-/** The wallets of a user: `main`, which payments move, and `demo`. */
+/** The wallets of a user: `main`, from which payments are made, and `demo`. */
 export async function walletRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, walletsEnvelope)
   const forUser = forUsersOf(world, walletsEnvelope)
@@ -15,7 +15,7 @@ export async function walletRoutes(app: FastifyInstance, { world }: { world: Wor
         wallet_id: id,
         wallet_type: type,
         currency,
-        // A string here, a number on trading accounts: as the real service has it.
+        // Like in the real service, this is a string, while balances of trading accounts are numbers.
         balance: balance.toFixed(2),
       })),
     ),

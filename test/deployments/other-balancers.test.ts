@@ -13,10 +13,12 @@ const skip = enterNamespaces()
 
 const GUIDE = new URL('../../docs/operating.md', import.meta.url)
 
-await test('nginx as documented does what a balancer must', { skip }, (t) => checkProxy(t, NGINX))
+await test('nginx with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
+  checkProxy(t, NGINX),
+)
 
 await test(
-  'a check of haproxy on PORT finds every instance down, one on OPS_PORT finds it up',
+  'A health check of haproxy fails on PORT and succeeds on OPS_PORT with the documented options',
   { skip },
   async (t) => {
     const { launch } = await startFleet(t, 'https://localhost')

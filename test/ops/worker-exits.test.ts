@@ -11,10 +11,13 @@ import { until } from '../support/until.ts'
 
 const FAULT = `--import=${fileURLToPath(new URL('../support/fault.ts', import.meta.url))}`
 
-await test('workers that die of their start are restarted ever more seldom', async (t) => {
+await test('Workers that exit at their start are restarted after growing pauses', async (t) => {
   const server = await serverProcess(t, {
     ...ALONE,
-    ...{ WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', NODE_OPTIONS: FAULT, WORKER_EXITS_WITH: '1' },
+    WORKERS: '2',
+    REDIS_URL: 'redis://127.0.0.1:1',
+    NODE_OPTIONS: FAULT,
+    WORKER_EXITS_WITH: '1',
   })
   await until(() => said(server, 'a worker died').length >= 4)
   const pauses = said(server, 'a worker died').map(({ restartMs }) => Number(restartMs))
@@ -25,15 +28,18 @@ await test('workers that die of their start are restarted ever more seldom', asy
   t.equal(await server.exited, 0)
 })
 
-await test('a worker that ends with 78 ends the whole', async (t) => {
+await test('The supervisor exits with 78 when a worker exits with 78 at its start', async (t) => {
   const server = await serverProcess(t, {
     ...ALONE,
-    ...{ WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', NODE_OPTIONS: FAULT, WORKER_EXITS_WITH: '78' },
+    WORKERS: '2',
+    REDIS_URL: 'redis://127.0.0.1:1',
+    NODE_OPTIONS: FAULT,
+    WORKER_EXITS_WITH: '78',
   })
   t.equal(await server.exited, 78)
 })
 
-await test('a replacement that ends with 78 does not end those that serve, and is tried again', async (t) => {
+await test('A replacement worker that exits with 78 is restarted, and the other workers keep serving', async (t) => {
   const folder = t.testdir({ pages: {} })
   const server = await twoWorkers(t, { STATIC_DIR: `${folder}/pages` })
   renameSync(`${folder}/pages`, `${folder}/away`)
@@ -46,11 +52,11 @@ await test('a replacement that ends with 78 does not end those that serve, and i
   t.equal(server.child.exitCode, null)
 })
 
-await test('a port that is taken ends the whole, whichever of the two it is', async (t) => {
-  const squatter = createServer().listen(0, '127.0.0.1')
-  await once(squatter, 'listening')
-  t.teardown(() => squatter.close())
-  const { port } = squatter.address() as AddressInfo
+await test('The supervisor exits with 71 when PORT or OPS_PORT is taken', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
   for (const name of ['PORT', 'OPS_PORT']) {
     const taken = { WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:1', [name]: String(port) }
     const server = await serverProcess(t, { ...ALONE, ...taken })
@@ -59,35 +65,38 @@ await test('a port that is taken ends the whole, whichever of the two it is', as
   }
 })
 
-/** Two workers, one of which waits for upstream with a call. */
+/** Two workers, one of which has a request in flight to an upstream that does not respond. */
 async function busyWorkers(t: Test, settings: Record<string, string>) {
   const upstream = await rawUpstream(t)
   const server = await twoWorkers(t, { API_URL: upstream.url, ...settings })
   upstream.answer = () => undefined
   const arrived = upstream.next()
-  const answer = status(server.port, '/api/v1/health', { 'x-csrf': '1' })
+  const responseStatus = status(server.port, '/api/v1/health', { 'x-csrf': '1' })
   await arrived
-  // Not awaited in here: nobody answers it yet.
-  return { server, upstream, answer }
+  return { server, upstream, responseStatus }
 }
 
-await test('a drain is told by the supervisor alone, and takes all workers along in order', async (t) => {
-  const { server, upstream, answer } = await busyWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
-  // As a terminal and as systemd do it: everybody gets the signal, some twice.
+await test('SIGINT to every process: the supervisor drains all workers, and the exit code is 0', async (t) => {
+  const { server, upstream, responseStatus } = await busyWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
+  // A terminal and systemd signal every process, some of them twice.
   server.child.kill('SIGINT')
   for (const pid of workerPids(server)) process.kill(pid, 'SIGINT')
   for (const pid of workerPids(server)) process.kill(pid, 'SIGTERM')
   await until(() => said(server, 'draining').length === 3)
   const unready = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
   t.same(await unready.json(), { ready: false, reasons: ['draining'], warnings: [] })
-  t.equal(await status(server.port, '/auth/session'), 200, 'while the balancer has not noticed')
+  t.equal(
+    await status(server.port, '/auth/session'),
+    200,
+    'the workers still serve while the balancer finds out',
+  )
   for (const socket of upstream.open) socket.write(ok())
-  t.equal(await answer, 200)
+  t.equal(await responseStatus, 200)
   t.equal(await server.exited, 0)
   t.same(said(server, 'not everything ended in time'), [])
 })
 
-await test('a worker that hangs keeps nobody from being ready, and is killed at the deadline', async (t) => {
+await test('A worker that hangs does not affect /readyz and is killed after DRAIN_SECONDS', async (t) => {
   const server = await twoWorkers(t, { DRAIN_SECONDS: '2', NODE_OPTIONS: FAULT, FAULT: 'hang' })
   const [first = 0] = workerPids(server)
   process.kill(first, 'SIGUSR2')
@@ -97,7 +106,7 @@ await test('a worker that hangs keeps nobody from being ready, and is killed at 
   t.equal(said(server, 'not everything ended in time').length, 1)
 })
 
-await test('a second signal ends the supervisor and its workers now', async (t) => {
+await test('A second signal: the supervisor exits with 130 at once, and so do its workers', async (t) => {
   const server = await twoWorkers(t, { DRAIN_SECONDS: '120', DRAIN_WAIT_SECONDS: '60' })
   server.child.kill('SIGTERM')
   await until(() => said(server, 'draining').length === 3)
@@ -106,13 +115,12 @@ await test('a second signal ends the supervisor and its workers now', async (t) 
   await t.rejects(status(server.port, '/auth/session'))
 })
 
-await test('workers do not outlive a supervisor that was killed', async (t) => {
+await test('Workers exit when their supervisor is killed', async (t) => {
   const server = await twoWorkers(t)
   server.child.kill('SIGKILL')
-  // Its output ends when nobody holds it any more.
+  // The output of the supervisor ends when no process has it open any more.
   await server.exited
-  for (const pid of workerPids(server)) await until(() => isGone(pid))
-  t.pass('they are gone')
+  for (const pid of workerPids(server)) await until(() => isGone(pid), `worker ${pid} has exited`)
 })
 
 function isGone(pid: number): boolean {
@@ -123,15 +131,15 @@ function isGone(pid: number): boolean {
   }
 }
 
-await test('a worker that cannot end in time still says so, and is not killed with its log unwritten', async (t) => {
-  const { server, answer } = await busyWorkers(t, { DRAIN_SECONDS: '2' })
-  const cutOff = t.rejects(answer)
+await test('A worker that cannot finish within DRAIN_SECONDS logs this before it exits', async (t) => {
+  const { server, responseStatus } = await busyWorkers(t, { DRAIN_SECONDS: '2' })
+  const cutOff = t.rejects(responseStatus)
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 0)
   await cutOff
   t.match(
     said(server, 'not everything ended in time').map(({ worker }) => worker),
     [Number],
-    'the one that had it, and nobody else',
+    'only the worker with the request in flight logs it',
   )
 })

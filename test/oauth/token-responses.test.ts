@@ -3,13 +3,13 @@ import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '.
 import { toldOf } from '../support/told-of.ts'
 import { until } from '../support/until.ts'
 
-/** A world for many logins. */
-async function unlimited(t: Test): Promise<LoginWorld> {
+/** A world in which logins start without limit. */
+async function unlimitedWorld(t: Test): Promise<LoginWorld> {
   return loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })
 }
 
-await test('the exchange is the form that docs/upstream.md describes, and nothing else', async (t) => {
-  const world = await unlimited(t)
+await test('The exchange sends exactly the form that docs/upstream.md describes', async (t) => {
+  const world = await unlimitedWorld(t)
   const { endpoint, server } = world
   const { authorize, finish } = await startLogin(world)
   await finish()
@@ -31,51 +31,51 @@ await test('the exchange is the form that docs/upstream.md describes, and nothin
   t.equal(authorize.searchParams.get('code_challenge'), Buffer.from(digest).toString('base64url'))
 })
 
-await test('a confidential client sends its secret along', async (t) => {
+await test('The exchange of a confidential client includes its secret, which is never logged', async (t) => {
   const world = await loginWorld(t, { settings: { CLIENT_SECRET: 'the-client-secret' } })
   await (await startLogin(world)).finish()
   t.equal(world.endpoint.forms[0]?.get('client_secret'), 'the-client-secret')
   t.notMatch(JSON.stringify(world.server.log), /the-client-secret/)
 })
 
-await test('every request to the token endpoint has a connection of its own, so that none is sent to an old address', async (t) => {
+await test('Every request to the token endpoint opens its own connection, so that none goes to an outdated address', async (t) => {
   const world = await loginWorld(t)
   const connections: unknown[] = []
-  const answer = tokens()
+  const respond = tokens()
   world.endpoint.behaviour = (request, response, form) => {
     connections.push(request.socket)
-    return answer(request, response, form)
+    return respond(request, response, form)
   }
   for (let times = 0; times < 3; times++) await (await startLogin(world)).finish()
   t.equal(new Set(connections).size, 3)
   t.same(new Set(world.endpoint.headers.map(({ connection }) => connection)), new Set(['close']))
 })
 
-await test('how long a token lives', async (t) => {
-  const world = await unlimited(t)
+await test('A session lives as long as its token: expires_in, one hour if that is unusable, or the absolute limit', async (t) => {
+  const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world
-  const lifetime = async (answer: Record<string, unknown>): Promise<number> => {
-    endpoint.behaviour = tokens(answer)
+  const lifetimeSeconds = async (tokenResponse: Record<string, unknown>): Promise<number> => {
+    endpoint.behaviour = tokens(tokenResponse)
     await (await startLogin(world)).finish()
     const { now, expires_at: expiresAt } = await sessionState(browser, server.url)
-    // Both are whole seconds, rounded down.
+    // Both are rounded down to whole seconds, so their difference may be off by one.
     return Math.round((Number(expiresAt) - Number(now)) / 10) * 10
   }
   const warnings = (): number => toldOf(server.log, 'the provider named no usable expires_in')
-  t.equal(await lifetime({ expires_in: 600 }), 600)
-  t.equal(await lifetime({ expires_in: '600' }), 600, 'a number in quotes')
-  t.equal(await lifetime({ expires_in: 600.5 }), 600)
-  t.equal(await lifetime({ expires_in: 30 * 86_400 }), 28_800, 'the session ends first')
+  t.equal(await lifetimeSeconds({ expires_in: 600 }), 600)
+  t.equal(await lifetimeSeconds({ expires_in: '600' }), 600, 'a numeric string')
+  t.equal(await lifetimeSeconds({ expires_in: 600.5 }), 600)
+  t.equal(await lifetimeSeconds({ expires_in: 30 * 86_400 }), 28_800, 'the session ends first')
   t.equal(warnings(), 0)
   const odd = [undefined, null, 0, -1, '', ' ', 'soon', true, [600], {}, 30 * 86_400 + 1, '1e400']
-  for (const value of odd) t.equal(await lifetime({ expires_in: value }), 3600, JSON.stringify(value))
+  for (const value of odd) t.equal(await lifetimeSeconds({ expires_in: value }), 3600, JSON.stringify(value))
   await until(() => warnings() === odd.length)
-  t.equal(await lifetime({ expires_in: 600, refresh_token: 'r' }), 28_800, 'with a refresh token')
-  t.equal(await lifetime({ expires_in: 600, refresh_token: null, id_token: 'no.jwt' }), 600)
+  t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: 'r' }), 28_800, 'with a refresh token')
+  t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: null, id_token: 'no.jwt' }), 600)
 })
 
-await test('the scope is that of the answer, or what was asked for', async (t) => {
-  const world = await unlimited(t)
+await test('The scope of a session is that of the token response, or else the requested one', async (t) => {
+  const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world
   await (await startLogin(world)).finish()
   t.equal((await sessionState(browser, server.url))['scope'], 'trade account_manage')
@@ -84,8 +84,8 @@ await test('the scope is that of the answer, or what was asked for', async (t) =
   t.equal((await sessionState(browser, server.url))['scope'], 'trade')
 })
 
-await test('the log says why, cannot be forged, and holds no secret', async (t) => {
-  const world = await unlimited(t)
+await test('The log gives the error description of a failed login, cannot be forged and holds no secret', async (t) => {
+  const world = await unlimitedWorld(t)
   const { browser, endpoint, server } = world
   const description = 'nice try\n{"level":60,"msg":"forged"} of the-authorization-code '.repeat(20)
   const { state, finish } = await startLogin(world)

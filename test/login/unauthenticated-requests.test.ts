@@ -11,60 +11,59 @@ import {
   type LoginWorld,
 } from '../support/token-endpoint.ts'
 
-const MOST_COMMANDS = 10
+const MAX_COMMANDS = 10
 const CSRF = { 'x-csrf': '1' }
 const NAVIGATION = { 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' }
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
-const many = (count: number, make: (index: number) => string): string =>
-  Array.from({ length: count }, (_, index) => make(index)).join('; ')
+const cookies = (count: number, make: () => string): string => Array.from({ length: count }, make).join('; ')
 
-/** What Redis has been asked so far, but for what keeps connections alive. */
-async function commandsOf(t: Test, world: LoginWorld): Promise<() => Promise<number>> {
+/** Returns a counter of the commands that Redis has executed, without those that keep connections alive. */
+async function commandCounter(t: Test, world: LoginWorld): Promise<() => Promise<number>> {
   const client = await storeClient(t, world)
   return async () => {
     const stats = await client.info('commandstats')
     const counted = [...stats.matchAll(/^cmdstat_(\S+):calls=(\d+)/gm)]
-    const asked = counted.filter(([, name = '']) => !/^(ping|info|client\|setinfo|hello)$/.test(name))
-    return asked.reduce((sum, [, , calls]) => sum + Number(calls), 0)
+    const relevant = counted.filter(([, name = '']) => !/^(ping|info|client\|setinfo|hello)$/.test(name))
+    return relevant.reduce((sum, [, , calls]) => sum + Number(calls), 0)
   }
 }
 
-/** A browser's ten started logins: the cookies, and the newest state. */
-async function tenStarts(world: LoginWorld): Promise<{ cookies: string; state: string }> {
+/** Starts ten logins in a browser, and returns their cookies and the newest state. */
+async function tenStarts(world: LoginWorld): Promise<{ started: string; state: string }> {
   let state = ''
   for (let count = 0; count < 10; count++) ({ state } = await startLogin(world))
-  const cookies = world.browser.named('__Host-login-').map(({ name, value }) => `${name}=${value}`)
-  return { cookies: cookies.join('; '), state }
+  const started = world.browser.named('__Host-login-').map(({ name, value }) => `${name}=${value}`)
+  return { started: started.join('; '), state }
 }
 
-await test('a request of a stranger costs ten Redis commands at most, and made-up cookies none', async (t) => {
+await test('An unauthenticated request costs at most ten Redis commands, and login cookies with forged MACs cost none', async (t) => {
   const world = await loginWorld(t, {
     redis: true,
     settings: { AUTH_STARTS_PER_MINUTE: '1000', TRUST_PROXY: '1' },
   })
   const { server, browser } = world
-  const { cookies: started, state } = await tenStarts(world)
+  const { started, state } = await tenStarts(world)
   await logInThere(world)
   const [session] = browser.named('__Host-session')
   await fetch(`${server.url}/auth/logout`, {
     method: 'POST',
     headers: { ...CSRF, cookie: `__Host-session=${session?.value}` },
   })
-  const madeUp: [what: string, cookie: string, free: boolean][] = [
-    ['nothing', 'a=b', true],
+  const madeUp: [what: string, cookie: string, isFree: boolean][] = [
+    ['an unrelated cookie', 'a=b', true],
     [
-      'session cookies without a signature',
-      many(100, () => `__Host-session=${random(32)}.${random(32)}`),
+      'session cookies with forged signatures',
+      cookies(100, () => `__Host-session=${random(32)}.${random(32)}`),
       false,
     ],
-    ['login cookies with a MAC', many(100, () => `${oldLoginCookie()}.${random(16)}`), true],
-    ['login cookies without a MAC', many(100, oldLoginCookie), false],
-    ['started logins, of which nobody ever came back', started, false],
-    ['started logins, each many times', many(10, () => started), false],
+    ['login cookies with forged MACs', cookies(100, () => `${oldLoginCookie()}.${random(16)}`), true],
+    ['login cookies without a MAC', cookies(100, oldLoginCookie), false],
+    ['logins that were started and never finished', started, false],
+    ['the same started logins, ten times each', cookies(10, () => started), false],
     ['a session that has ended', `__Host-session=${session?.value}`, false],
-    ['two of them', many(2, () => `__Host-session=${session?.value}`), false],
+    ['an ended session, twice', cookies(2, () => `__Host-session=${session?.value}`), false],
   ]
-  const commands = await commandsOf(t, world)
+  const commands = await commandCounter(t, world)
   const routes: [method: string, path: string, headers: Record<string, string>][] = [
     ['POST', '/auth/logout', CSRF],
     ['GET', '/auth/session', {}],
@@ -78,20 +77,20 @@ await test('a request of a stranger costs ten Redis commands at most, and made-u
     for (const [method, path, headers] of routes) {
       const before = await commands()
       const forwarded = { 'x-forwarded-for': '2001:db8::1' }
-      const answer = await fetch(server.url + path, {
+      const response = await fetch(server.url + path, {
         method,
         redirect: 'manual',
         headers: { ...headers, ...forwarded, cookie },
       })
-      await answer.arrayBuffer()
+      await response.arrayBuffer()
       const spent = (await commands()) - before
-      const isNothing = isFree && path !== '/auth/login'
-      t.ok(spent <= (isNothing ? 0 : MOST_COMMANDS), `${method} ${path} with ${what}: ${spent} commands`)
+      const limit = isFree && path !== '/auth/login' ? 0 : MAX_COMMANDS
+      t.ok(spent <= limit, `${method} ${path} with ${what}: ${spent} commands`)
     }
   }
 })
 
-await test('cookies that anybody may have made up are looked up as often as logins may be started', async (t) => {
+await test('POST /auth/logout: 429 when an address sends more unverifiable cookies than AUTH_STARTS_PER_MINUTE', async (t) => {
   const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '3' } })
   const { server } = world
   const client = await storeClient(t, world)
@@ -103,11 +102,11 @@ await test('cookies that anybody may have made up are looked up as often as logi
   t.equal(refused.status, 429)
   t.equal(refused.headers.get('retry-after'), '60')
   t.match(await refused.json(), { code: 'rate_limited' })
-  t.equal((await logOut('a=b')).status, 204, 'who names nothing is not counted')
-  t.same(await client.keys('*:tombstone'), [], 'nothing is left of sessions that never were')
+  t.equal((await logOut('a=b')).status, 204, 'a logout without such a cookie is not counted')
+  t.same(await client.keys('*:tombstone'), [], 'unknown sessions leave no tombstones')
 })
 
-await test('a login cookie of the version before logs in and out', async (t) => {
+await test('GET /auth/callback and POST /auth/logout accept a login cookie without a MAC, as version 0.1 set it', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, server } = world
   const withoutMac = (): void => {
@@ -128,7 +127,7 @@ await test('a login cookie of the version before logs in and out', async (t) => 
   t.notOk(await isLoggedIn(before, server.url))
 })
 
-await test('a login cookie is known by its name, its secret and its MAC, byte for byte', async (t) => {
+await test('GET /auth/callback: state_mismatch unless the name, secret, start time and MAC of the login cookie fit byte for byte', async (t) => {
   const world = await loginWorld(t)
   const { server, endpoint, browser } = world
   const { state } = await startLogin(world)
@@ -153,11 +152,15 @@ await test('a login cookie is known by its name, its secret and its MAC, byte fo
     rawGet(`${server.url}/auth/callback?code=x&state=${state}`, { ...NAVIGATION, cookie })
   for (const forgery of forgeries) t.match(await callback(forgery), /state_mismatch/, JSON.stringify(forgery))
   t.equal(endpoint.forms.length, 0)
-  t.notMatch(await callback(`a=b;\t ${name}=${value} \t; c`), /state_mismatch/, 'blanks are no part of it')
+  t.notMatch(
+    await callback(`a=b;\t ${name}=${value} \t; c`),
+    /state_mismatch/,
+    'blanks around a cookie are ignored',
+  )
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('what a login means to replace does not grow from start to start', async (t) => {
+await test('GET /auth/login: the record of a login does not grow with the number of earlier logins', async (t) => {
   const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '0' } })
   const { browser, server } = world
   const client = await storeClient(t, world)
@@ -173,7 +176,7 @@ await test('what a login means to replace does not grow from start to start', as
   for (const old of earlier.slice(0, -1)) t.notOk(await isLoggedIn(old, server.url))
 })
 
-await test('a start counts once for each KiB of its record', async (t) => {
+await test('GET /auth/login: a start counts once for each KiB of its record', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const client = await storeClient(t, world)
   const counter = 'bff:1:starts:127.0.0.1'
@@ -187,21 +190,21 @@ await test('a start counts once for each KiB of its record', async (t) => {
   }
 })
 
-await test('a site with many IPv6 networks starts no more than 4 and 16 times as much', async (t) => {
+await test('GET /auth/login: a /56 may start 4 times and a /48 16 times as many logins as a /64', async (t) => {
   const settings = { AUTH_STARTS_PER_MINUTE: '2', TRUST_PROXY: '1' }
   const { server, endpoint } = await loginWorld(t, { redis: true, settings })
   const starts = async (address: string): Promise<boolean> => {
     const headers = { 'x-forwarded-for': address, ...NAVIGATION }
-    const answer = await fetch(`${server.url}/auth/login`, { redirect: 'manual', headers })
-    return (answer.headers.get('location') ?? '').startsWith(endpoint.url)
+    const response = await fetch(`${server.url}/auth/login`, { redirect: 'manual', headers })
+    return (response.headers.get('location') ?? '').startsWith(endpoint.url)
   }
-  let ofSubnet = 0
+  let startsOfSubnet = 0
   for (let net = 0; net < 8; net++)
-    for (let count = 0; count < 3; count++) ofSubnet += Number(await starts(`2001:db8:1:${net}::1`))
-  t.equal(ofSubnet, 8, 'a /56')
-  let ofSite = ofSubnet
+    for (let count = 0; count < 3; count++) startsOfSubnet += Number(await starts(`2001:db8:1:${net}::1`))
+  t.equal(startsOfSubnet, 8, 'a /56')
+  let startsOfSite = startsOfSubnet
   for (let net = 1; net < 40; net++)
-    ofSite += Number(await starts(`2001:db8:1:${(net * 256).toString(16)}::1`))
-  t.equal(ofSite, 32, 'a /48')
-  t.ok(await starts('2001:db8:2::1'), 'another site')
+    startsOfSite += Number(await starts(`2001:db8:1:${(net * 256).toString(16)}::1`))
+  t.equal(startsOfSite, 32, 'a /48')
+  t.ok(await starts('2001:db8:2::1'), 'another /48')
 })

@@ -1,103 +1,11 @@
 import { test } from 'tap'
 import { startProvider } from '../sandbox/provider.ts'
-import { TestBrowser } from './support/form-browser.ts'
-import { callbackOf, CLIENT_ID, DEMO_USER, REDIRECT_URI } from './support/oauth-client.ts'
-import { handshakeStatus } from './support/message-line.ts'
-import { type Json, lineOf, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
+import { handshakeStatus } from './support/message-line.ts'
+import { CLIENT_ID, REDIRECT_URI } from './support/oauth-client.ts'
+import { type Json, lineOf, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
 
-await test('a log-in yields a token that is active until it is revoked', async (t) => {
-  const { provider, client } = await providerOf(t)
-  const browser = new TestBrowser()
-  const callback = await client.logIn(browser)
-  t.equal(callback.get('state'), 'state-1234')
-  const { body, token } = await client.exchange(callback)
-  t.match(body, { token_type: 'Bearer', expires_in: 3600 })
-  t.notOk('refresh_token' in body)
-  t.same(await provider.isActive(token), { accountId: 'user-demo' })
-  t.ok(provider.issued.has(token))
-  t.equal(provider.tokenRequests(), 1)
-
-  // Still logged in at the provider: no form.
-  const again = await client.exchange(callbackOf(await browser.visit(client.authorizationUrl())))
-  await client.revoke(token)
-  t.equal(await provider.isActive(token), undefined)
-  t.ok(await provider.isActive(again.token), 'the other log-in is left alone')
-  await provider.revokeAll()
-  t.equal(await provider.isActive(again.token), undefined)
-})
-
-await test('a sign-up shows the attribution it came with, and makes a new user', async (t) => {
-  const { provider, client } = await providerOf(t)
-  const browser = new TestBrowser()
-  await client.logIn(browser)
-  const partner = { sidc: '<b>guid</b>', utm_medium: 'affiliate', utm_source: 'CU1', utm_campaign: 'spring' }
-  const signUp = client.authorizationUrl({ prompt: 'registration', ...partner })
-  const page = await browser.visit(signUp)
-  t.match(page.html, '<h1>Sign up</h1>')
-  t.match(page.html, '&lt;b&gt;guid')
-  t.notMatch(page.html, '<b>guid')
-  const person = { email: 'new@example.test', password: 'any' }
-  const { token } = await client.exchange(callbackOf(await browser.submit(page, person)))
-  t.match((await provider.isActive(token))?.accountId, /^user-[0-9a-f-]{36}$/, 'not who was logged in before')
-  t.match(provider.authorizations.at(-1), { prompt: 'registration', ...partner })
-
-  const stranger = new TestBrowser()
-  const taken = await stranger.submit(await stranger.visit(signUp), person)
-  t.equal(taken.status, 422)
-  const login = await stranger.visit(client.authorizationUrl())
-  const unknown = await stranger.submit(login, { ...DEMO_USER, email: 'nobody@example.test' })
-  t.match(unknown.html, 'no account yet')
-})
-
-await test('cancelling answers access_denied', async (t) => {
-  const { client } = await providerOf(t)
-  const browser = new TestBrowser()
-  const page = await browser.visit(client.authorizationUrl())
-  const callback = callbackOf(await browser.submit(page, { action: 'cancel' }))
-  t.match(Object.fromEntries(callback), { error: 'access_denied', state: 'state-1234' })
-  t.notOk(callback.has('code'))
-})
-
-await test('the provider refuses what an OAuth server must refuse', async (t) => {
-  const { client } = await providerOf(t)
-  const browser = new TestBrowser()
-  for (const wrong of [{ client_id: 'other' }, { redirect_uri: `${REDIRECT_URI}/` }]) {
-    const page = await browser.visit(client.authorizationUrl(wrong))
-    t.equal(page.status, 400)
-    t.equal(page.left, undefined, 'never sent to an address nobody registered')
-  }
-  const callback = await client.logIn(browser)
-  const wrongVerifier = await client.exchange(callback, { code_verifier: 'x'.repeat(43) })
-  t.match(wrongVerifier, { status: 400, body: { error: 'invalid_grant' } })
-  const wrongClient = await client.exchange(callback, { client_id: 'other' })
-  t.match(wrongClient, { status: 401, body: { error: 'invalid_client' } })
-})
-
-await test('a code replayed, or a refresh token used twice, ends every token that came of it', async (t) => {
-  const { provider, client } = await providerOf(t, { refreshTokens: true })
-  const callback = await client.logIn()
-  const { token } = await client.exchange(callback)
-  t.equal((await client.exchange(callback)).status, 400)
-  t.equal(await provider.isActive(token), undefined)
-
-  const { body } = await client.exchange(await client.logIn())
-  const first = String(body['refresh_token'])
-  const refreshed = await client.refresh(first)
-  t.ok(await provider.isActive(refreshed.token))
-  t.not(refreshed.body['refresh_token'], first)
-  t.equal((await client.refresh(first)).body['error'], 'invalid_grant')
-  t.equal(await provider.isActive(refreshed.token), undefined)
-})
-
-await test('an access token ends by itself', async (t) => {
-  const { provider, client } = await providerOf(t, { accessTokenSeconds: 1 })
-  const { token } = await client.exchange(await client.logIn())
-  while (await provider.isActive(token)) await new Promise((resolve) => setTimeout(resolve, 50))
-  t.pass()
-})
-
-await test('REST endpoints take a good bearer token and nothing else', async (t) => {
+await test('401 from REST endpoints without a valid bearer token or PAT', async (t) => {
   const { upstream, call } = await trading(t)
   const health = await fetch(`${upstream.url}/v1/health`)
   t.equal(await health.text(), 'OK')
@@ -116,7 +24,7 @@ await test('REST endpoints take a good bearer token and nothing else', async (t)
   t.equal((await call('GET', '/trading/v1/options/accounts', undefined, owner)).status, 200)
 })
 
-await test('each family of endpoints has its own envelope', async (t) => {
+await test('Each family of REST endpoints has its own envelope', async (t) => {
   const { call } = await trading(t)
   const statusOf = async (method: string, path: string, body?: Json): Promise<number> =>
     (await call(method, path, body)).status
@@ -145,7 +53,7 @@ await test('each family of endpoints has its own envelope', async (t) => {
   t.equal(await statusOf('GET', '/payment-agents/v1/withdraw/once'), 404)
 })
 
-await test('a bulk purchase takes PATs in its body, and refuses a bearer token', async (t) => {
+await test('A bulk purchase takes PATs in its body and refuses a bearer token with 400', async (t) => {
   const { upstream, call, token } = await trading(t)
   await call('GET', '/trading/v1/options/accounts')
   const path = '/trading/v1/options/contracts/bulk-purchase/demo'
@@ -154,28 +62,32 @@ await test('a bulk purchase takes PATs in its body, and refuses a bearer token',
   const appId = { 'service-app-id': 'web' }
   t.equal((await call('POST', path, body, { ...appId, authorization: `Bearer ${token}` })).status, 400)
   t.equal(upstream.requests.at(-1)?.credential, 'bearer+pat')
-  t.equal((await call('POST', path, body, { authorization: '' })).status, 400, 'the application has no name')
+  t.equal((await call('POST', path, body, { authorization: '' })).status, 400, 'without the app id')
   const bought = await call('POST', path, body, { ...appId, authorization: '' })
   const { results } = bought.body['data'] as Json
   const refused = { error: { code: 'InvalidToken' } }
   t.match(results, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused])
 })
 
-await test('a one-time password opens one socket, of its own kind', async (t) => {
+await test('A one-time password opens a single socket of its own kind', async (t) => {
   const { upstream, otpUrl, call } = await trading(t)
   const url = await otpUrl('demo')
   t.ok(upstream.issued.has(url))
   const line = await lineOf(t, url)
-  t.equal(await handshakeStatus(url), 401, 'used')
-  t.equal(await handshakeStatus((await otpUrl('demo')).replace('/ws/demo', '/ws/real')), 401, 'another kind')
-  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/demo`), 401, 'none')
+  t.equal(await handshakeStatus(url), 401, 'a used password')
+  t.equal(
+    await handshakeStatus((await otpUrl('demo')).replace('/ws/demo', '/ws/real')),
+    401,
+    'a password for another kind',
+  )
+  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/demo`), 401, 'no password')
   t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/other`), 404)
   t.equal((await call('POST', '/trading/v1/options/accounts/DOT1/otp')).status, 404)
   await line.ask({ ping: 1 })
   t.same(upstream.sockets(), { public: 0, demo: 1, real: 0 })
 })
 
-await test('market data streams without a log-in', async (t) => {
+await test('A public socket streams market data', async (t) => {
   const { upstream } = await trading(t)
   const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
   const request = { ticks: 'R_50', subscribe: 1, passthrough: { mine: true } }
@@ -198,7 +110,7 @@ await test('market data streams without a log-in', async (t) => {
   t.match(await line.ask({ proposal: 1, ...rise(5) }), { proposal: { ask_price: 10, payout: 18.18 } })
 })
 
-await test('what a socket cannot do, it says', async (t) => {
+await test('A socket replies with an error code to requests that it cannot fulfil', async (t) => {
   const { upstream, otpUrl } = await trading(t)
   const publicLine = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
   t.equal(await publicLine.refusal({ buy: 'some', price: 1 }), 'AuthorizationRequired')
@@ -216,7 +128,7 @@ await test('what a socket cannot do, it says', async (t) => {
   t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
 })
 
-await test('a contract bought on a demo account runs, settles and pays', async (t) => {
+await test('A contract on a demo account runs, settles and pays out', async (t) => {
   const { otpUrl } = await trading(t)
   const line = await lineOf(t, await otpUrl('demo'))
   t.match(await line.ask({ balance: 1, subscribe: 1 }), { balance: { balance: 10_000, currency: 'USD' } })
@@ -240,7 +152,7 @@ await test('a contract bought on a demo account runs, settles and pays', async (
   t.match(await line.next('balance'), { balance: { balance: won ? 10_008.18 : 9990 } })
 })
 
-await test('a contract can be sold before its end', async (t) => {
+await test('A contract can be sold before it expires', async (t) => {
   const { otpUrl } = await trading(t)
   const line = await lineOf(t, await otpUrl('demo'))
   const parameters = { ...rise(1), duration_unit: 'm' }
@@ -253,9 +165,9 @@ await test('a contract can be sold before its end', async (t) => {
   t.match(shown['proposal_open_contract'], { status: 'sold', is_sold: 1 })
 })
 
-await test('the same seed gives the same prices', async (t) => {
+await test('The same seed gives the same prices', async (t) => {
   const historyOf = async (seed: number): Promise<unknown> => {
-    // A tick so slow that none comes during the test.
+    // No tick happens during the test.
     const upstream = await startUpstream({ provider: nobody, seed, tickMs: 3_600_000 })
     t.teardown(() => upstream.close())
     const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
@@ -266,7 +178,7 @@ await test('the same seed gives the same prices', async (t) => {
   t.notSame(await historyOf(7), await historyOf(8))
 })
 
-await test('a taken port is told as EADDRINUSE', async (t) => {
+await test('Provider and upstream: a start on a port that is taken rejects with EADDRINUSE', async (t) => {
   const { provider } = await providerOf(t)
   const port = Number(new URL(provider.url).port)
   const client = { clientId: CLIENT_ID, redirectUris: [REDIRECT_URI] }

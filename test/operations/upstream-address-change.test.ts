@@ -20,17 +20,17 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const KINDS = ['GET', 'POST', 'OTP'] as const
 type Kind = (typeof KINDS)[number]
 
-/** An upstream at an address, and how many requests of each kind it has had. */
+/** Starts an upstream that counts its requests by kind. */
 async function upstreamAt(
   t: Test,
   address: string,
   port: number,
-): Promise<{ port: number; had: Map<Kind, number> }> {
-  const had = new Map<Kind, number>()
+): Promise<{ port: number; requests: Map<Kind, number> }> {
+  const requests = new Map<Kind, number>()
   const server: Server = createServer((request: IncomingMessage, response) => {
     const isOtp = request.url?.endsWith('/otp') === true
     const kind = isOtp ? 'OTP' : request.method === 'POST' ? 'POST' : 'GET'
-    had.set(kind, (had.get(kind) ?? 0) + 1)
+    requests.set(kind, (requests.get(kind) ?? 0) + 1)
     request.resume().on('end', () => response.writeHead(isOtp ? 404 : 200).end('{}'))
   })
   server.keepAliveTimeout = 60_000
@@ -40,11 +40,11 @@ async function upstreamAt(
     server.closeAllConnections()
     server.close()
   })
-  return { port: (server.address() as AddressInfo).port, had }
+  return { port: (server.address() as AddressInfo).port, requests }
 }
 
 await test(
-  'an upstream that moves to another address is found there under load, and nothing is lost',
+  'Requests follow the name of upstream to a new address under load, and none is lost',
   { skip },
   async (t) => {
     const addresses = new Set([OLD])
@@ -74,24 +74,24 @@ await test(
       }
     }
     const over = new AbortController()
-    // Never idle for so long that a connection would be given up for that.
+    // The pauses are short, so that no connection is closed because it is idle.
     const load = KINDS.map(async (kind) => {
       for (; !over.signal.aborted; await delay(50)) await call(kind)
     })
-    await until(() => KINDS.every((kind) => (old.had.get(kind) ?? 0) > 1))
+    await until(() => KINDS.every((kind) => (old.requests.get(kind) ?? 0) > 1))
     addresses.clear()
     addresses.add(NEW)
     await until(
-      () => KINDS.every((kind) => moved.had.has(kind)),
-      'every kind of call goes to the new address',
+      () => KINDS.every((kind) => moved.requests.has(kind)),
+      'every kind of request goes to the new address',
     )
     over.abort()
     await Promise.all(load)
-    const before = new Map(old.had)
+    const before = new Map(old.requests)
     for (const kind of KINDS) for (let times = 0; times < 5; times++) await call(kind)
-    t.same(old.had, before, 'and none to the old one any more')
-    t.same(statuses, new Set([200, 4404]), 'none was lost')
+    t.same(old.requests, before, 'no request goes to the old address any more')
+    t.same(statuses, new Set([200, 4404]), 'no request failed')
     for (const kind of KINDS)
-      t.equal((old.had.get(kind) ?? 0) + (moved.had.get(kind) ?? 0), made.get(kind), kind)
+      t.equal((old.requests.get(kind) ?? 0) + (moved.requests.get(kind) ?? 0), made.get(kind), kind)
   },
 )

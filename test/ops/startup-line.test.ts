@@ -3,24 +3,24 @@ import { freePort } from '../../sandbox/listening.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
 
-await test('the first line says what it is set to do, and no line holds a secret', async (t) => {
+await test('The first log line of a process describes its settings, and no line holds a secret', async (t) => {
   const secrets = {
     SESSION_SECRETS: 'never-print-this-session-secret-of-32-bytes,never-print-this-other-one-of-32-bytes',
     CLIENT_SECRET: 'never-print-this-client-secret',
   }
-  const away = `127.0.0.1:${await freePort()}`
+  const unreachable = `127.0.0.1:${await freePort()}`
   const stores = [
-    [`redis://never-print-user:never-print-password@${away}`, { in: 'redis', servers: [away] }],
+    [`redis://never-print-user:never-print-password@${unreachable}`, { in: 'redis', servers: [unreachable] }],
     [
-      `redis://never-print-user:never-print-password@${away},redis://never-print-user:never-print-password@127.0.0.1:2`,
-      { in: 'cluster', servers: [away, '127.0.0.1:2'] },
+      `redis://never-print-user:never-print-password@${unreachable},redis://never-print-user:never-print-password@127.0.0.1:2`,
+      { in: 'cluster', servers: [unreachable, '127.0.0.1:2'] },
     ],
     [
-      `redis+sentinel://never-print-user:never-print-password@${away}/main`,
-      { in: 'sentinel', servers: [away] },
+      `redis+sentinel://never-print-user:never-print-password@${unreachable}/main`,
+      { in: 'sentinel', servers: [unreachable] },
     ],
   ] as const
-  const tryOne = async ([url, sessions]: (typeof stores)[number]): Promise<void> => {
+  const checkStore = async ([url, sessions]: (typeof stores)[number]): Promise<void> => {
     const settings = { ...secrets, REDIS_URL: url, LOG_LEVEL: 'trace', TRUST_PROXY: '2', MAX_RELAYS: '7' }
     const server = await serverProcess(t, { ...ALONE, ...settings, READY_GRACE_SECONDS: '3600' })
     t.ok(await ready(server))
@@ -46,5 +46,5 @@ await test('the first line says what it is set to do, and no line holds a secret
     })
     t.notMatch(stdout + stderr, /never-print/)
   }
-  await Promise.all(stores.map(tryOne))
+  await Promise.all(stores.map(checkStore))
 })

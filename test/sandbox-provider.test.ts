@@ -1,0 +1,100 @@
+import { test } from 'tap'
+import { TestBrowser } from './support/form-browser.ts'
+import { callbackOf, DEMO_USER, REDIRECT_URI } from './support/oauth-client.ts'
+import { providerOf } from './support/sandbox-world.ts'
+import { until } from './support/until.ts'
+
+await test('A login yields a token that is active until it is revoked', async (t) => {
+  const { provider, client } = await providerOf(t)
+  const browser = new TestBrowser()
+  const callback = await client.logIn(browser)
+  t.equal(callback.get('state'), 'state-1234')
+  const { body, token } = await client.exchange(callback)
+  t.match(body, { token_type: 'Bearer', expires_in: 3600 })
+  t.notOk('refresh_token' in body)
+  t.same(await provider.isActive(token), { accountId: 'user-demo' })
+  t.ok(provider.issued.has(token))
+  t.equal(provider.tokenRequests(), 1)
+
+  // The browser is still logged in to the provider, which shows no form.
+  const again = await client.exchange(callbackOf(await browser.visit(client.authorizationUrl())))
+  await client.revoke(token)
+  t.equal(await provider.isActive(token), undefined)
+  t.ok(await provider.isActive(again.token), 'the token of the other login stays active')
+  await provider.revokeAll()
+  t.equal(await provider.isActive(again.token), undefined)
+})
+
+await test('A sign-up shows its attribution and creates a user; a known email address is refused with 422', async (t) => {
+  const { provider, client } = await providerOf(t)
+  const browser = new TestBrowser()
+  await client.logIn(browser)
+  const partner = { sidc: '<b>guid</b>', utm_medium: 'affiliate', utm_source: 'CU1', utm_campaign: 'spring' }
+  const signUp = client.authorizationUrl({ prompt: 'registration', ...partner })
+  const page = await browser.visit(signUp)
+  t.match(page.html, '<h1>Sign up</h1>')
+  t.match(page.html, '&lt;b&gt;guid')
+  t.notMatch(page.html, '<b>guid')
+  const person = { email: 'new@example.test', password: 'any' }
+  const { token } = await client.exchange(callbackOf(await browser.submit(page, person)))
+  t.match(
+    (await provider.isActive(token))?.accountId,
+    /^user-[0-9a-f-]{36}$/,
+    'the token is that of the new user',
+  )
+  t.match(provider.authorizations.at(-1), { prompt: 'registration', ...partner })
+
+  const other = new TestBrowser()
+  const taken = await other.submit(await other.visit(signUp), person)
+  t.equal(taken.status, 422)
+  const login = await other.visit(client.authorizationUrl())
+  const unknown = await other.submit(login, { ...DEMO_USER, email: 'nobody@example.test' })
+  t.match(unknown.html, 'no account yet')
+})
+
+await test('A cancelled login redirects with access_denied', async (t) => {
+  const { client } = await providerOf(t)
+  const browser = new TestBrowser()
+  const page = await browser.visit(client.authorizationUrl())
+  const callback = callbackOf(await browser.submit(page, { action: 'cancel' }))
+  t.match(Object.fromEntries(callback), { error: 'access_denied', state: 'state-1234' })
+  t.notOk(callback.has('code'))
+})
+
+await test('Unknown clients, redirect URIs and code verifiers are refused', async (t) => {
+  const { client } = await providerOf(t)
+  const browser = new TestBrowser()
+  for (const wrong of [{ client_id: 'other' }, { redirect_uri: `${REDIRECT_URI}/` }]) {
+    const page = await browser.visit(client.authorizationUrl(wrong))
+    t.equal(page.status, 400)
+    t.equal(page.left, undefined, 'the browser is not sent to an unregistered address')
+  }
+  const callback = await client.logIn(browser)
+  const wrongVerifier = await client.exchange(callback, { code_verifier: 'x'.repeat(43) })
+  t.match(wrongVerifier, { status: 400, body: { error: 'invalid_grant' } })
+  const wrongClient = await client.exchange(callback, { client_id: 'other' })
+  t.match(wrongClient, { status: 401, body: { error: 'invalid_client' } })
+})
+
+await test('A replayed code or refresh token revokes every token that was issued for it', async (t) => {
+  const { provider, client } = await providerOf(t, { refreshTokens: true })
+  const callback = await client.logIn()
+  const { token } = await client.exchange(callback)
+  t.equal((await client.exchange(callback)).status, 400)
+  t.equal(await provider.isActive(token), undefined)
+
+  const { body } = await client.exchange(await client.logIn())
+  const first = String(body['refresh_token'])
+  const refreshed = await client.refresh(first)
+  t.ok(await provider.isActive(refreshed.token))
+  t.not(refreshed.body['refresh_token'], first)
+  t.equal((await client.refresh(first)).body['error'], 'invalid_grant')
+  t.equal(await provider.isActive(refreshed.token), undefined)
+})
+
+await test('An access token expires', async (t) => {
+  const { provider, client } = await providerOf(t, { accessTokenSeconds: 1 })
+  const { token } = await client.exchange(await client.logIn())
+  t.ok(await provider.isActive(token))
+  await until(async () => (await provider.isActive(token)) === undefined)
+})

@@ -1,0 +1,46 @@
+import { test, type Test } from 'tap'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { storeContract } from '../store/store-contract.ts'
+import { testCa, trust, type TestCa } from '../support/redis-tls.ts'
+import type { Topology } from '../support/redis-topologies.ts'
+import { assertEndedSessionsAreNoticed, assertMasterLossIsSurvived, freeze } from './failover.ts'
+
+const silentLog = { error: () => undefined, warn: () => undefined, info: () => undefined }
+
+/** The tests of every topology in which a replica replaces a lost master. */
+export async function testReplicatedStore(
+  where: string,
+  start: (t: Test, ca?: TestCa) => Promise<Topology>,
+): Promise<void> {
+  await test(`${where}, RedisStore fulfils the contract of Store`, async (t) => {
+    const { url } = await start(t)
+    await storeContract(
+      t,
+      async () => {
+        const store = RedisStore.connect(url, silentLog)
+        t.teardown(() => store.close())
+        await store.connected(5000)
+        return store
+      },
+      true,
+    )
+  })
+
+  await test(`${where}, no session and no logout is lost with a master`, async (t) => {
+    await assertMasterLossIsSurvived(t, await start(t))
+  })
+
+  await test(`${where}, no session and no logout is lost when a master hangs`, async (t) => {
+    await assertMasterLossIsSurvived(t, await start(t), freeze)
+  })
+
+  await test(`${where} with TLS and a password, no session and no logout is lost with a master`, async (t) => {
+    const ca = await testCa(t)
+    await trust(t, ca)
+    await assertMasterLossIsSurvived(t, await start(t, ca))
+  })
+
+  await test(`${where}, watchers of a session and requests notice that it has ended elsewhere`, async (t) => {
+    await assertEndedSessionsAreNoticed(t, await start(t))
+  })
+}

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import type { BrowserLine } from '../support/browser-line.ts'
-import { answerJson } from '../support/line-upstream.ts'
+import type { BrowserSocket } from '../support/browser-socket.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
 import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 import { sandboxProcess } from '../support/sandbox-process.ts'
 import { logIn } from '../support/world.ts'
 
 /** Asks, and has an answer. */
-async function works(line: BrowserLine): Promise<boolean> {
+async function works(line: BrowserSocket): Promise<boolean> {
   const before = line.received.length
   line.socket.send('{"ping":1}')
   return (await line.count(before + 1)).length > before

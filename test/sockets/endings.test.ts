@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import type { BrowserLine } from '../support/browser-line.ts'
+import type { BrowserSocket } from '../support/browser-socket.ts'
 import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer, type TestServer } from '../support/world.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +13,7 @@ const EXPIRED = { code: 4401, reason: 'session_expired' }
 async function trading(
   world: RelayWorld,
   port?: number,
-): Promise<{ line: BrowserLine; told: Promise<number> }> {
+): Promise<{ line: BrowserSocket; told: Promise<number> }> {
   const line = await world.line(TRADING, port === undefined ? {} : { port }).opened()
   const peer = await world.upstream.socket()
   return { line, told: once(peer, 'close').then(([code]: number[]) => code ?? 0) }

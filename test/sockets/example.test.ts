@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { documentedOpenLine } from '../support/open-line.ts'
+import { documentedSocket } from '../support/documented-socket.ts'
 import { logOut, relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
@@ -20,7 +20,7 @@ await test('the example of the documentation comes back, subscribes again, and b
   const random = Math.random
   t.teardown(() => (Math.random = random))
   Math.random = () => 0.01
-  const openLine = documentedOpenLine(browser, server.url)
+  const openLine = documentedSocket(browser, server.url)
   let ticks = 0
   let end: unknown
   const line = openLine(TRADING, {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { test } from 'tap'
-import { flood, inOrder, MANY, MESSAGE, relayAlone, stalled } from '../support/relay-alone.ts'
+import { flood, inOrder, MANY, MESSAGE, isolatedRelay, stalled } from '../support/isolated-relay.ts'
 import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
@@ -72,7 +72,7 @@ await test('a browser that keeps upstream waiting for too long is cut off, and t
 })
 
 await test('messages that are nothing but many do not pile up', async (t) => {
-  const { browser, upstream, relay } = await relayAlone(t, {
+  const { browser, upstream, relay } = await isolatedRelay(t, {
     maxBufferedBytes: 64_000_000,
     heartbeatMs: 60_000,
   })

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
-import type { BrowserLine, Received } from '../support/browser-line.ts'
+import type { BrowserSocket, Received } from '../support/browser-socket.ts'
 import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
@@ -61,7 +61,7 @@ function difference(sent: readonly Received[], got: readonly Received[]): string
   return got.length === sent.length ? undefined : `${got.length} came, ${sent.length} were sent`
 }
 
-async function joined(world: RelayWorld, path: string): Promise<{ line: BrowserLine; peer: WebSocket }> {
+async function joined(world: RelayWorld, path: string): Promise<{ line: BrowserSocket; peer: WebSocket }> {
   const line = await world.line(path).opened()
   return { line, peer: await world.upstream.socket() }
 }

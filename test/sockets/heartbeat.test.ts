@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { frame } from '../support/raw-frames.ts'
-import { flood, MANY, relayAlone, stalled } from '../support/relay-alone.ts'
+import { flood, MANY, isolatedRelay, stalled } from '../support/isolated-relay.ts'
 import { until } from '../support/until.ts'
 
 /** Resolves with true when so many pings have come before the relay ended. */
@@ -16,27 +16,27 @@ async function pings(socket: WebSocket, count: number, ended: Promise<unknown>):
 }
 
 await test('idle peers are pinged, and stay as long as they answer', async (t) => {
-  const { browser, upstream, relay, ended } = await relayAlone(t)
+  const { browser, upstream, relay, ended } = await isolatedRelay(t)
   t.same(await Promise.all([pings(browser, 8, ended), pings(upstream, 8, ended)]), [true, true])
   relay.end({ code: 1012, reason: 'shutting_down' })
   t.same(await ended, { code: 1012, reason: 'shutting_down' })
 })
 
 await test('a peer that says nothing any more is gone', async (t) => {
-  const first = await relayAlone(t)
+  const first = await isolatedRelay(t)
   first.browser.pause()
   const [code] = (await once(first.upstream, 'close')) as [number]
   t.equal(code, 1001)
   t.match(await first.ended, { code: 1006 }, 'there is nobody to tell')
 
-  const second = await relayAlone(t)
+  const second = await isolatedRelay(t)
   second.upstream.pause()
   const [told, reason] = (await once(second.browser, 'close')) as [number, Buffer]
   t.same([told, reason.toString()], [1013, 'upstream_lost'])
 })
 
 await test('the clock stands still for a peer that is kept from talking', async (t) => {
-  const { browser, upstream, ended } = await relayAlone(t)
+  const { browser, upstream, ended } = await isolatedRelay(t)
   // It does not read, but talks: so it lives, and upstream, which cannot be heard meanwhile, must not be given up.
   browser.pause()
   const talk = setInterval(() => browser.send('still here'), 20)
@@ -58,7 +58,7 @@ await test('the clock stands still for a peer that is kept from talking', async 
 })
 
 await test('a peer in the middle of a long message is not silent', async (t) => {
-  const { browser, upstream, upstreamWire, ended } = await relayAlone(t)
+  const { browser, upstream, upstreamWire, ended } = await isolatedRelay(t)
   upstream.pause()
   let alive = true
   void ended.then(() => (alive = false))
@@ -76,7 +76,7 @@ await test('a peer in the middle of a long message is not silent', async (t) => 
 })
 
 await test('a browser that takes little at a time lives, though its pongs are long in coming', async (t) => {
-  const { browser, upstream, ended } = await relayAlone(t, { heartbeatMs: 500 })
+  const { browser, upstream, ended } = await isolatedRelay(t, { heartbeatMs: 500 })
   let got = 0
   let alive = true
   void ended.then(() => (alive = false))
@@ -95,7 +95,7 @@ await test('a browser that takes little at a time lives, though its pongs are lo
 })
 
 await test('a browser that reads on in time is not cut off later', async (t) => {
-  const { browser, upstream, relay, ended } = await relayAlone(t, { slowConsumerMs: 1000, heartbeatMs: 200 })
+  const { browser, upstream, relay, ended } = await isolatedRelay(t, { slowConsumerMs: 1000, heartbeatMs: 200 })
   browser.pause()
   flood(upstream)
   await until(() => relay.bufferedBytes > 100_000)
@@ -107,7 +107,7 @@ await test('a browser that reads on in time is not cut off later', async (t) => 
 })
 
 await test('the time for which a peer was kept from talking is not counted afterwards either', async (t) => {
-  const { browser, upstream, relay, ended } = await relayAlone(t)
+  const { browser, upstream, relay, ended } = await isolatedRelay(t)
   browser.pause()
   const talk = setInterval(() => browser.send('still here'), 20)
   t.teardown(() => clearInterval(talk))

@@ -1,9 +1,9 @@
 import { test } from 'tap'
-import { answerJson, type LineUpstream } from '../support/line-upstream.ts'
+import { answerJson, type ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
-type Play = (upstream: LineUpstream) => void
+type Play = (upstream: ScriptedUpstream) => void
 const otp =
   (status: number, body: unknown): Play =>
   (upstream) => {

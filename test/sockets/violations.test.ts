@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
 import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
 import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 const TEXT = 1
@@ -151,7 +151,7 @@ await test('an upstream that breaks the protocol', async (t) => {
   world.upstream.onUpgrade = undefined
   t.ok(await works(world))
   const { log } = world.server
-  await until(() => toldOf(log, 'upstream broke the WebSocket protocol') === VIOLATIONS.length)
+  await until(() => failureCount(log, 'upstream broke the WebSocket protocol') === VIOLATIONS.length)
   await world.quiet()
 })
 

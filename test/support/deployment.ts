@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { startProvider } from '../../sandbox/provider.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { deployedBalancer, PUBLIC_URL } from './deployed-balancer.ts'
-import { answerJson, LineUpstream } from './line-upstream.ts'
+import { answerJson, ScriptedUpstream } from './scripted-upstream.ts'
 import { keepOutOfLogs } from './log-scan.ts'
 import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from './proxy-process.ts'
@@ -13,7 +13,7 @@ import { CLIENT_ID, SECRETS, testRedis } from './world.ts'
 
 /** Instances on one Redis, with nothing in front of them yet. */
 export interface Fleet {
-  readonly upstream: LineUpstream
+  readonly upstream: ScriptedUpstream
   /** Ids of the calls that upstream has executed. */
   readonly executed: readonly string[]
   readonly redis: RedisProcess
@@ -94,8 +94,8 @@ export async function deployment(
 }
 
 /** An upstream that takes its time, writes down what it executes, and sends prices for ever. */
-async function slowUpstream(t: Test): Promise<{ upstream: LineUpstream; executed: string[] }> {
-  const upstream = await LineUpstream.start(t)
+async function slowUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; executed: string[] }> {
+  const upstream = await ScriptedUpstream.start(t)
   const executed: string[] = []
   upstream.onRest = (request, response) => {
     void text(request).then((body) => {

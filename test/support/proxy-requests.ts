@@ -7,7 +7,7 @@ import { connect } from 'node:tls'
 import type { Test } from 'tap'
 import type { Send } from './connection.ts'
 import type { Fleet } from './deployment.ts'
-import { answerJson } from './line-upstream.ts'
+import { answerJson } from './scripted-upstream.ts'
 import { until } from './until.ts'
 
 /** Paths of the catalog: a read, an order, and an order without a body. */

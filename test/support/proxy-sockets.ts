@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { RawData } from 'ws'
-import { BrowserLine } from './browser-line.ts'
+import { BrowserSocket } from './browser-socket.ts'
 import type { Fleet } from './deployment.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { digest } from './proxy-requests.ts'
@@ -17,7 +17,7 @@ export function openSocket(
   publicUrl: string,
   browser: JarBrowser,
   path: string,
-): Promise<BrowserLine> {
+): Promise<BrowserSocket> {
   return socket(t, publicUrl, { path, origin: publicUrl, browser }).opened()
 }
 
@@ -25,10 +25,10 @@ function socket(
   t: Test,
   publicUrl: string,
   { path, origin, browser }: { path: string; origin: string; browser: JarBrowser },
-): BrowserLine {
+): BrowserSocket {
   const url = new URL(path, publicUrl)
   const cookie = browser.cookieHeader(url, url)
-  const line = new BrowserLine(url.href.replace('https', 'wss'), { origin, ...(cookie !== '' && { cookie }) })
+  const line = new BrowserSocket(url.href.replace('https', 'wss'), { origin, ...(cookie !== '' && { cookie }) })
   t.teardown(() => line.socket.terminate())
   return line
 }

@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
-import { BrowserLine } from './browser-line.ts'
+import { BrowserSocket } from './browser-socket.ts'
 import { JarBrowser } from './jar-browser.ts'
-import { LineUpstream } from './line-upstream.ts'
+import { ScriptedUpstream } from './scripted-upstream.ts'
 import { keepOutOfLogs } from './log-scan.ts'
 import { samplesOf } from './metrics.ts'
 import { freePort } from '../../sandbox/listening.ts'
@@ -23,13 +23,13 @@ interface LineOptions {
 /** A server between a scripted upstream and a browser. */
 export interface RelayWorld {
   readonly provider: SandboxProvider
-  readonly upstream: LineUpstream
+  readonly upstream: ScriptedUpstream
   readonly server: TestServer
   readonly redis: RedisProcess | undefined
   readonly settings: Record<string, string>
   readonly browser: JarBrowser
   /** Opens a socket as a page of the frontend would. */
-  line(path: string, options?: LineOptions): BrowserLine
+  line(path: string, options?: LineOptions): BrowserSocket
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   metric(name: string): Promise<Map<string, number>>
   /** Resolves when no relay is left, here and upstream. */
@@ -62,7 +62,7 @@ export async function relayWorld(
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris, ...options.provider })
   t.teardown(() => provider.close())
   for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
-  const upstream = await LineUpstream.start(t)
+  const upstream = await ScriptedUpstream.start(t)
   const redis = options.redis === true ? await testRedis(t) : undefined
   const settings = {
     PUBLIC_URL: publicUrl,
@@ -80,7 +80,7 @@ export async function relayWorld(
     ...{ provider, upstream, server, redis, settings, browser, metric },
     line(path, { origin = publicUrl, headers = {}, browser: other = browser, port: there = port } = {}) {
       const cookie = other.cookieHeader(new URL(publicUrl), undefined)
-      const line = new BrowserLine(`ws://127.0.0.1:${there}${path}`, {
+      const line = new BrowserSocket(`ws://127.0.0.1:${there}${path}`, {
         ...(origin !== null && { origin }),
         ...(cookie !== '' && { cookie }),
         ...headers,

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { type ProviderOptions, type SandboxProvider, startProvider } from '../../sandbox/provider.ts'
 import { CLIENT_ID, REDIRECT_URI, TestClient } from './oauth-client.ts'
-import { TestLine } from './message-line.ts'
+import { MessageSocket } from './message-socket.ts'
 import { type SandboxUpstream, startUpstream } from '../../sandbox/upstream.ts'
 
 export type Json = Record<string, unknown>
@@ -76,8 +76,8 @@ export async function trading(t: Test): Promise<TradingWorld> {
 }
 
 /** A WebSocket that ends with the test. */
-export async function lineOf(t: Test, url: string): Promise<TestLine> {
-  const line = await TestLine.connect(url)
+export async function messageSocket(t: Test, url: string): Promise<MessageSocket> {
+  const line = await MessageSocket.connect(url)
   t.teardown(() => line.socket.terminate())
   return line
 }

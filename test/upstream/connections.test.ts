@@ -5,12 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/api-world.ts'
-import { BrowserLine } from '../support/browser-line.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { proxyProcess } from '../support/proxy-process.ts'
 import { ok } from '../support/raw-upstream.ts'
 import { testCa, trust } from '../support/redis-tls.ts'
 import { TRADING } from '../support/relay-world.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { logIn, testWorld } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -111,7 +111,7 @@ frontend tls
     t.notOk('outcome' in json, 'it was not executed')
   }
   for (const path of [TRADING, '/ws/public']) {
-    const line = new BrowserLine(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, cookie })
+    const line = new BrowserSocket(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, cookie })
     t.same(await line.closed, { code: 1013, reason: 'upstream_unreachable' }, path)
   }
   const why = /CERTIFICATE_REQUIRED/
@@ -119,7 +119,7 @@ frontend tls
   const told = server.log.filter(({ level }) => Number(level) >= 40)
   const kinds = ['request failed', 'upstream refused a socket', 'no one-time URL for a relay']
   t.same(
-    kinds.map((msg) => toldOf(told, msg)),
+    kinds.map((msg) => failureCount(told, msg)),
     [2, 1, 1],
   )
   for (const line of told) t.match(JSON.stringify(line), why)

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { gone, ok } from '../support/raw-upstream.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -153,7 +153,7 @@ await test('an answer that breaks off cuts the connection, so that nobody takes 
     }
   }
   await world.server.close()
-  t.equal(toldOf(world.server.log, 'upstream broke off its answer'), 8)
+  t.equal(failureCount(world.server.log, 'upstream broke off its answer'), 8)
 })
 
 await test('bytes that nobody asked for are given to nobody', async (t) => {

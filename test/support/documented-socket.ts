@@ -6,7 +6,7 @@ import type { JarBrowser } from './jar-browser.ts'
 type Message = Record<string, unknown>
 
 /** What the documentation gives frontends for a connection that comes back by itself. */
-export type OpenLine = (
+export type DocumentedSocket = (
   path: string,
   page: {
     subscribe: (send: (message: Message) => boolean) => void
@@ -19,11 +19,11 @@ export type OpenLine = (
  * The example of docs/frontends.md, as it stands there, in a page of a browser.
  * @param onClose hears of every connection that closed
  */
-export function documentedOpenLine(
+export function documentedSocket(
   browser: JarBrowser,
   pageUrl: string,
   onClose: (code: number) => void = () => undefined,
-): OpenLine {
+): DocumentedSocket {
   class PageSocket extends WebSocket {
     constructor(url: URL) {
       const cookie = browser.cookieHeader(new URL(pageUrl), undefined)
@@ -34,7 +34,7 @@ export function documentedOpenLine(
   }
   const build = compileFunction(`${example()}; return openLine`, ['WebSocket', 'location', 'fetch']) as (
     ...globals: unknown[]
-  ) => OpenLine
+  ) => DocumentedSocket
   return build(PageSocket, new URL(pageUrl), (path: string) => browser.fetch(path))
 }
 

@@ -7,7 +7,7 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from './log-scan.ts'
 
 /** A request as it came. */
-export interface SeenHead {
+export interface SeenRequest {
   readonly url: string
   readonly headers: IncomingHttpHeaders
 }
@@ -16,7 +16,7 @@ export interface SeenHead {
  * The part of upstream that relays talk to, and that does as a test says: it can be slow, wrong, or broken. Unless told
  * otherwise it hands out one-time URLs (docs/upstream.md, One-time URLs), and opens every socket.
  */
-export class LineUpstream {
+export class ScriptedUpstream {
   /** Answers the OTP endpoint. */
   onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: { url: this.otpUrl() } })
@@ -27,8 +27,8 @@ export class LineUpstream {
   onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /** Called with every new socket, before it can have said anything. */
   onSocket: (socket: WebSocket) => void = () => undefined
-  readonly otpRequests: SeenHead[] = []
-  readonly upgrades: SeenHead[] = []
+  readonly otpRequests: SeenRequest[] = []
+  readonly upgrades: SeenRequest[] = []
   readonly #server = createServer((request, response) => this.#answer(request, response))
   readonly #sockets: WebSocketServer
   readonly #connections = new Set<Duplex>()
@@ -52,8 +52,8 @@ export class LineUpstream {
   }
 
   /** Starts one on a free port; it ends with the test. */
-  static async start(t: Test, maxPayload = 8 * 1024 * 1024): Promise<LineUpstream> {
-    const upstream = new LineUpstream(maxPayload)
+  static async start(t: Test, maxPayload = 8 * 1024 * 1024): Promise<ScriptedUpstream> {
+    const upstream = new ScriptedUpstream(maxPayload)
     await once(upstream.#server.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => upstream.close())
     return upstream

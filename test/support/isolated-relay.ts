@@ -39,7 +39,7 @@ export async function stalled(sender: WebSocket): Promise<number> {
 }
 
 /** A relay on its own between two real sockets, with a heart that beats fast. */
-export async function relayAlone(
+export async function isolatedRelay(
   t: Test,
   limits: Partial<RelayLimits> = {},
 ): Promise<{

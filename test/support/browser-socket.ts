@@ -14,7 +14,7 @@ export interface Received {
 }
 
 /** A browser's WebSocket: keeps what came, in order. */
-export class BrowserLine {
+export class BrowserSocket {
   readonly socket: WebSocket
   readonly received: Received[] = []
   /** Resolves when it is over. */

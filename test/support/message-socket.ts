@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 type Message = Record<string, unknown>
 
 /** A client of the WebSocket surface: asks, and reads streams. Messages wait until somebody wants them. */
-export class TestLine {
+export class MessageSocket {
   readonly socket: WebSocket
   readonly #waiting: { wanted: (message: Message) => boolean; take: (message: Message) => void }[] = []
   #unread: Message[] = []
@@ -16,10 +16,10 @@ export class TestLine {
     socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Message))
   }
 
-  static async connect(url: string): Promise<TestLine> {
+  static async connect(url: string): Promise<MessageSocket> {
     const socket = new WebSocket(url)
     // Before it opens: no message may be missed.
-    const line = new TestLine(socket)
+    const line = new MessageSocket(socket)
     await once(socket, 'open')
     return line
   }

@@ -95,7 +95,10 @@ await test('a browser that takes little at a time lives, though its pongs are lo
 })
 
 await test('a browser that reads on in time is not cut off later', async (t) => {
-  const { browser, upstream, relay, ended } = await isolatedRelay(t, { slowConsumerMs: 1000, heartbeatMs: 200 })
+  const { browser, upstream, relay, ended } = await isolatedRelay(t, {
+    slowConsumerMs: 1000,
+    heartbeatMs: 200,
+  })
   browser.pause()
   flood(upstream)
   await until(() => relay.bufferedBytes > 100_000)

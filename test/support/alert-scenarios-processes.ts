@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { json, logInThere, loginWorld } from './token-endpoint.ts'
@@ -6,7 +5,7 @@ import { ready, serverProcess } from './server-process.ts'
 import { ALONE } from './settings.ts'
 import { SECRETS, testServer } from './world.ts'
 import { said, twoWorkers, workerPids } from './two-workers.ts'
-import { until } from './until.ts'
+import { nextEvent, until } from './until.ts'
 import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
 
 /** Two instances whose secrets differ. */
@@ -77,7 +76,7 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
     async () => {
       const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
       t.teardown(() => sockets.forEach((socket) => socket.destroy()))
-      await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+      await Promise.all(sockets.map((socket) => nextEvent(socket, 'connect')))
       const before = await linesLost(opsUrl)
       await fetch(`http://127.0.0.1:${server.port}/auth/session`)
       await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')

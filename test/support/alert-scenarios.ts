@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -6,7 +5,7 @@ import { JarBrowser } from './jar-browser.ts'
 import { PUBLIC, relayWorld } from './relay-world.ts'
 import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from './token-endpoint.ts'
 import { testRedis } from './world.ts'
-import { until } from './until.ts'
+import { nextEvent, until } from './until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -166,7 +165,7 @@ export async function socketScenario(t: Test): Promise<Scenario> {
     slow.socket.pause()
     const message = 'x'.repeat(10_000)
     for (let count = 0; count < 4000; count++) peer.send(message)
-    await once(peer, 'close')
+    await nextEvent(peer, 'close')
     slow.socket.resume()
     await slow.closed
     for (let count = 0; count < 3; count++) await world.line(PUBLIC).opened()

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { rawUpstream, type RawUpstream } from './raw-upstream.ts'
+import { nextEvent } from './until.ts'
 import { logIn, testWorld, type World, type WorldOptions } from './world.ts'
 
 /** An answer, read whole. */
@@ -52,7 +52,7 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
     const socket = connect(server.port, '127.0.0.1')
     t.teardown(() => socket.destroy())
     socket.on('error', () => undefined)
-    await once(socket, 'connect')
+    await nextEvent(socket, 'connect')
     return socket
   }
   const send: ApiWorld['send'] = (method, path, init) => sendTo(server.port, method, path, init)
@@ -73,7 +73,7 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
 export async function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-  if (!socket.destroyed) await once(socket, 'close')
+  if (!socket.destroyed) await nextEvent(socket, 'close')
   return text
 }
 
@@ -90,7 +90,7 @@ export async function sendTo(
   if (isBuffer && headers['transfer-encoding'] === undefined) {
     outgoing.setHeader('content-length', Buffer.byteLength(body))
   }
-  const answered = once(outgoing, 'response')
+  const answered = nextEvent(outgoing, 'response')
   // The answer may come before all of the body is sent; then what becomes of the rest does not matter.
   outgoing.on('error', () => undefined)
   if (body === undefined || isBuffer) outgoing.end(body)

@@ -84,7 +84,7 @@ export async function deployment(
     const host = `127.0.1.${++last}`
     const instance = await launch(host, settings)
     addresses.add(host)
-    void instance.exited.then(() => addresses.delete(host))
+    instance.child.once('close', () => addresses.delete(host))
     t.ok(await ready(instance), 'an instance has started')
     return instance
   }

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
+import { nextEvent, within } from './until.ts'
 
 type Message = Record<string, unknown>
 
-/** A client of the WebSocket surface: asks, and reads streams. Messages wait until somebody wants them. */
+/** A client of the sandbox's WebSocket API: it sends requests and reads streams. Messages wait until they are read. */
 export class MessageSocket {
   readonly socket: WebSocket
   readonly #waiting: { wanted: (message: Message) => boolean; take: (message: Message) => void }[] = []
@@ -20,7 +20,7 @@ export class MessageSocket {
     const socket = new WebSocket(url)
     // Before it opens: no message may be missed.
     const line = new MessageSocket(socket)
-    await once(socket, 'open')
+    await nextEvent(socket, 'open')
     return line
   }
 
@@ -28,7 +28,7 @@ export class MessageSocket {
   async ask(request: Message): Promise<Message> {
     const id = this.#nextId++
     this.socket.send(JSON.stringify({ ...request, req_id: id }))
-    return this.#first((message) => message['req_id'] === id)
+    return this.#first((message) => message['req_id'] === id, `the response to ${JSON.stringify(request)}`)
   }
 
   /** Sends a request that is refused, and returns the code of its error. */
@@ -39,12 +39,15 @@ export class MessageSocket {
 
   /** The next message of a type that nobody has read yet. */
   async next(type: string): Promise<Message> {
-    return this.#first((message) => message['msg_type'] === type)
+    return this.#first((message) => message['msg_type'] === type, `a message of type ${type}`)
   }
 
-  #first(wanted: (message: Message) => boolean): Promise<Message> {
+  #first(wanted: (message: Message) => boolean, what: string): Promise<Message> {
     const unread = this.#unread.find(wanted)
-    if (!unread) return new Promise((take) => void this.#waiting.push({ wanted, take }))
+    if (!unread) {
+      const next = new Promise<Message>((take) => void this.#waiting.push({ wanted, take }))
+      return within(next, what)
+    }
     this.#unread = this.#unread.filter((message) => message !== unread)
     return Promise.resolve(unread)
   }
@@ -59,7 +62,7 @@ export class MessageSocket {
 /** The HTTP status that a WebSocket handshake is refused with. */
 export async function handshakeStatus(url: string): Promise<number | undefined> {
   const socket = new WebSocket(url)
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  const [, response] = (await nextEvent(socket, 'unexpected-response')) as [unknown, IncomingMessage]
   response.resume()
   return response.statusCode
 }

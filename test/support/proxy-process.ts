@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Test } from 'tap'
 import { answers } from '../../sandbox/listening.ts'
+import { nextEvent } from './until.ts'
 
 /** What Debian calls it, and the package that has it. */
 const PACKAGES = {
@@ -15,6 +15,8 @@ const PACKAGES = {
   varnishncsa: 'varnish',
   hitch: 'hitch',
 } as const
+/** A proxy that drains waits for its slowest connection. */
+const STOP_MS = 30_000
 type Program = keyof typeof PACKAGES
 
 /** A proxy of Debian's that runs until the test ends. */
@@ -44,7 +46,7 @@ export async function proxyProcess(
   t.teardown(async () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL')
-      await once(child, 'exit')
+      await nextEvent(child, 'exit')
     }
     await output.close()
   })
@@ -61,7 +63,7 @@ export async function proxyProcess(
   return {
     output: () => readFile(log, 'utf8'),
     async stop(signal) {
-      const ended = once(child, 'exit')
+      const ended = nextEvent(child, 'exit', STOP_MS)
       child.kill(signal)
       await ended
       return readFile(log, 'utf8')

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +7,7 @@ import type { Test } from 'tap'
 import type { Send } from './connection.ts'
 import type { Fleet } from './deployment.ts'
 import { answerJson } from './scripted-upstream.ts'
-import { until } from './until.ts'
+import { nextEvent, until } from './until.ts'
 
 /** Paths of the catalog: a read, an order, and an order without a body. */
 export const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -33,7 +32,7 @@ export async function entranceIsOurs(
     ALPNProtocols: ['h2', 'http/1.1'],
     servername: host,
   })
-  await once(tls, 'secureConnect')
+  await nextEvent(tls, 'secureConnect')
   t.equal(tls.alpnProtocol, 'h2', 'it speaks HTTP/2')
   tls.destroy()
   const insecure = await fetch(`${insecureUrl}/auth/session?x=%2F`, { redirect: 'manual' })

@@ -28,7 +28,10 @@ function socket(
 ): BrowserSocket {
   const url = new URL(path, publicUrl)
   const cookie = browser.cookieHeader(url, url)
-  const line = new BrowserSocket(url.href.replace('https', 'wss'), { origin, ...(cookie !== '' && { cookie }) })
+  const line = new BrowserSocket(url.href.replace('https', 'wss'), {
+    origin,
+    ...(cookie !== '' && { cookie }),
+  })
   t.teardown(() => line.socket.terminate())
   return line
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { nextEvent, within } from './until.ts'
 
 /** One request as its bytes arrived. */
 export interface RawRequest {
@@ -41,7 +42,7 @@ export function ok(body = '{}', headers = ''): string {
 /** Resolves once a connection is gone, however it went. */
 export async function gone(socket: Socket | undefined): Promise<void> {
   if (socket === undefined || socket.destroyed) return
-  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+  await nextEvent(socket, 'close')
 }
 
 const answerOk = (_request: RawRequest, socket: Socket): void => void socket.write(ok())
@@ -64,7 +65,10 @@ export async function rawUpstream(t: Test): Promise<RawUpstream> {
     answer: answerOk,
     onHead: () => undefined,
     header: (name) => upstream.requests.at(-1)?.headers.find(([each]) => each === name)?.[1],
-    next: () => new Promise((resolve) => void waiting.push(resolve)),
+    next: () => {
+      const request = new Promise<RawRequest>((resolve) => void waiting.push(resolve))
+      return within(request, 'upstream receives a request')
+    },
     reset() {
       upstream.requests.length = 0
       upstream.answer = answerOk
@@ -72,7 +76,7 @@ export async function rawUpstream(t: Test): Promise<RawUpstream> {
     },
   }
   t.teardown(async () => {
-    const closed = once(server, 'close')
+    const closed = nextEvent(server, 'close')
     server.close()
     for (const socket of open) socket.destroy()
     await closed

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { COMPILED } from './settings.ts'
+import { nextEvent, within } from './until.ts'
 import { CLIENT_ID } from './world.ts'
 
 const SERVE = fileURLToPath(new URL('../../sandbox/serve.ts', import.meta.url))
@@ -32,12 +33,12 @@ export async function sandboxProcess(t: Test, publicUrl: string): Promise<Sandbo
   const start = () => {
     const child = spawn(process.execPath, [SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     // It says where it listens once it does.
-    return { child, exited: once(child, 'exit'), listening: once(child.stdout, 'data') }
+    return { child, exited: once(child, 'exit'), listening: nextEvent(child.stdout, 'data') }
   }
   let running = start()
   const kill = async (): Promise<void> => {
     running.child.kill('SIGKILL')
-    await running.exited
+    await within(running.exited, 'the sandbox is killed')
   }
   t.teardown(kill)
   await running.listening

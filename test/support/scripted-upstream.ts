@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from './log-scan.ts'
+import { nextEvent, within } from './until.ts'
 
 /** A request as it came. */
 export interface SeenRequest {
@@ -90,13 +91,14 @@ export class ScriptedUpstream {
   socket(): Promise<WebSocket> {
     const socket = this.#unclaimed.shift()
     if (socket !== undefined) return Promise.resolve(socket)
-    return new Promise((resolve) => void this.#awaited.push(resolve))
+    const next = new Promise<WebSocket>((resolve) => void this.#awaited.push(resolve))
+    return within(next, 'a socket is opened at upstream')
   }
 
   /** Dies: every connection is reset, and nobody answers any more. */
   async close(): Promise<void> {
     if (!this.#server.listening) return
-    const closed = once(this.#server, 'close')
+    const closed = nextEvent(this.#server, 'close')
     this.#server.close()
     for (const connection of this.#connections) connection.destroy()
     await closed

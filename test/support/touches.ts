@@ -1,6 +1,7 @@
 import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser } from './jar-browser.ts'
+import { within } from './until.ts'
 import { logIn, testServer, testWorld } from './world.ts'
 
 /** What Redis was asked for while sessions were used. */
@@ -78,7 +79,7 @@ async function monitor(t: Test, url: string): Promise<() => Promise<Heard[]>> {
   })
   return async () => {
     await asker.echo('that was all')
-    await last.promise
+    await within(last.promise, 'MONITOR shows the last command')
     return heard
   }
 }

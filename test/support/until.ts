@@ -1,3 +1,4 @@
+import { once, type EventEmitter } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
 const POLL_MS = 5
@@ -42,4 +43,9 @@ export async function within<Value>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** The next event of this name, like `once` of node:events, but not for ever. @throws Error at the deadline */
+export function nextEvent(emitter: EventEmitter, name: string, deadlineMs = DEADLINE_MS): Promise<unknown[]> {
+  return within(once(emitter, name), `no '${name}' event of a ${emitter.constructor.name}`, deadlineMs)
 }

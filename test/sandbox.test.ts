@@ -3,14 +3,7 @@ import { startProvider } from '../sandbox/provider.ts'
 import { TestBrowser } from './support/form-browser.ts'
 import { callbackOf, CLIENT_ID, DEMO_USER, REDIRECT_URI } from './support/oauth-client.ts'
 import { handshakeStatus } from './support/message-socket.ts'
-import {
-  type Json,
-  messageSocket as lineOf,
-  nobody,
-  providerOf,
-  rise,
-  trading,
-} from './support/sandbox-world.ts'
+import { type Json, lineOf, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
 
 await test('a log-in yields a token that is active until it is revoked', async (t) => {

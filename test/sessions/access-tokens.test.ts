@@ -1,80 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
-import { test, type Test } from 'tap'
-import { readConfig } from '../../src/config/config.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { AccessTokens } from '../../src/sessions/access-tokens.ts'
-import { Provider } from '../../src/oauth/provider.ts'
-import { SessionCookie } from '../../src/sessions/session-cookie.ts'
-import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { SessionRepository, type Session, type SessionRecord } from '../../src/sessions/repository.ts'
-import { Envelope } from '../../src/sessions/envelope.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
+import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/until.ts'
-import { held, json, tokenEndpoint, tokens, type TokenEndpoint } from '../support/token-endpoint.ts'
-
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-
-/** A store that stops answering when it is told to. */
-class LosableStore extends MemoryStore {
-  isLost = false
-
-  override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
-    return this.isLost ? Promise.reject(new StoreUnavailable('gone')) : super.lock(...lock)
-  }
-}
-
-interface TokenWorld {
-  readonly endpoint: TokenEndpoint
-  readonly store: LosableStore
-  readonly sessions: SessionRepository
-  /** What two instances of the server have, sharing the store. */
-  readonly here: AccessTokens
-  readonly there: AccessTokens
-  /** A session whose token lives for an hour and ends in so many ms. */
-  readonly session: (endsInMs: number, more?: Partial<SessionRecord>) => Promise<Session>
-}
-
-async function tokenWorld(t: Test): Promise<TokenWorld> {
-  const endpoint = await tokenEndpoint(t)
-  const config = readConfig({
-    PUBLIC_URL: 'http://localhost:3000',
-    AUTH_URL: endpoint.url,
-    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'test-client',
-  })
-  const store = new LosableStore()
-  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, 'tag')
-  const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
-  const log = pino({ level: 'silent' })
-  const instance = (): AccessTokens => {
-    const provider = new Provider(config.oauth)
-    t.teardown(() => provider.close())
-    return new AccessTokens({ store, sessions, reader, provider, metrics: createMetrics(), log })
-  }
-  const session: TokenWorld['session'] = async (endsInMs, more) => {
-    const id = randomBytes(32).toString('base64url')
-    const now = Date.now()
-    await sessions.create(id, {
-      accessToken: 'first',
-      tokenExpiresAt: now + endsInMs,
-      tokenLifetimeMs: HOUR,
-      refreshToken: 'refresh-1',
-      scope: 'trade',
-      endsAt: now + 8 * HOUR,
-      loginKey: 'login',
-      ...more,
-    })
-    const made = await sessions.load(id)
-    if (made === undefined) throw new Error('no session')
-    return made
-  }
-  return { endpoint, store, sessions, here: instance(), there: instance(), session }
-}
+import { held, json, tokens } from '../support/token-endpoint.ts'
+import { HOUR, MINUTE, tokenWorld } from '../support/token-world.ts'
 
 await test('a token is renewed early by a tenth of its life, a minute at most', async (t) => {
   const { here, session } = await tokenWorld(t)
@@ -107,15 +35,6 @@ await test('a renewal keeps what the answer does not name', async (t) => {
     endpoint.forms.map((form) => form.get('refresh_token')),
     ['refresh-1', 'refresh-1'],
   )
-})
-
-await test('what is saved is there before anybody uses it', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  endpoint.behaviour = tokens({ access_token: 'second' })
-  const renewed = await here.renewed(old)
-  const stored = await sessions.load(old.id)
-  t.equal(renewed.is === 'good' && renewed.session.record.accessToken, stored?.record.accessToken)
 })
 
 await test('late users of an old token find the new one, and ask nobody', async (t) => {
@@ -217,44 +136,6 @@ await test('every answer but invalid_grant leaves the session', async (t) => {
   endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
   t.match(await here.renewed(old), { is: 'ended' })
   t.equal(await sessions.load(old.id), undefined)
-})
-
-await test('a session that ended meanwhile stays ended, and what came too late is revoked', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  const waiting = held(tokens({ access_token: 'second', refresh_token: 'refresh-2' }))
-  endpoint.behaviour = waiting.behaviour
-  const renewing = here.renewed(old)
-  await waiting.asked
-  await sessions.end(old.key, 'logout')
-  waiting.release()
-  t.match(await renewing, { is: 'ended' })
-  t.equal(await sessions.load(old.id), undefined)
-  while (endpoint.revoked.length < 2) await new Promise((resolve) => void setTimeout(resolve, 5))
-  t.same(endpoint.revoked.toSorted(), ['refresh-2', 'second'])
-})
-
-await test('a session that was renewed by somebody else meanwhile keeps its tokens', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  for (const answer of [
-    tokens({ access_token: 'too-late', refresh_token: 'refresh-1' }),
-    json({ error: 'invalid_grant' }, 400),
-  ]) {
-    const current = await sessions.load(old.id)
-    if (current === undefined) return t.fail('no session')
-    const waiting = held(answer)
-    endpoint.behaviour = waiting.behaviour
-    const renewing = here.afterRefusal(current, true)
-    await waiting.asked
-    // Whoever took the lock over from a holder that had stalled.
-    const accessToken = `newer than ${current.record.accessToken}`
-    await sessions.replace(current, { ...current.record, accessToken })
-    waiting.release()
-    const lookup = await renewing
-    t.equal(lookup.is === 'good' && lookup.session.record.accessToken, accessToken)
-  }
-  t.same(endpoint.revoked, [], 'nothing is revoked that the session may live on')
 })
 
 await test('a token that is refused although it was just renewed ends the session', async (t) => {

@@ -29,7 +29,7 @@ class SlowStore extends MemoryStore {
   }
 }
 
-function record(): SessionRecord {
+function newRecord(): SessionRecord {
   const endsAt = Date.now() + 60_000
   return {
     accessToken: 'token',
@@ -41,18 +41,17 @@ function record(): SessionRecord {
   }
 }
 
-async function cacheWithSession({ idleMs = 30_000 } = {}) {
+/** @param sessionIdleMs the idle limit that the session was made with, where it differs from that of the cache */
+async function cacheWithSession({ idleMs = 30_000, sessionIdleMs = 30_000 } = {}) {
   const store = new SlowStore()
-  const limits = { idleMs, maxMs: 60_000 }
-  const sessions = new SessionRepository(
-    store,
-    new Envelope(['a-secret-of-thirty-two-bytes-or-more']),
-    limits,
-    'tags',
-  )
+  const envelope = new Envelope(['a-secret-of-thirty-two-bytes-or-more'])
+  const repository = (limitMs: number): SessionRepository =>
+    new SessionRepository(store, envelope, { idleMs: limitMs, maxMs: 60_000 }, 'tags')
+  const sessions = repository(idleMs)
   const near = new NearCache(sessions, store)
-  await sessions.create('id', record())
-  return { store, sessions, near, key: sessionKey('id') }
+  const created = newRecord()
+  await repository(sessionIdleMs).create('id', created)
+  return { store, sessions, near, key: sessionKey('id'), record: created }
 }
 
 await test('a session that was read is held near; a missing one is not', async (t) => {
@@ -80,7 +79,7 @@ await test('what the store forgot to tell of is found out all the same', async (
 })
 
 await test('a session too long unread to be served still tells that it ended idle', async (t) => {
-  const { store, sessions } = await cacheWithSession({ idleMs: 200 })
+  const { store, sessions } = await cacheWithSession({ idleMs: 200, sessionIdleMs: 200 })
   const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
   const ends: string[] = []
   sessions.onEnd((_key, reason) => ends.push(reason))
@@ -95,7 +94,7 @@ await test('of more than it may hold, those used last are held', async (t) => {
   const { store, sessions } = await cacheWithSession()
   const near = new NearCache(sessions, store, { maxSessions: 3 })
   const ids = ['one', 'two', 'three', 'four']
-  for (const id of ids) await sessions.create(id, record())
+  for (const id of ids) await sessions.create(id, newRecord())
   for (const id of ids.slice(0, 3)) await near.load(id)
   near.peek('one', sessionKey('one'))
   await near.load('four')
@@ -111,6 +110,18 @@ await test('readers of one moment share one read', async (t) => {
   store.release()
   t.ok((await Promise.all(loads)).every((session) => session !== undefined))
   t.equal(store.reads, 1)
+})
+
+await test('a touch does not share the read of a load: the idle limit moves', async (t) => {
+  const { store, near, key, record } = await cacheWithSession({ sessionIdleMs: 10_000 })
+  const before = (await store.read(key))?.expiresAt ?? Infinity
+  store.hold()
+  const loading = near.load('id')
+  const touching = near.touch({ id: 'id', key }, record.endsAt)
+  store.release()
+  t.equal((await loading)?.record.accessToken, 'token')
+  t.ok(((await touching)?.idleEndsAt ?? 0) > before, 'in the session that the touch returns')
+  t.ok(((await store.read(key))?.expiresAt ?? 0) > before, 'and in the store')
 })
 
 await test('what ended while it was being read is neither kept nor given to who asks after that', async (t) => {
@@ -129,7 +140,7 @@ await test('a change, or doubt about everything, empties what it must', async (t
   const { store, sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')
   if (session === undefined) throw new Error('no session')
-  await sessions.replace(session, { ...record(), accessToken: 'renewed' })
+  await sessions.replace(session, { ...newRecord(), accessToken: 'renewed' })
   t.equal(near.peek('id', key), undefined)
   t.equal((await near.load('id'))?.record.accessToken, 'renewed')
   await store.remove(key)
@@ -140,12 +151,12 @@ await test('a writer that lost the race changes nothing, and nothing brings an e
   const { sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')
   if (session === undefined) throw new Error('no session')
-  t.ok(await sessions.replace(session, { ...record(), accessToken: 'first' }))
-  t.equal(await sessions.replace(session, { ...record(), accessToken: 'second' }), undefined)
+  t.ok(await sessions.replace(session, { ...newRecord(), accessToken: 'first' }))
+  t.equal(await sessions.replace(session, { ...newRecord(), accessToken: 'second' }), undefined)
   t.equal((await near.load('id'))?.record.accessToken, 'first')
   t.equal(await sessions.end(key, 'logout'), true)
   t.equal(await sessions.end(key, 'logout'), false)
-  t.equal(await sessions.replace(session, record()), undefined)
+  t.equal(await sessions.replace(session, newRecord()), undefined)
   await sessions.touch(session.id, session.record.endsAt)
   t.equal(await near.load('id'), undefined)
 })

@@ -206,8 +206,9 @@ await test('a store that strangers have filled keeps nobody from renewing a toke
   const client = await createClient({ url: redis.url }).connect()
   t.teardown(() => client.close())
   await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: '4mb' })
+  let keys = 0
   const fill = async (bytes: number): Promise<void> => {
-    for (;;) await client.set(`junk:${Math.random()}`, 'x'.repeat(bytes))
+    for (;;) await client.set(`junk:${++keys}`, 'x'.repeat(bytes))
   }
   // Large pieces first, then small ones, until nothing fits any more.
   for (const bytes of [100_000, 1000, 10]) await t.rejects(fill(bytes), { message: /^OOM/ })

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Caps } from '../../src/sockets/caps.ts'
 import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
@@ -58,4 +59,61 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE is four times MAX_PUBLIC_RELAYS_PER_IP 
     }
     t.equal(opened, most)
   }
+})
+
+await test('places, and their immediate return', async (t) => {
+  const settings = {
+    MAX_RELAYS: '6',
+    MAX_RELAYS_PER_SESSION: '2',
+    MAX_PUBLIC_RELAYS_PER_IP: '3',
+    TRUST_PROXY: '1',
+  }
+  const world = await relayWorld(t, { settings })
+  const full = { code: 4429, reason: 'too_many_relays' }
+  const from = (address: string) =>
+    world.line(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
+  const trading = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
+  await until(() => world.upstream.open === 2)
+  t.same(await world.line(TRADING).closed, full, 'of a session')
+  t.equal(world.upstream.otpRequests.length, 2, 'which costs no one-time URL')
+
+  const household = [from('2001:db8:1:2::1'), from('2001:db8:1:2:ffff::1'), from('2001:db8:1:2:3:4:5:6')]
+  await until(() => world.upstream.open === 5)
+  t.same(await from('2001:db8:1:2::9').closed, full, 'of an address: an IPv6 client has all of its /64')
+  const neighbour = from('2001:db8:1:3::1')
+  await until(() => world.upstream.open === 6)
+  t.same(await from('192.0.2.1').closed, full, 'of the process')
+
+  household[0]?.socket.close()
+  await household[0]?.closed
+  const again = from('192.0.2.1')
+  await until(() => world.upstream.open === 6)
+  for (const line of [...trading, ...household, neighbour, again]) line.socket.terminate()
+  for (let round = 0; round < 20; round++) {
+    const two = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
+    for (const line of two) {
+      line.socket.close(1000)
+      await line.closed
+    }
+  }
+  t.pass('a page that reloads is never refused for the relay that it has just closed')
+  await world.quiet()
+})
+
+await test('a place is given back once, however often', async (t) => {
+  const caps = new Caps({ maxRelays: 1, maxPerSession: 2, maxPublicPerIp: 1, publicHandshakesPerMinute: 0 })
+  const leave = caps.acquireProcess()
+  t.equal(caps.acquireProcess(), undefined)
+  leave?.()
+  leave?.()
+  t.ok(caps.acquireProcess())
+  t.equal(caps.acquireProcess(), undefined)
+  const first = caps.acquireSession('a')
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined)
+  t.ok(caps.acquireSession('b'), 'another session has its own')
+  first?.()
+  first?.()
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined, 'one was given back, not two')
 })

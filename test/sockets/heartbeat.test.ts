@@ -124,3 +124,16 @@ await test('the time for which a peer was kept from talking is not counted after
   await once(browser, 'message')
   t.ok(await pings(upstream, 4, ended))
 })
+
+await test('a process that was held up does not end a relay whose peers talked meanwhile', async (t) => {
+  const { browser, upstream, ended } = await isolatedRelay(t)
+  for (let round = 0; round < 3; round++) {
+    // An immediate, so that the late heartbeat runs before anything is read.
+    await new Promise((resolve) => void setImmediate(resolve))
+    browser.send('sent before the pause')
+    upstream.send('sent before the pause')
+    // Longer than the silence that ends a relay.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    t.same(await Promise.all([pings(browser, 4, ended), pings(upstream, 4, ended)]), [true, true])
+  }
+})

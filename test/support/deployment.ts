@@ -100,7 +100,7 @@ async function slowUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; exec
   upstream.onRest = (request, response) => {
     void text(request).then((body) => {
       executed.push(body === '' ? (request.url ?? '').replace(/.*\?/, '') : body)
-      setTimeout(() => answerJson(response, 200, { data: [] }), Math.random() * 150)
+      setTimeout(() => answerJson(response, 200, { data: [] }), (executed.length * 37) % 150)
     })
   }
   upstream.onSocket = (socket) => {

@@ -19,10 +19,11 @@ export async function fillRedis(t: Test, url: string): Promise<FullRedis> {
   const client = await createClient({ url }).connect()
   t.teardown(() => client.close())
   await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: String(MAX_BYTES) })
+  let keys = 0
   const fill = async (bytes: number): Promise<void> => {
     for (;;) {
       try {
-        await client.set(`junk:${Math.random()}`, 'x'.repeat(bytes))
+        await client.set(`junk:${++keys}`, 'x'.repeat(bytes))
       } catch (error) {
         if (!(error as Error).message.startsWith('OOM')) throw error
         return

@@ -1,6 +1,8 @@
 import type { Test } from 'tap'
+import type { WebSocket } from 'ws'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import type { Store } from '../../src/store/store.ts'
 import { BrowserSocket } from './browser-socket.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { ScriptedUpstream } from './scripted-upstream.ts'
@@ -11,7 +13,7 @@ import { CLIENT_ID, logIn, testRedis, testServer, type TestServer } from './worl
 import { until } from './until.ts'
 
 /** How a page opens a socket. */
-interface LineOptions {
+interface SocketOptions {
   /** null: none is sent. */
   readonly origin?: string | null
   readonly headers?: Record<string, string>
@@ -29,7 +31,7 @@ export interface RelayWorld {
   readonly settings: Record<string, string>
   readonly browser: JarBrowser
   /** Opens a socket as a page of the frontend would. */
-  line(path: string, options?: LineOptions): BrowserSocket
+  line(path: string, options?: SocketOptions): BrowserSocket
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   metric(name: string): Promise<Map<string, number>>
   /** Resolves when no relay is left, here and upstream. */
@@ -51,6 +53,8 @@ export async function relayWorld(
     settings?: Record<string, string>
     provider?: Partial<ProviderOptions>
     redis?: boolean
+    /** Keeps the sessions in place of Redis or a memory store of the server's own. */
+    store?: Store
     anonymous?: boolean
     /** Where the server listens, if it must be known before. */
     port?: number
@@ -72,7 +76,7 @@ export async function relayWorld(
     ...(redis && { REDIS_URL: redis.url }),
     ...options.settings,
   }
-  const server = await testServer(t, { ...settings, PORT: String(port) })
+  const server = await testServer(t, { ...settings, PORT: String(port) }, options.store)
   const browser = new JarBrowser()
   if (options.anonymous !== true) await logIn(browser, publicUrl)
   const metric = (name: string): Promise<Map<string, number>> => samplesOf(server.opsUrl, name)
@@ -93,4 +97,14 @@ export async function relayWorld(
       await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))
     },
   }
+}
+
+/** An open relay: the browser's socket, and upstream's socket that it leads to. */
+export async function joined(
+  world: RelayWorld,
+  path: string,
+  options: SocketOptions = {},
+): Promise<{ line: BrowserSocket; peer: WebSocket }> {
+  const line = await world.line(path, options).opened()
+  return { line, peer: await world.upstream.socket() }
 }

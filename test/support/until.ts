@@ -15,11 +15,11 @@ export async function until(
   what = String(check),
   deadlineMs = DEADLINE_MS,
 ): Promise<void> {
-  let isOver = false
+  const over = new AbortController()
   const poll = async (): Promise<void> => {
-    while (!(await check()) && !isOver) await delay(POLL_MS)
+    while (!(await check())) await delay(POLL_MS, undefined, { signal: over.signal })
   }
-  await within(poll(), what, deadlineMs).finally(() => (isOver = true))
+  await within(poll(), what, deadlineMs).finally(() => over.abort())
 }
 
 /**

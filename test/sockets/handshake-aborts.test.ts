@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
 import { answerJson } from '../support/scripted-upstream.ts'
 import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { until, within } from '../support/until.ts'
 
 /** With one place in all, whatever keeps it is seen by the next who wants it. */
 const ONE_PLACE = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }
@@ -139,6 +141,38 @@ await test('the last look at the session, when upstream is open already', async 
   await world.quiet()
 })
 
+/** A store that announces no change, as when its announcement is still on the way. */
+class SilentStore extends MemoryStore {
+  override onChange(): void {
+    // Nobody is notified.
+  }
+}
+
+await test('a session that ends in the last moment of a handshake is closed with 4401, and no message passes', async (t) => {
+  const store = new SilentStore()
+  const world = await relayWorld(t, { store })
+  const { upstream, browser } = world
+  const [cookie] = browser.named('__Host-session')
+  const arrived: unknown[] = []
+  upstream.onSocket = (peer) => {
+    peer.on('message', (data) => arrived.push(data))
+    peer.send('{"balance":1}')
+  }
+  upstream.onUpgrade = (request, raw, head) => {
+    void store.remove(sessionKey(cookie?.value.split('.')[0] ?? '')).then((wasThere) => {
+      t.ok(wasThere, 'the session ends while upstream opens')
+      upstream.accept(request, raw, head)
+    })
+  }
+  const line = world.line(TRADING)
+  line.socket.on('open', () => line.socket.send('{"buy":1}'))
+  const close = await within(line.closed, 'the handshake is refused', 2000)
+  t.same(close, { code: 4401, reason: 'session_expired' })
+  t.same(line.texts, [], 'the browser receives nothing')
+  await world.quiet()
+  t.same(arrived, [], 'upstream receives nothing')
+})
+
 await test('a session that ends in the middle never gets a socket', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
@@ -168,43 +202,4 @@ await test('a session that ends in the middle never gets a socket', async (t) =>
     await logIn(browser, world.server.url)
   }
   t.equal(upstream.open, 0)
-})
-
-await test('places, and their immediate return', async (t) => {
-  const settings = {
-    MAX_RELAYS: '6',
-    MAX_RELAYS_PER_SESSION: '2',
-    MAX_PUBLIC_RELAYS_PER_IP: '3',
-    TRUST_PROXY: '1',
-  }
-  const world = await relayWorld(t, { settings })
-  const full = { code: 4429, reason: 'too_many_relays' }
-  const from = (address: string) =>
-    world.line(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
-  const trading = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
-  await until(() => world.upstream.open === 2)
-  t.same(await world.line(TRADING).closed, full, 'of a session')
-  t.equal(world.upstream.otpRequests.length, 2, 'which costs no one-time URL')
-
-  const household = [from('2001:db8:1:2::1'), from('2001:db8:1:2:ffff::1'), from('2001:db8:1:2:3:4:5:6')]
-  await until(() => world.upstream.open === 5)
-  t.same(await from('2001:db8:1:2::9').closed, full, 'of an address: an IPv6 client has all of its /64')
-  const neighbour = from('2001:db8:1:3::1')
-  await until(() => world.upstream.open === 6)
-  t.same(await from('192.0.2.1').closed, full, 'of the process')
-
-  household[0]?.socket.close()
-  await household[0]?.closed
-  const again = from('192.0.2.1')
-  await until(() => world.upstream.open === 6)
-  for (const line of [...trading, ...household, neighbour, again]) line.socket.terminate()
-  for (let round = 0; round < 20; round++) {
-    const two = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
-    for (const line of two) {
-      line.socket.close(1000)
-      await line.closed
-    }
-  }
-  t.pass('a page that reloads is never refused for the relay that it has just closed')
-  await world.quiet()
 })

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser-socket.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer, type TestServer } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
@@ -14,8 +13,7 @@ async function trading(
   world: RelayWorld,
   port?: number,
 ): Promise<{ line: BrowserSocket; told: Promise<number> }> {
-  const line = await world.line(TRADING, port === undefined ? {} : { port }).opened()
-  const peer = await world.upstream.socket()
+  const { line, peer } = await joined(world, TRADING, port === undefined ? {} : { port })
   return { line, told: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
 }
 
@@ -159,94 +157,4 @@ await test('a session that is gone from the store ends its relays everywhere', a
     for (const { line } of relays) t.same(await line.closed, EXPIRED)
   }
   await world.quiet()
-})
-
-await test('relays outlive the store for a while, and no longer', async (t) => {
-  const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
-  const second = await testServer(t, {
-    ...world.settings,
-    PUBLIC_URL: world.server.url,
-    RELAY_STORE_GRACE_SECONDS: '60',
-  })
-  const short = await trading(world)
-  const long = await trading(world, second.port)
-  const market = await world.line(PUBLIC).opened()
-  const stream = await world.upstream.socket()
-  world.redis?.process.kill('SIGKILL')
-  t.same(await short.line.closed, { code: 1013, reason: 'session_store_unavailable' })
-  t.same(
-    await world.line(TRADING).closed,
-    { code: 1013, reason: 'session_store_unavailable' },
-    'nor a new one',
-  )
-  t.equal(long.line.socket.readyState, 1, 'within its grace it stays')
-  stream.send('on it goes')
-  t.equal((await market.count(1)).length, 1, 'market data needs no session')
-  for (const line of [long.line, market]) line.socket.close()
-  await world.quiet()
-})
-
-await test('relays do not need the provider', async (t) => {
-  const world = await relayWorld(t)
-  const { line } = await trading(world)
-  await world.provider.close()
-  const { line: another } = await trading(world)
-  for (const each of [line, another]) {
-    each.socket.ping()
-    await once(each.socket, 'pong')
-    t.equal(each.socket.readyState, 1)
-    each.socket.close()
-  }
-  await world.quiet()
-})
-
-await test('an upstream that dies takes its relays along, and nothing else', async (t) => {
-  const world = await relayWorld(t)
-  const lines = [await world.line(PUBLIC).opened(), await world.line(TRADING).opened()]
-  await until(() => world.upstream.open === 2)
-  await world.upstream.close()
-  for (const line of lines) t.same(await line.closed, { code: 1013, reason: 'upstream_lost' })
-  t.same(await world.line(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
-  t.same(await world.line(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
-  await world.quiet()
-})
-
-await test('a server that stops says so to everybody', async (t) => {
-  const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })
-  const { upstream, server } = world
-  const restarting = { code: 1012, reason: 'shutting_down' }
-  const open = [await world.line(PUBLIC).opened(), await world.line(TRADING).opened()]
-  // One that reads nothing any more, and one that still waits for upstream.
-  const deaf = await world.line(PUBLIC).opened()
-  deaf.socket.pause()
-  await until(() => upstream.open === 3)
-  upstream.onOtp = () => undefined
-  const waiting = world.line(TRADING)
-  await until(() => upstream.otpRequests.length === 2)
-  // A handshake that is still on its way when the server has begun to stop.
-  const late = connect(server.port, '127.0.0.1')
-  await once(late, 'connect')
-  late.write(`GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${server.url}\r\nUpgrade: websocket\r\n`)
-  const answer: Buffer[] = []
-  late.on('data', (chunk: Buffer) => answer.push(chunk))
-  const lateIsOver = once(late, 'close')
-
-  const stopped = server.close()
-  for (const { closed } of [...open, waiting]) t.same(await closed, restarting)
-  late.write(
-    'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-  )
-  await until(() => Buffer.concat(answer).includes('shutting_down'))
-  t.match(Buffer.concat(answer).toString('latin1'), /^HTTP\/1\.1 101 /)
-  await stopped
-  await lateIsOver
-  deaf.socket.resume()
-  t.same(await deaf.closed, restarting, 'it waits to be read')
-  t.equal(upstream.open, 0)
-  await t.rejects(fetch(server.url))
-  t.equal(
-    server.app.server.initialConfig.pluginTimeout,
-    0,
-    'nor does Fastify give up on a drain after ten seconds',
-  )
 })

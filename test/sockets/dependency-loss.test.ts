@@ -2,9 +2,10 @@ import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import type { BrowserSocket } from '../support/browser-socket.ts'
 import { answerJson } from '../support/scripted-upstream.ts'
-import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
+import { joined, PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 import { sandboxProcess } from '../support/sandbox-process.ts'
-import { logIn } from '../support/world.ts'
+import { nextEvent, until } from '../support/until.ts'
+import { logIn, testServer } from '../support/world.ts'
 
 /** Asks, and has an answer. */
 async function works(line: BrowserSocket): Promise<boolean> {
@@ -47,4 +48,53 @@ await test('processes that are killed without a word', async (t) => {
   again[0]?.socket.close(1000)
   await again[0]?.closed
   t.ok(await works(await world.line(TRADING).opened()), 'nor for a new one')
+})
+
+await test('relays outlive the store for a while, and no longer', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
+  const second = await testServer(t, {
+    ...world.settings,
+    PUBLIC_URL: world.server.url,
+    RELAY_STORE_GRACE_SECONDS: '60',
+  })
+  const { line: short } = await joined(world, TRADING)
+  const { line: long } = await joined(world, TRADING, { port: second.port })
+  const { line: market, peer: stream } = await joined(world, PUBLIC)
+  world.redis?.process.kill('SIGKILL')
+  t.same(await short.closed, { code: 1013, reason: 'session_store_unavailable' })
+  t.same(
+    await world.line(TRADING).closed,
+    { code: 1013, reason: 'session_store_unavailable' },
+    'nor a new one',
+  )
+  t.equal(long.socket.readyState, 1, 'within its grace it stays')
+  stream.send('on it goes')
+  t.equal((await market.count(1)).length, 1, 'market data needs no session')
+  for (const line of [long, market]) line.socket.close()
+  await world.quiet()
+})
+
+await test('relays do not need the provider', async (t) => {
+  const world = await relayWorld(t)
+  const { line } = await joined(world, TRADING)
+  await world.provider.close()
+  const { line: another } = await joined(world, TRADING)
+  for (const each of [line, another]) {
+    each.socket.ping()
+    await nextEvent(each.socket, 'pong')
+    t.equal(each.socket.readyState, 1)
+    each.socket.close()
+  }
+  await world.quiet()
+})
+
+await test('an upstream that dies takes its relays along, and nothing else', async (t) => {
+  const world = await relayWorld(t)
+  const lines = [await world.line(PUBLIC).opened(), await world.line(TRADING).opened()]
+  await until(() => world.upstream.open === 2)
+  await world.upstream.close()
+  for (const line of lines) t.same(await line.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.line(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
+  t.same(await world.line(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
+  await world.quiet()
 })

@@ -31,7 +31,8 @@ await test('a call is let in by X-CSRF, Origin and Sec-Fetch-Site together', asy
     'foreign origin, same site': { ...csrf, origin: 'https://evil.example', 'sec-fetch-site': 'same-site' },
     'foreign origin that claims to be the same': {
       ...csrf,
-      ...{ origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+      origin: 'https://evil.example',
+      'sec-fetch-site': 'same-origin',
     },
     'null origin': { ...csrf, origin: 'null' },
     'null origin, cross site': { ...csrf, origin: 'null', 'sec-fetch-site': 'cross-site' },
@@ -242,7 +243,10 @@ await test('wrong methods, unknown paths and HEAD', async (t) => {
 await test('an https server says HSTS in every answer, also to what it cannot parse', async (t) => {
   const nowhere = 'http://127.0.0.1:9'
   const { port } = await testServer(t, {
-    ...{ PUBLIC_URL: 'https://localhost', AUTH_URL: nowhere, API_URL: nowhere, WS_URL: 'ws://127.0.0.1:9' },
+    PUBLIC_URL: 'https://localhost',
+    AUTH_URL: nowhere,
+    API_URL: nowhere,
+    WS_URL: 'ws://127.0.0.1:9',
   })
   for (const path of ['/nothing', '/api/v1/health', '/auth/session', '/api/payment-agents/v1/agents/%zz']) {
     const { headers } = await sendTo(port, 'GET', path)

@@ -41,8 +41,15 @@ async function serverOf(
   send: (method: string, path: string, init?: CallInit) => Promise<Answer>
 }> {
   const config = readConfig({
-    ...{ PUBLIC_URL: 'http://localhost:3000', CLIENT_ID, SESSION_SECRETS: SECRETS },
-    ...{ AUTH_URL: 'http://localhost:1', API_URL: upstream.url, WS_URL: 'ws://localhost:1', ...settings },
+    PUBLIC_URL: 'http://localhost:3000',
+    CLIENT_ID,
+    SESSION_SECRETS: SECRETS,
+    ...{
+      AUTH_URL: 'http://localhost:1',
+      API_URL: upstream.url,
+      WS_URL: 'ws://localhost:1',
+      ...settings,
+    },
   })
   const log = pino({ level: 'silent' })
   const store = new MemoryStore()

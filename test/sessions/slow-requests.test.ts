@@ -31,8 +31,16 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
   const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
   const redis = await testRedis(t)
   const settings = {
-    ...{ PUBLIC_URL: publicUrl, AUTH_URL: gate.url, API_URL: upstreamUrl, WS_URL: upstreamUrl },
-    ...{ REDIS_URL: redis.url, LOG_LEVEL: 'warn', AUTH_STARTS_PER_MINUTE: '0', ...more.settings },
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: gate.url,
+    API_URL: upstreamUrl,
+    WS_URL: upstreamUrl,
+    ...{
+      REDIS_URL: redis.url,
+      LOG_LEVEL: 'warn',
+      AUTH_STARTS_PER_MINUTE: '0',
+      ...more.settings,
+    },
   }
   settings.WS_URL = settings.WS_URL.replace('http', 'ws')
   const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
@@ -45,8 +53,12 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
   const keys = cookies.map((cookie) => sessionKey(/__Host-session=([^.;]+)/.exec(cookie)?.[1] ?? ''))
 
   return {
-    ...{ gate, publicUrl, browsers, client, keys, waiting },
-    /** Calls that are under way when this returns. */
+    gate,
+    publicUrl,
+    browsers,
+    client,
+    keys,
+    waiting,
     start: () =>
       cookies.flatMap((cookie) =>
         servers.flatMap((server) =>
@@ -56,7 +68,6 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
     release: () => {
       for (const response of waiting.splice(0)) response.end('{}')
     },
-    /** How many of the sessions there were are alive anywhere, by any account. */
     alive: async () => {
       const states = cookies.flatMap((cookie) =>
         servers.map(async (server) => {

@@ -9,7 +9,7 @@ import { joined, PUBLIC, relayWorld } from '../support/relay-world.ts'
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)
 
-await test('upstream codes as a browser gets them', async (t) => {
+await test('fromUpstream maps 1006 and 4400 to 4499, and passes every other code on', async (t) => {
   t.same(fromUpstream(1000, reason('bye')), { code: 1000, reason: 'bye' })
   t.equal(fromUpstream(1005, reason('')), undefined)
   t.same(fromUpstream(1006, reason('')), { code: 1013, reason: 'upstream_lost' })
@@ -26,14 +26,14 @@ await test('upstream codes as a browser gets them', async (t) => {
   }
 })
 
-await test('browser codes as upstream gets them', async (t) => {
+await test('fromBrowser maps 1006 to 1001, and passes every other code on', async (t) => {
   t.same(fromBrowser(1000, reason('bye')), { code: 1000, reason: 'bye' })
   t.same(fromBrowser(4401, reason('')), { code: 4401, reason: '' })
   t.equal(fromBrowser(1005, reason('')), undefined)
   t.same(fromBrowser(1006, reason('')), { code: 1001, reason: '' })
 })
 
-await test('close codes as labels are few', async (t) => {
+await test('the close codes of 3000 and above have five labels', async (t) => {
   const labels = new Set<string>()
   for (let code = 1000; code < 5000; code++) labels.add(codeLabel({ code, reason: '' }))
   t.ok(labels.has('4401') && labels.has('3xxx') && labels.has('4xxx'))
@@ -43,59 +43,63 @@ await test('close codes as labels are few', async (t) => {
 
 const CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]
 
-await test('close codes pass', async (t) => {
+await test('close codes and reasons pass both ways', async (t) => {
   const world = await relayWorld(t)
   const long = 'é'.repeat(61)
   for (const [index, code] of CODES.entries()) {
     const reason = ['', 'why', long][index % 3] ?? ''
     const fromUpstream = await joined(world, PUBLIC)
     fromUpstream.peer.close(code, reason)
-    t.same(await fromUpstream.line.closed, { code, reason }, `${code} of upstream`)
+    t.same(await fromUpstream.client.closed, { code, reason }, `${code} of upstream`)
 
     const fromBrowser = await joined(world, PUBLIC)
     const closed = once(fromBrowser.peer, 'close')
-    fromBrowser.line.socket.close(code, reason)
+    fromBrowser.client.socket.close(code, reason)
     const [seen, why] = (await closed) as [number, Buffer]
     t.same({ code: seen, reason: why.toString() }, { code, reason }, `${code} of the browser`)
-    t.equal((await fromBrowser.line.closed).code, code)
+    t.equal((await fromBrowser.client.closed).code, code)
   }
   await world.quiet()
 })
 
-await test('close codes that cannot pass are mapped', async (t) => {
+await test('close codes of upstream that have a meaning of ours, or none, are mapped', async (t) => {
   const world = await relayWorld(t)
   for (const code of [4400, 4401, 4408, 4429, 4499]) {
-    const { line, peer } = await joined(world, PUBLIC)
+    const { client, peer } = await joined(world, PUBLIC)
     peer.close(code, 'session_expired')
-    t.same(await line.closed, { code: 4000, reason: `${code} session_expired` }, `${code} is ours`)
+    t.same(
+      await client.closed,
+      { code: 4000, reason: `${code} session_expired` },
+      `${code} has a meaning of ours`,
+    )
   }
-  const { line: cut, peer: wordy } = await joined(world, PUBLIC)
+  const { client: cut, peer: wordy } = await joined(world, PUBLIC)
   wordy.close(4401, '€'.repeat(41))
   t.same(await cut.closed, { code: 4000, reason: `4401 ${'€'.repeat(39)}` })
 
-  const { line: silent, peer: closesSo } = await joined(world, PUBLIC)
+  const { client: silent, peer: closesSo } = await joined(world, PUBLIC)
   closesSo.close()
-  t.same(await silent.closed, { code: 1005, reason: '' }, 'no code stays no code')
+  t.same(await silent.closed, { code: 1005, reason: '' }, 'a close without a code stays one')
 
-  const { line: lost, peer: dies } = await joined(world, PUBLIC)
+  const { client: lost, peer: dies } = await joined(world, PUBLIC)
   dies.terminate()
   t.same(await lost.closed, { code: 1013, reason: 'upstream_lost' })
 
-  const { line: closes, peer: hears } = await joined(world, PUBLIC)
+  const { client: closes, peer: hears } = await joined(world, PUBLIC)
   const heard = once(hears, 'close')
   closes.socket.close()
   t.equal((await heard)[0], 1005)
 
-  const { line: vanishes, peer: learns } = await joined(world, PUBLIC)
+  const { client: vanishes, peer: learns } = await joined(world, PUBLIC)
   const learnt = once(learns, 'close')
   vanishes.socket.terminate()
   t.equal((await learnt)[0], 1001)
-  // Whatever peers choose, the labels stay few.
+  // Peers cannot make the number of labels grow.
   t.ok((await world.metric('bff_relay_endings_total')).size < 15)
   await world.quiet()
 })
 
-await test('a close frame counts at once, though its sender keeps the connection open', async (t) => {
+await test('a close frame ends the relay at once, although its sender keeps the connection open', async (t) => {
   const world = await relayWorld(t, { anonymous: true })
   const { upstream, server } = world
   const ours: Duplex[] = []
@@ -108,14 +112,14 @@ await test('a close frame counts at once, though its sender keeps the connection
     switchProtocols(request, socket)
   }
   for (const message of ['', '{"buy":1}']) {
-    const line = await world.line(PUBLIC).opened()
+    const client = await world.connect(PUBLIC).opened()
     ours.at(-1)?.write(bye)
-    // What it sends meanwhile goes nowhere, and the close says so.
-    if (message !== '') line.socket.send(message)
+    // A message that the browser sends meanwhile is not delivered.
+    if (message !== '') client.socket.send(message)
     const startedAt = performance.now()
-    t.same(await line.closed, { code: 4000, reason: 'bye' })
-    t.ok(performance.now() - startedAt < 5000, 'it does not wait for the end of the connection')
-    t.notOk(ours.at(-1)?.destroyed, 'which upstream has not closed yet')
+    t.same(await client.closed, { code: 4000, reason: 'bye' })
+    t.ok(performance.now() - startedAt < 5000, 'the browser is closed before the connection to upstream ends')
+    t.notOk(ours.at(-1)?.destroyed, 'upstream has not closed its connection')
   }
 
   upstream.onUpgrade = undefined
@@ -125,9 +129,9 @@ await test('a close frame counts at once, though its sender keeps the connection
     `GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${server.url}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   )
   const peer = await upstream.socket()
-  const told = once(peer, 'close')
+  const closed = once(peer, 'close')
   browser.write(frame({ opcode: CLOSE, payload: Buffer.from([0x0b, 0xb8]), masked: true }))
-  t.equal((await told)[0], 3000, 'upstream hears of a close of the browser')
+  t.equal((await closed)[0], 3000, 'the close of the browser reaches upstream')
   t.equal(
     [...(await world.metric('bff_relays')).values()].reduce((sum, count) => sum + count, 0),
     0,

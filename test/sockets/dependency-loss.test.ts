@@ -7,17 +7,17 @@ import { sandboxProcess } from '../support/sandbox-process.ts'
 import { nextEvent, until } from '../support/until.ts'
 import { logIn, testServer } from '../support/world.ts'
 
-/** Asks, and has an answer. */
-async function works(line: BrowserSocket): Promise<boolean> {
-  const before = line.received.length
-  line.socket.send('{"ping":1}')
-  return (await line.count(before + 1)).length > before
+/** Whether a message gets a response. */
+async function works(client: BrowserSocket): Promise<boolean> {
+  const before = client.received.length
+  client.socket.send('{"ping":1}')
+  return (await client.count(before + 1)).length > before
 }
 
-await test('processes that are killed without a word', async (t) => {
+await test('relays end with 1013 when upstream is killed, and do not depend on the provider', async (t) => {
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
-  // The provider in one process, in another what trading sockets lead to; market data comes from this one.
+  // The provider and the trading sockets are in processes of their own; market data comes from this process.
   const auth = await sandboxProcess(t, publicUrl)
   const trading = await sandboxProcess(t, publicUrl)
   const world = await relayWorld(t, {
@@ -31,55 +31,56 @@ await test('processes that are killed without a word', async (t) => {
   upstream.onSocket = (socket) => socket.on('message', () => socket.send('{"pong":1}'))
   await logIn(browser, publicUrl)
 
-  const market = await world.line(PUBLIC).opened()
-  const lines = await Promise.all([1, 2, 3].map(() => world.line(TRADING).opened()))
-  for (const line of lines) t.ok(await works(line))
+  const market = await world.connect(PUBLIC).opened()
+  const clients = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
+  for (const client of clients) t.ok(await works(client))
   await trading.kill()
-  for (const { closed } of lines) t.same(await closed, { code: 1013, reason: 'upstream_lost' })
-  t.same(await world.line(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
-  t.ok(await works(market), 'the other is untouched')
+  for (const { closed } of clients) t.same(await closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
+  t.ok(await works(market), 'the public relay goes on')
 
   await trading.restart()
-  const again = await Promise.all([1, 2, 3].map(() => world.line(TRADING).opened()))
-  for (const line of again) t.ok(await works(line), 'who comes back is served, and no place was lost')
+  const again = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
+  for (const client of again)
+    t.ok(await works(client), 'new relays work once upstream is back, so every permit was released')
 
   await auth.kill()
-  for (const line of [market, ...again]) t.ok(await works(line), 'the provider is not needed')
+  for (const client of [market, ...again]) t.ok(await works(client), 'open relays go on without the provider')
   again[0]?.socket.close(1000)
   await again[0]?.closed
-  t.ok(await works(await world.line(TRADING).opened()), 'nor for a new one')
+  t.ok(await works(await world.connect(TRADING).opened()), 'a new relay opens without the provider')
 })
 
-await test('relays outlive the store for a while, and no longer', async (t) => {
+await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
   const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
   const second = await testServer(t, {
     ...world.settings,
     PUBLIC_URL: world.server.url,
     RELAY_STORE_GRACE_SECONDS: '60',
   })
-  const { line: short } = await joined(world, TRADING)
-  const { line: long } = await joined(world, TRADING, { port: second.port })
-  const { line: market, peer: stream } = await joined(world, PUBLIC)
+  const { client: short } = await joined(world, TRADING)
+  const { client: long } = await joined(world, TRADING, { port: second.port })
+  const { client: market, peer: stream } = await joined(world, PUBLIC)
   world.redis?.process.kill('SIGKILL')
   t.same(await short.closed, { code: 1013, reason: 'session_store_unavailable' })
   t.same(
-    await world.line(TRADING).closed,
+    await world.connect(TRADING).closed,
     { code: 1013, reason: 'session_store_unavailable' },
-    'nor a new one',
+    'a new trading relay is refused',
   )
-  t.equal(long.socket.readyState, 1, 'within its grace it stays')
+  t.equal(long.socket.readyState, 1, 'a relay stays open within its grace')
   stream.send('on it goes')
   t.equal((await market.count(1)).length, 1, 'market data needs no session')
-  for (const line of [long, market]) line.socket.close()
+  for (const client of [long, market]) client.socket.close()
   await world.quiet()
 })
 
-await test('relays do not need the provider', async (t) => {
+await test('open and new relays work without the provider while the token is valid', async (t) => {
   const world = await relayWorld(t)
-  const { line } = await joined(world, TRADING)
+  const { client } = await joined(world, TRADING)
   await world.provider.close()
-  const { line: another } = await joined(world, TRADING)
-  for (const each of [line, another]) {
+  const { client: another } = await joined(world, TRADING)
+  for (const each of [client, another]) {
     each.socket.ping()
     await nextEvent(each.socket, 'pong')
     t.equal(each.socket.readyState, 1)
@@ -88,13 +89,13 @@ await test('relays do not need the provider', async (t) => {
   await world.quiet()
 })
 
-await test('an upstream that dies takes its relays along, and nothing else', async (t) => {
+await test('when upstream dies its relays end with upstream_lost, and new ones with upstream_unreachable', async (t) => {
   const world = await relayWorld(t)
-  const lines = [await world.line(PUBLIC).opened(), await world.line(TRADING).opened()]
+  const clients = [await world.connect(PUBLIC).opened(), await world.connect(TRADING).opened()]
   await until(() => world.upstream.open === 2)
   await world.upstream.close()
-  for (const line of lines) t.same(await line.closed, { code: 1013, reason: 'upstream_lost' })
-  t.same(await world.line(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
-  t.same(await world.line(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
+  for (const client of clients) t.same(await client.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.connect(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
+  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
   await world.quiet()
 })

@@ -88,7 +88,7 @@ const REFUSALS: [why: string, play: Play, code: number, reason: string][] = [
   ],
 ]
 
-await test('every other refusal is a 101 and a close frame, and leaves nothing behind', async (t) => {
+await test('GET /ws/trading/:account answers 101 and a close frame for every failure upstream, and releases its permits', async (t) => {
   const world = await relayWorld(t, {
     settings: { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', UPSTREAM_HEADERS_SECONDS: '1' },
   })
@@ -96,17 +96,17 @@ await test('every other refusal is a 101 and a close frame, and leaves nothing b
   const { onOtp } = upstream
   for (const [why, play, code, reason] of REFUSALS) {
     play(upstream)
-    const line = await world.line(TRADING).opened()
-    t.same(await line.closed, { code, reason }, why)
+    const client = await world.connect(TRADING).opened()
+    t.same(await client.closed, { code, reason }, why)
     upstream.onOtp = onOtp
     upstream.onUpgrade = undefined
   }
   t.equal(upstream.open, 0)
-  // With one place in all, this one is there only if each of them has given it back.
-  const line = await world.line(TRADING).opened()
+  // There is one permit. This relay opens only if every refused handshake has released it.
+  const client = await world.connect(TRADING).opened()
   await upstream.socket()
-  line.socket.close(1000)
-  t.equal((await line.closed).code, 1000)
+  client.socket.close(1000)
+  t.equal((await client.closed).code, 1000)
   t.notMatch(JSON.stringify(world.server.log), /secret-otp|evil\.example|a:b@/)
   t.equal((await world.metric('bff_relay_refusals_total')).get('reason="upstream_timeout"'), 1)
   t.equal(
@@ -116,42 +116,42 @@ await test('every other refusal is a 101 and a close frame, and leaves nothing b
   await world.quiet()
 })
 
-await test('a fault of ours is called one, costs upstream nothing, and leaves nothing behind', async (t) => {
+await test('an unexpected error closes the socket with 1011, causes no call upstream, and releases the permits', async (t) => {
   const world = await relayWorld(t, { redis: true, settings: { MAX_RELAYS: '1' } })
   const { browser, server, settings } = world
-  // Another instance, which does not hold the session near.
+  // A second instance, whose near cache does not have the session.
   const other = await testServer(t, { ...settings, PUBLIC_URL: server.url })
   const [cookie] = browser.named('__Host-session')
   const id = cookie?.value.split('.')[0] ?? ''
   const key = sessionKey(id)
   const store = await createClient({ url: world.redis?.url ?? '' }).connect()
   t.teardown(() => store.close())
-  // Sealed as only a server can, and yet nothing that one would write.
+  // The record is sealed correctly, but no server would write such a record.
   const envelope = new Envelope([SECRETS])
   const record = envelope.open(key, id, (await store.get(key)) ?? '') ?? '{}'
   const broken = { ...(JSON.parse(record) as object), tokenExpiresAt: 1, refreshToken: 5 }
   await store.set(key, envelope.seal(key, id, JSON.stringify(broken)), { KEEPTTL: true })
-  t.same(await world.line(TRADING, { port: other.port }).closed, { code: 1011, reason: 'internal_error' })
+  t.same(await world.connect(TRADING, { port: other.port }).closed, { code: 1011, reason: 'internal_error' })
   t.equal(world.upstream.otpRequests.length, 0)
   t.ok(other.log.some(({ level, msg }) => level === 50 && msg === 'a relay could not be opened'))
 
   await logIn(browser, server.url)
-  const line = await world.line(TRADING, { port: other.port }).opened()
+  const client = await world.connect(TRADING, { port: other.port }).opened()
   await world.upstream.socket()
-  t.equal(line.socket.readyState, 1, 'its place was given back')
+  t.equal(client.socket.readyState, 1, 'the permit was released')
 })
 
-await test('a token that cannot be renewed just now is no reason to log in again', async (t) => {
+await test('a trading socket is closed with provider_unavailable while the provider cannot renew its token', async (t) => {
   const world = await relayWorld(t, { provider: { refreshTokens: true, accessTokenSeconds: 2 } })
-  const open = await world.line(TRADING).opened()
+  const open = await world.connect(TRADING).opened()
   await world.provider.close()
   const refused = { code: 1013, reason: 'provider_unavailable' }
   await until(async () => {
-    const line = world.line(TRADING)
-    await Promise.race([line.closed, world.upstream.socket()])
-    line.socket.terminate()
-    const { code, reason } = await line.closed
+    const client = world.connect(TRADING)
+    await Promise.race([client.closed, world.upstream.socket()])
+    client.socket.terminate()
+    const { code, reason } = await client.closed
     return code === refused.code && reason === refused.reason
   })
-  t.equal(open.socket.readyState, 1, 'the open one stays')
+  t.equal(open.socket.readyState, 1, 'the open relay goes on')
 })

@@ -7,12 +7,12 @@ import { test, type Test } from 'tap'
 import { PUBLIC, relayWorld } from '../support/relay-world.ts'
 
 const PEER = fileURLToPath(new URL('../support/websocket_peer.py', import.meta.url))
-/** Debian's own, which is the one that python3-websockets belongs to. */
+/** Debian's Python, which python3-websockets is installed for. */
 const PYTHON = '/usr/bin/python3'
 
 type Outcome = { sent: string; received: string; code: number; reason: string }
 
-/** Starts a peer; its lines come one by one. @throws Error with what it printed, e.g. that websockets is not installed */
+/** Starts a peer and reads its output line by line. @throws Error with its output when the peer exits, e.g. without websockets */
 function peer(t: Test, ...args: (string | number)[]): { line: () => Promise<string> } {
   const child = spawn(PYTHON, [PEER, ...args.map(String)], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))

@@ -95,14 +95,14 @@ async function passes(
   down: readonly Sending[],
   up: readonly Sending[],
 ): Promise<void> {
-  const { line, peer } = await joined(world, path)
+  const { client, peer } = await joined(world, path)
   const atPeer = received(peer)
   const closed = nextEvent(peer, 'close')
-  const [sentDown, sentUp] = await Promise.all([sendAll(peer, down), sendAll(line.socket, up)])
-  await line.count(sentDown.length)
-  line.socket.close(1000)
+  const [sentDown, sentUp] = await Promise.all([sendAll(peer, down), sendAll(client.socket, up)])
+  await client.count(sentDown.length)
+  client.socket.close(1000)
   await closed
-  const atBrowser = difference(sentDown, line.received)
+  const atBrowser = difference(sentDown, client.received)
   const atUpstream = difference(sentUp, atPeer)
   if (atBrowser !== undefined) throw new Error(`to the browser: ${atBrowser}`)
   if (atUpstream !== undefined) throw new Error(`to upstream: ${atUpstream}`)
@@ -120,30 +120,30 @@ await test('messages of any size, type and fragmentation pass both ways at once,
   await world.quiet()
 })
 
-await test('messages at their limits', async (t) => {
+await test('empty messages and messages of exactly MAX_MESSAGE_BYTES pass', async (t) => {
   const world = await relayWorld(t)
-  const { line, peer } = await joined(world, PUBLIC)
+  const { client, peer } = await joined(world, PUBLIC)
   const atPeer = received(peer)
   const large = contentOf({ isBinary: true, bytes: 1_048_576, seed: 1 })
   peer.send(large)
   peer.send('')
   peer.send(Buffer.alloc(0))
   const limit = contentOf({ isBinary: true, bytes: 65_536, seed: 2 })
-  line.socket.send(limit)
-  line.socket.send('')
-  line.socket.send(Buffer.alloc(0))
-  await line.count(3)
+  client.socket.send(limit)
+  client.socket.send('')
+  client.socket.send(Buffer.alloc(0))
+  await client.count(3)
   await until(() => atPeer.length === 3)
   const empty = Buffer.alloc(0)
   const rest = [
     { data: empty, isBinary: false },
     { data: empty, isBinary: true },
   ]
-  t.equal(difference([{ data: large, isBinary: true }, ...rest], line.received), undefined)
+  t.equal(difference([{ data: large, isBinary: true }, ...rest], client.received), undefined)
   t.equal(difference([{ data: limit, isBinary: true }, ...rest], atPeer), undefined)
 })
 
-await test('what upstream says before the browser has its 101 is not lost', async (t) => {
+await test('messages that upstream sends before the browser has its 101 reach the browser', async (t) => {
   const world = await relayWorld(t)
   const said = Array.from({ length: 500 }, (_, index) => `early ${index} ${'x'.repeat(500)}`)
   world.upstream.onSocket = (socket) => {
@@ -151,40 +151,40 @@ await test('what upstream says before the browser has its 101 is not lost', asyn
     socket.close(3001, 'that was all')
   }
   for (const path of [PUBLIC, TRADING]) {
-    const line = world.line(path)
-    t.same(await line.closed, { code: 3001, reason: 'that was all' })
-    t.same(line.texts, said)
+    const client = world.connect(path)
+    t.same(await client.closed, { code: 3001, reason: 'that was all' })
+    t.same(client.texts, said)
   }
   await world.quiet()
 })
 
-await test('nothing that was accepted is dropped when a side closes normally', async (t) => {
+await test('messages that a peer sent before its close frame reach the other peer', async (t) => {
   const world = await relayWorld(t)
   for (let round = 0; round < 20; round++) {
-    const { line, peer } = await joined(world, TRADING)
+    const { client, peer } = await joined(world, TRADING)
     const atPeer = received(peer)
     const orders = Array.from({ length: 50 }, (_, index) => `{"buy":"${round}-${index}"}`)
-    for (const order of orders) line.socket.send(order)
-    line.socket.close(1000)
+    for (const order of orders) client.socket.send(order)
+    client.socket.close(1000)
     await once(peer, 'close')
     t.same(
       atPeer.map(({ data }) => data.toString()),
       orders,
-      'the orders of a page that closes at once',
+      'upstream receives the orders of a page that closes at once',
     )
   }
   for (let round = 0; round < 4; round++) {
-    const { line, peer } = await joined(world, TRADING)
-    const answers = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(150_000)}`)
-    // A page too busy to read: the answers wait here when upstream is gone already.
-    line.socket.pause()
-    for (const answer of answers) peer.send(answer)
+    const { client, peer } = await joined(world, TRADING)
+    const responses = Array.from({ length: 60 }, (_, index) => `${index} ${'x'.repeat(150_000)}`)
+    // The page reads nothing. The responses wait in the server after upstream has closed.
+    client.socket.pause()
+    for (const response of responses) peer.send(response)
     peer.close(1000, 'done')
-    // More than fits into the kernel's buffers and ours: upstream itself is kept waiting.
+    // The responses exceed the buffers of the kernel and the relay, so upstream waits.
     await until(async () => ((await world.metric('bff_relay_buffered_bytes')).get('') ?? 0) > 500_000)
-    line.socket.resume()
-    t.same(await line.closed, { code: 1000, reason: 'done' })
-    t.same(line.texts, answers, 'the late answers of an upstream that closes at once')
+    client.socket.resume()
+    t.same(await client.closed, { code: 1000, reason: 'done' })
+    t.same(client.texts, responses, 'the browser receives the responses of an upstream that closes at once')
   }
   await world.quiet()
 })

@@ -9,31 +9,35 @@ const otp =
     upstream.onOtp = (_request, response) => answerJson(response, status, body)
   }
 
-await test('a bearer that upstream refuses ends the session', async (t) => {
+await test('a 401 for the one-time URL ends a session without a refresh token, and all its relays', async (t) => {
   const plain = await relayWorld(t)
-  const other = await plain.line(TRADING).opened()
+  const other = await plain.connect(TRADING).opened()
   otp(401, {})(plain.upstream)
-  t.same(await plain.line(TRADING).closed, { code: 4401, reason: 'session_expired' })
+  t.same(await plain.connect(TRADING).closed, { code: 4401, reason: 'session_expired' })
   t.same(await other.closed, { code: 4401, reason: 'session_expired' }, 'its other relays end too')
-  t.same(await plain.line(TRADING).closed, { code: 4401, reason: 'login_required' })
+  t.same(await plain.connect(TRADING).closed, { code: 4401, reason: 'login_required' })
 })
 
-await test('unless it can be renewed', async (t) => {
+await test('a 401 for the one-time URL renews the token once, and a second 401 ends the session', async (t) => {
   const world = await relayWorld(t, { provider: { refreshTokens: true } })
   const { upstream } = world
-  const other = await world.line(TRADING).opened()
+  const other = await world.connect(TRADING).opened()
   const first = upstream.otpRequests[0]?.headers.authorization
   upstream.onOtp = (request, response) =>
     request.headers.authorization === first
       ? answerJson(response, 401, {})
       : answerJson(response, 200, { data: { url: upstream.otpUrl() } })
-  const line = await world.line(TRADING).opened()
+  const client = await world.connect(TRADING).opened()
   await until(() => upstream.open === 2)
-  t.equal(upstream.otpRequests.length, 3, 'asked once more, with the new one')
+  t.equal(upstream.otpRequests.length, 3, 'the server asks once more, with the new token')
   t.equal(other.socket.readyState, 1, 'the session goes on')
   otp(401, {})(upstream)
-  t.same(await world.line(TRADING).closed, { code: 4401, reason: 'session_expired' }, 'but not for ever')
-  for (const each of [line, other]) t.same((await each.closed).code, 4401)
+  t.same(
+    await world.connect(TRADING).closed,
+    { code: 4401, reason: 'session_expired' },
+    'a renewed token that is refused ends the session',
+  )
+  for (const each of [client, other]) t.same((await each.closed).code, 4401)
   await world.quiet()
 })
 
@@ -43,22 +47,22 @@ const URLS: [why: string, make: (good: string, host: string) => unknown][] = [
   ['twice the same', (good) => ({ a: good, b: good })],
   ['in a JSON string', (good) => ({ data: JSON.stringify({ url: good }) })],
   ['in a JSON string with an array', (good) => ({ data: ` ${JSON.stringify([good])}` })],
-  ['the answer itself', (good) => good],
+  ['the response itself', (good) => good],
   ['in another spelling', (good) => ({ data: { url: good.replace('ws:', 'WS:') } })],
 ]
 
-await test('where a one-time URL may stand', async (t) => {
+await test('the one-time URL is found wherever upstream puts it in its response', async (t) => {
   const world = await relayWorld(t)
   for (const [why, make] of URLS) {
     world.upstream.onOtp = (_request, response) =>
       answerJson(response, 200, JSON.stringify(make(world.upstream.otpUrl(), world.upstream.host)))
-    const line = await world.line(TRADING).opened()
+    const client = await world.connect(TRADING).opened()
     const peer = await world.upstream.socket()
     peer.send('hello')
-    t.same((await line.count(1)).length, 1, why)
-    line.socket.close()
-    await line.closed
+    t.same((await client.count(1)).length, 1, why)
+    client.socket.close()
+    await client.closed
   }
   const spent = world.upstream.upgrades.map(({ url }) => url)
-  t.equal(new Set(spent).size, URLS.length, 'each was used once')
+  t.equal(new Set(spent).size, URLS.length, 'every URL is used once')
 })

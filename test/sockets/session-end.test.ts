@@ -8,13 +8,13 @@ import { until } from '../support/until.ts'
 
 const EXPIRED = { code: 4401, reason: 'session_expired' }
 
-/** An open trading relay, and how upstream hears of its end. */
+/** An open trading relay, and the code that upstream is closed with. */
 async function trading(
   world: RelayWorld,
   port?: number,
-): Promise<{ line: BrowserSocket; told: Promise<number> }> {
-  const { line, peer } = await joined(world, TRADING, port === undefined ? {} : { port })
-  return { line, told: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
+): Promise<{ client: BrowserSocket; upstreamClosed: Promise<number> }> {
+  const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { port })
+  return { client, upstreamClosed: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
 }
 
 function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
@@ -22,21 +22,21 @@ function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
 }
 
 async function redisOf(t: Test, world: RelayWorld) {
-  const client = await createClient({ url: world.redis?.url ?? '' }).connect()
-  t.teardown(() => client.close())
-  return client
+  const redis = await createClient({ url: world.redis?.url ?? '' }).connect()
+  t.teardown(() => redis.close())
+  return redis
 }
 
 for (const redis of [false, true]) {
-  await test(`logging out ends every trading relay, and only those (${redis ? 'Redis' : 'memory'})`, async (t) => {
+  await test(`POST /auth/logout closes every trading relay of the session with 4401, and no public one (${redis ? 'Redis' : 'memory'})`, async (t) => {
     const world = await relayWorld(t, { redis })
-    const market = await world.line(PUBLIC).opened()
+    const market = await world.connect(PUBLIC).opened()
     const stream = await world.upstream.socket()
     const relays = [await trading(world), await trading(world)]
     t.equal((await logOut(world.browser)).status, 204)
-    for (const { line, told } of relays) {
-      t.same(await line.closed, EXPIRED)
-      t.equal(await told, 1001)
+    for (const { client, upstreamClosed } of relays) {
+      t.same(await client.closed, EXPIRED)
+      t.equal(await upstreamClosed, 1001)
     }
     stream.send('on it goes')
     t.equal((await market.count(1)).length, 1)
@@ -44,26 +44,26 @@ for (const redis of [false, true]) {
     await world.quiet()
   })
 
-  await test(`a new login ends the relays of the session it replaces (${redis ? 'Redis' : 'memory'})`, async (t) => {
+  await test(`a new login closes the relays of the session that it replaces with 4401 (${redis ? 'Redis' : 'memory'})`, async (t) => {
     const world = await relayWorld(t, { redis })
-    const { line } = await trading(world)
+    const { client } = await trading(world)
     await logIn(world.browser, world.server.url)
-    t.same(await line.closed, EXPIRED)
-    const { line: next } = await trading(world)
+    t.same(await client.closed, EXPIRED)
+    const { client: next } = await trading(world)
     next.socket.close()
     await world.quiet()
   })
 }
 
-await test('a replaced session is dead at once, and its sockets are told a second later, on every instance', async (t) => {
+await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const other = await secondServer(t, world)
   const relays = [await trading(world), await trading(world, other.port)]
   const before = world.browser.clone()
   await logIn(world.browser, world.server.url)
   const replacedAt = performance.now()
-  const closings = relays.map(async ({ line }) => {
-    t.same(await line.closed, EXPIRED)
+  const closings = relays.map(async ({ client }) => {
+    t.same(await client.closed, EXPIRED)
     return performance.now() - replacedAt
   })
   const old = before.cookieHeader(new URL(world.server.url), undefined)
@@ -72,10 +72,11 @@ await test('a replaced session is dead at once, and its sockets are told a secon
     const call = (): Promise<Response> => fetch(`${url}/api/account/v1/nickname`, { headers })
     if (port === world.server.port) t.equal((await call()).status, 401)
     else await until(async () => (await call()).status === 401)
-    t.match(await world.line(TRADING, { port, browser: before }).closed, { code: 4401 })
+    t.match(await world.connect(TRADING, { port, browser: before }).closed, { code: 4401 })
   }
-  for (const { line } of relays) t.equal(line.socket.readyState, line.socket.OPEN, 'not told yet')
-  // By the contract within two seconds; how long this machine takes is no matter of the test.
+  for (const { client } of relays)
+    t.equal(client.socket.readyState, client.socket.OPEN, 'the socket is still open')
+  // How long a slow machine takes beyond that second does not matter here.
   for (const afterMs of await Promise.all(closings)) t.ok(afterMs > 900, `${Math.round(afterMs)} ms`)
   const ended = [world.server, other].flatMap(({ log }) =>
     log.filter(({ audit }) => audit === 'session_ended'),
@@ -88,73 +89,70 @@ await test('a replaced session is dead at once, and its sockets are told a secon
   await world.quiet()
 })
 
-await test('a session ends its relays when it expires: at the absolute limit', async (t) => {
+await test('relays are closed with 4401 when their session reaches SESSION_MAX_SECONDS', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
-  const { line } = await trading(world)
-  t.same(await line.closed, EXPIRED)
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
   await world.quiet()
 })
 
-await test('a session ends its relays when it expires: with its token', async (t) => {
+await test('relays are closed with 4401 when the token of their session expires and cannot be renewed', async (t) => {
   const world = await relayWorld(t, { provider: { accessTokenSeconds: 2 }, redis: true })
-  const { line } = await trading(world)
-  t.same(await line.closed, EXPIRED)
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
   await world.quiet()
 })
 
-await test('a live relay counts as use of its session', async (t) => {
+await test('an open relay counts as use of its session', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_IDLE_SECONDS: '1' }, redis: true })
-  const { line } = await trading(world)
-  const client = await redisOf(t, world)
-  const [key = ''] = await client.keys('*session*')
-  const first = await client.pExpireTime(key)
-  // More than an idle limit later it is still there, though nobody called.
-  await until(async () => (await client.pExpireTime(key)) > first + 1500 || line.socket.readyState !== 1)
-  t.equal(line.socket.readyState, 1)
-  line.socket.close()
+  const { client } = await trading(world)
+  const redis = await redisOf(t, world)
+  const [key = ''] = await redis.keys('*session*')
+  const first = await redis.pExpireTime(key)
+  // More than an idle limit later the session lives, without any call.
+  await until(async () => (await redis.pExpireTime(key)) > first + 1500 || client.socket.readyState !== 1)
+  t.equal(client.socket.readyState, 1)
+  client.socket.close()
   await world.quiet()
-  await until(async () => (await client.exists(key)) === 0)
-  t.pass('and ends once the relay is gone')
+  await until(async () => (await redis.exists(key)) === 0)
+  t.pass('the session ends once the relay is closed')
 })
 
-await test('unless RELAYS_KEEP_SESSION is off', async (t) => {
+await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use of its session', async (t) => {
   const settings = { SESSION_IDLE_SECONDS: '1', RELAYS_KEEP_SESSION: 'false' }
   const world = await relayWorld(t, { settings, redis: true })
-  const { line } = await trading(world)
-  t.same(await line.closed, EXPIRED)
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
   await world.quiet()
 })
 
-await test('a logout on one instance closes the relay on another that holds nothing else', async (t) => {
+await test('a logout on one instance closes a relay on another instance that has only watched the session', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const second = await secondServer(t, world)
-  const client = await redisOf(t, world)
-  const { line, told } = await trading(world, second.port)
-  const [key = ''] = await client.keys('*session*')
-  // Two idle touches of the first instance: each is a change that the second must hear of, and go on listening.
+  const redis = await redisOf(t, world)
+  const { client, upstreamClosed } = await trading(world, second.port)
+  const [key = ''] = await redis.keys('*session*')
+  // Two touches of the first instance: the second is notified of each, and must keep watching.
   for (let touch = 1; touch <= 2; touch++) {
-    await client.pExpireAt(key, Date.now() + 1_800_000 + touch * 1000)
-    line.socket.ping()
-    await once(line.socket, 'pong')
+    await redis.pExpireAt(key, Date.now() + 1_800_000 + touch * 1000)
+    client.socket.ping()
+    await once(client.socket, 'pong')
   }
   t.equal((await logOut(world.browser)).status, 204)
-  t.same(await line.closed, EXPIRED)
-  t.equal(await told, 1001)
+  t.same(await client.closed, EXPIRED)
+  t.equal(await upstreamClosed, 1001)
   t.equal(world.upstream.open, 0)
 })
 
-await test('a session that is gone from the store ends its relays everywhere', async (t) => {
+await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const second = await secondServer(t, world)
-  const client = await redisOf(t, world)
-  for (const remove of [
-    async () => client.del(await client.keys('*session*')),
-    async () => client.flushAll(),
-  ]) {
+  const redis = await redisOf(t, world)
+  for (const remove of [async () => redis.del(await redis.keys('*session*')), async () => redis.flushAll()]) {
     await logIn(world.browser, world.server.url)
     const relays = [await trading(world), await trading(world, second.port)]
     await remove()
-    for (const { line } of relays) t.same(await line.closed, EXPIRED)
+    for (const { client } of relays) t.same(await client.closed, EXPIRED)
   }
   await world.quiet()
 })

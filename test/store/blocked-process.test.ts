@@ -58,14 +58,16 @@ await test('a server that was stopped and goes on serves its users, and lets oth
   const port = await freePort()
   const url = `http://localhost:${port}`
   const server = await serverProcess(t, {
+    PUBLIC_URL: url,
+    PORT: String(port),
+    AUTH_URL: endpoint.url,
+    REDIS_URL: redis.url,
+    CLIENT_ID: 'client',
     ...{
-      PUBLIC_URL: url,
-      PORT: String(port),
-      AUTH_URL: endpoint.url,
-      REDIS_URL: redis.url,
-      CLIENT_ID: 'client',
+      API_URL: 'http://127.0.0.1:9',
+      WS_URL: 'ws://127.0.0.1:9',
+      AUTH_STARTS_PER_MINUTE: '0',
     },
-    ...{ API_URL: 'http://127.0.0.1:9', WS_URL: 'ws://127.0.0.1:9', AUTH_STARTS_PER_MINUTE: '0' },
     SESSION_SECRETS: 'a-secret-of-thirty-two-bytes-or-more',
   })
   t.ok(await ready(server))

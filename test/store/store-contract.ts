@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 
-const fresh = (): string => `contract:${randomUUID()}`
+let keys = 0
+const fresh = (): string => `contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /**

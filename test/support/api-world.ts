@@ -57,9 +57,20 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
   }
   const send: ApiWorld['send'] = (method, path, init) => sendTo(server.port, method, path, init)
   return {
-    ...{ world, upstream, cookie, send, connection },
+    world,
+    upstream,
+    cookie,
+    send,
+    connection,
     call: (method, path, init = {}) =>
-      send(method, path, { ...init, headers: { cookie, 'x-csrf': '1', ...init.headers } }),
+      send(method, path, {
+        ...init,
+        headers: {
+          cookie,
+          'x-csrf': '1',
+          ...init.headers,
+        },
+      }),
     async raw(bytes) {
       const socket = await connection()
       socket.write(bytes, 'latin1')
@@ -103,7 +114,8 @@ export async function sendTo(
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
-    ...{ bytes, text },
+    bytes,
+    text,
     get json() {
       return JSON.parse(text) as Record<string, unknown>
     },

@@ -50,13 +50,18 @@ export async function measuredServer(
     return names.map((name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]))
   }
   return {
-    ...{ upstream, publicUrl, port },
+    upstream,
+    publicUrl,
+    port,
     async memory() {
       const [resident = NaN, buffered = NaN] = await metrics(
         'process_resident_memory_bytes',
         'bff_relay_buffered_bytes',
       )
-      return { resident, buffered }
+      return {
+        resident,
+        buffered,
+      }
     },
     async held() {
       server.child.kill('SIGUSR2')

@@ -32,7 +32,8 @@ export async function testCa(t: Test): Promise<TestCa> {
   const parts = await Promise.all(['redis.crt', 'redis.key'].map((name) => readFile(join(dir, name))))
   await writeFile(pemFile, Buffer.concat(parts))
   return {
-    ...{ caFile, pemFile },
+    caFile,
+    pemFile,
     serverOptions: (tlsPort) => [
       ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', caFile],
       ...['--tls-cert-file', join(dir, 'redis.crt'), '--tls-key-file', join(dir, 'redis.key')],

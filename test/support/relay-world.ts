@@ -31,6 +31,8 @@ export interface RelayWorld {
   readonly settings: Record<string, string>
   readonly browser: JarBrowser
   /** Opens a socket as a page of the frontend would. */
+  connect(path: string, options?: SocketOptions): BrowserSocket
+  /** The old name of {@link connect}. */
   line(path: string, options?: SocketOptions): BrowserSocket
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   metric(name: string): Promise<Map<string, number>>
@@ -80,18 +82,27 @@ export async function relayWorld(
   const browser = new JarBrowser()
   if (options.anonymous !== true) await logIn(browser, publicUrl)
   const metric = (name: string): Promise<Map<string, number>> => samplesOf(server.opsUrl, name)
+  const connect: RelayWorld['connect'] = (path, options = {}) => {
+    const { origin = publicUrl, headers = {}, browser: other = browser, port: there = port } = options
+    const cookie = other.cookieHeader(new URL(publicUrl), undefined)
+    const client = new BrowserSocket(`ws://127.0.0.1:${there}${path}`, {
+      ...(origin !== null && { origin }),
+      ...(cookie !== '' && { cookie }),
+      ...headers,
+    })
+    t.teardown(() => client.socket.terminate())
+    return client
+  }
   return {
-    ...{ provider, upstream, server, redis, settings, browser, metric },
-    line(path, { origin = publicUrl, headers = {}, browser: other = browser, port: there = port } = {}) {
-      const cookie = other.cookieHeader(new URL(publicUrl), undefined)
-      const line = new BrowserSocket(`ws://127.0.0.1:${there}${path}`, {
-        ...(origin !== null && { origin }),
-        ...(cookie !== '' && { cookie }),
-        ...headers,
-      })
-      t.teardown(() => line.socket.terminate())
-      return line
-    },
+    provider,
+    upstream,
+    server,
+    redis,
+    settings,
+    browser,
+    metric,
+    connect,
+    line: connect,
     async quiet() {
       await until(() => upstream.open === 0)
       await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))
@@ -104,7 +115,7 @@ export async function joined(
   world: RelayWorld,
   path: string,
   options: SocketOptions = {},
-): Promise<{ line: BrowserSocket; peer: WebSocket }> {
-  const line = await world.line(path, options).opened()
-  return { line, peer: await world.upstream.socket() }
+): Promise<{ client: BrowserSocket; peer: WebSocket }> {
+  const client = await world.connect(path, options).opened()
+  return { client, peer: await world.upstream.socket() }
 }

@@ -41,7 +41,10 @@ export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): Se
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {
-    ...{ store, sessions, reader, endings },
+    store,
+    sessions,
+    reader,
+    endings,
     cookie: (id) => `${cookie.name}=${cookie.signer.sign(id)}`,
   }
 }

@@ -23,34 +23,42 @@ const end = (text: string) => (socket: Socket) => void socket.end(text, 'latin1'
 const FAULTS: Record<string, Fault> = {
   'reset before any answer': {
     says: (socket) => socket.resetAndDestroy(),
-    ...{ status: 502, code: 'upstream_lost', repeated: true },
+    status: 502,
+    code: 'upstream_lost',
+    repeated: true,
   },
   'closed before any answer': {
     says: (socket) => socket.end(),
-    ...{ status: 502, code: 'upstream_lost', repeated: true },
+    status: 502,
+    code: 'upstream_lost',
+    repeated: true,
   },
   'closed in the middle of the head': { says: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
   'reset after half the head': {
     says: (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nA: b\r\n', () => setImmediate(() => socket.resetAndDestroy())),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   'no HTTP': { says: write('SSH-2.0-OpenSSH_9.2\r\n\r\n'), status: 502, code: 'upstream_lost' },
   'HTTP/0.9': { says: end('<html>hello'), status: 502, code: 'upstream_lost' },
   'a head of 40 KB': {
-    says: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(40_000)}\r\n`),
-    ...{ status: 502, code: 'upstream_lost' },
+    says: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(4e4)}\r\n`),
+    status: 502,
+    code: 'upstream_lost',
   },
   'headers without end': {
     says: (socket) => {
-      const more = (): void => void (socket.writable && socket.write(`A: ${'a'.repeat(9000)}\r\n`, more))
+      const more = (): void => void (socket.writable && socket.write(`A: ${'a'.repeat(9e3)}\r\n`, more))
       socket.write('HTTP/1.1 200 OK\r\n', more)
     },
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   '1xx without end': {
     says: write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(20)),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   'an unasked 100': {
     says: write(`HTTP/1.1 100 Continue\r\n\r\n${ok()}`),
@@ -59,27 +67,33 @@ const FAULTS: Record<string, Fault> = {
   },
   'an unasked 101': {
     says: write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   'two lengths': {
     says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   'length and chunks': {
     says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   redirect: {
     says: write('HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    status: 502,
+    code: 'upstream_error',
   },
   'redirect of any method': {
     says: write('HTTP/1.1 307 T\r\nLocation: /trading/v1/options/accounts\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    status: 502,
+    code: 'upstream_error',
   },
   'a status that HTTP does not know': {
     says: write('HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    status: 502,
+    code: 'upstream_error',
   },
 }
 for (const status of [500, 501, 502, 503, 504, 599]) {
@@ -87,7 +101,8 @@ for (const status of [500, 501, 502, 503, 504, 599]) {
     says: write(
       `HTTP/1.1 ${status} Oh\r\nContent-Type: text/html\r\nRetry-After: 7\r\nSet-Cookie: t=${TOKEN}\r\nETag: ${TOKEN}\r\nContent-Length: ${TOKEN.length}\r\n\r\n${TOKEN}`,
     ),
-    ...{ status, code: 'upstream_error' },
+    status,
+    code: 'upstream_error',
   }
 }
 
@@ -104,7 +119,9 @@ await test('faults of upstream become problems, and only a GET is ever repeated,
       t.equal(answer.headers['content-type'], 'application/problem+json')
       t.equal(answer.headers['cache-control'], 'no-store')
       t.match(answer.json, {
-        ...{ code: fault.code, status: fault.status, type: `/problems/${fault.code}` },
+        code: fault.code,
+        status: fault.status,
+        type: `/problems/${fault.code}`,
         request_id: answer.headers['x-request-id'],
       })
       t.equal(answer.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { network } from '../../src/http/client-address.ts'
 
-await test('a client is an IPv4 address or an IPv6 /64', async (t) => {
+await test('network() groups clients by IPv4 address or IPv6 /64', async (t) => {
   t.equal(network('192.0.2.1'), '192.0.2.1')
   t.equal(network('::ffff:192.0.2.1'), '192.0.2.1')
   t.equal(network('::FFFF:c000:201'), '192.0.2.1')

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
 
-await test('what some read differently is refused, and nothing goes upstream', async (t) => {
+await test('a request that parsers read differently gets 400 or 404, and does not reach upstream', async (t) => {
   const { raw, upstream, cookie } = await apiWorld(t)
   const head = `Cookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: bff.example\r\n${head}\r\n`
@@ -26,7 +26,7 @@ await test('what some read differently is refused, and nothing goes upstream', a
   for (const [name, lines] of Object.entries(HOSTS)) {
     for (const version of ['1.1', '1.0']) {
       const answer = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
-      // As balancers ask whose check is a plain one: they get to read what is missing.
+      // The plain health check of a balancer: the response names the missing header.
       const isPlain = name === 'no Host' && version === '1.0'
       t.match(answer, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
       t.match(
@@ -35,10 +35,10 @@ await test('what some read differently is refused, and nothing goes upstream', a
       )
     }
   }
-  t.same(upstream.requests, [], 'nothing went upstream')
+  t.same(upstream.requests, [], 'no request reaches upstream')
 })
 
-await test('framing that some read differently is refused, and smuggles nothing', async (t) => {
+await test('framing that parsers read differently is refused, and smuggles no request', async (t) => {
   const { raw, upstream, cookie } = await apiWorld(t)
   const smuggled = 'GET /api/v1/health HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\n\r\n'
   const post = (lines: string, body: string) =>
@@ -46,13 +46,13 @@ await test('framing that some read differently is refused, and smuggles nothing'
   for (const [name, bytes] of Object.entries(framing(post, smuggled))) {
     const answer = await raw(bytes)
     t.match(answer, /^HTTP\/1\.1 4(00|31) /, name)
-    t.equal(answer.split('HTTP/1.1 ').length, 2, `${name}: one answer, then the end`)
+    t.equal(answer.split('HTTP/1.1 ').length, 2, `${name}: one response, then the connection ends`)
   }
   t.ok(
     upstream.requests.every(({ target }) => target === '/trading/v1/options/accounts'),
     'the second request was never read',
   )
-  t.same(upstream.requests, [], 'nothing whole went upstream')
+  t.same(upstream.requests, [], 'no whole request reaches upstream')
   upstream.reset()
 
   await t.test('chunk extensions and trailers are dropped', async (t) => {
@@ -66,9 +66,13 @@ await test('framing that some read differently is refused, and smuggles nothing'
   await t.test('rubbish behind a request that may be executed is not answered in its place', async (t) => {
     upstream.reset()
     upstream.answer = () => undefined
-    t.equal(await raw(`${post('Content-Length: 2\r\n', '{}')}RUBBISH\r\n\r\n`), '', 'cut without a word')
+    t.equal(
+      await raw(`${post('Content-Length: 2\r\n', '{}')}RUBBISH\r\n\r\n`),
+      '',
+      'the connection is cut without a response',
+    )
     t.equal(upstream.requests.length, 1)
-    // It is let finish, so end it, or the server would wait for it.
+    // The request is allowed to finish, so the test ends it; otherwise the server would wait for it.
     for (const socket of upstream.open) socket.destroy()
   })
 })

@@ -14,7 +14,7 @@ const isLive = async ({ send, cookie }: ApiWorld): Promise<unknown> =>
 const bearers = ({ upstream }: ApiWorld): (string | undefined)[] =>
   upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
 
-await test('a refused bearer ends a session that has nothing to renew it with', async (t) => {
+await test('a 401 of upstream ends a session without a refresh token', async (t) => {
   for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
     const api = await apiWorld(t)
     api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
@@ -22,7 +22,7 @@ await test('a refused bearer ends a session that has nothing to renew it with', 
     t.equal(answer.status, 401, method)
     t.match(answer.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
     t.equal(answer.headers['www-authenticate'], undefined)
-    t.equal(answer.json['outcome'], undefined, 'it was refused, so it was not executed')
+    t.equal(answer.json['outcome'], undefined, 'a refused call was not executed')
     t.equal(api.upstream.requests.length, 1)
     t.equal(await isLive(api), false)
     t.equal((await api.call('GET', ACCOUNTS)).json['code'], 'login_required')
@@ -30,7 +30,7 @@ await test('a refused bearer ends a session that has nothing to renew it with', 
   }
 })
 
-await test('a 401 where no bearer was sent passes, and a 403 passes everywhere', async (t) => {
+await test('a 401 to a call without a bearer passes, and so does every 403', async (t) => {
   const api = await apiWorld(t)
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   const bulk = await api.call('POST', BULK, { body: '{"accounts":[]}' })
@@ -45,10 +45,10 @@ await test('a 401 where no bearer was sent passes, and a 403 passes everywhere',
     t.equal(answer.status, 403)
     t.equal(answer.text, '[]')
   }
-  t.equal(await isLive(api), true, 'nobody was logged out')
+  t.equal(await isLive(api), true, 'the session goes on')
 })
 
-await test('with a refresh token the call goes on, or says that it may be repeated', async (t) => {
+await test('after a 401 a GET is repeated with a renewed token, and a POST gets 503 with Retry-After: 0', async (t) => {
   const api = await apiWorld(t, { provider: { refreshTokens: true } })
   const { upstream, call, world } = api
   const refuseFirst = (): void => {
@@ -71,8 +71,8 @@ await test('with a refresh token the call goes on, or says that it may be repeat
   t.match(posted.json, { code: 'credential_renewed' })
   t.equal(posted.json['outcome'], undefined)
   t.equal(posted.headers['retry-after'], '0')
-  t.equal(upstream.requests.length, 1, 'it was not repeated')
-  t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'until the browser does it')
+  t.equal(upstream.requests.length, 1, 'the server does not repeat the order')
+  t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'the browser repeats it')
   t.not(bearers(api)[1], renewed)
   t.equal(world.provider.tokenRequests(), 3)
 
@@ -93,12 +93,12 @@ await test('with a refresh token the call goes on, or says that it may be repeat
     const answer = await call('GET', ACCOUNTS)
     t.equal(answer.status, 401)
     t.equal(answer.json['code'], 'session_expired')
-    t.equal(upstream.requests.length, 2, 'once with each')
+    t.equal(upstream.requests.length, 2, 'upstream is called once with each token')
     t.equal(await isLive(api), false)
   })
 })
 
-await test('a provider that is down is no reason to end a session', async (t) => {
+await test('a 401 of upstream while the provider is down does not end the session', async (t) => {
   const api = await apiWorld(t, { provider: { refreshTokens: true } })
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   await api.world.provider.close()
@@ -110,7 +110,7 @@ await test('a provider that is down is no reason to end a session', async (t) =>
   t.equal(await isLive(api), true)
 })
 
-await test('API_REQUESTS_PER_MINUTE counts a session, not a crowd', async (t) => {
+await test('API_REQUESTS_PER_MINUTE limits each session on its own', async (t) => {
   const api = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '3' } })
   for (let count = 0; count < 3; count++) t.equal((await api.call('GET', ACCOUNTS)).status, 200)
   for (const [method, path] of [
@@ -124,5 +124,5 @@ await test('API_REQUESTS_PER_MINUTE counts a session, not a crowd', async (t) =>
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
   }
   t.equal(api.upstream.requests.length, 3)
-  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'no session, no limit')
+  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'a call without a session has no limit')
 })

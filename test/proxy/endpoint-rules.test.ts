@@ -18,7 +18,7 @@ import { sendTo, type Answer, type CallInit } from '../support/api-world.ts'
 import { ok, rawUpstream, type RawUpstream } from '../support/raw-upstream.ts'
 import { CLIENT_ID, SECRETS } from '../support/world.ts'
 
-/** What an endpoint may say of itself that none of upstream's needs to. */
+/** Rules that the catalog supports and no endpoint of upstream needs. */
 const PLAIN = { credential: 'none', summary: 'For this test' } as const
 const ENDPOINTS: readonly Endpoint[] = [
   { ...PLAIN, method: 'POST', path: '/usual' },
@@ -44,12 +44,10 @@ async function serverOf(
     PUBLIC_URL: 'http://localhost:3000',
     CLIENT_ID,
     SESSION_SECRETS: SECRETS,
-    ...{
-      AUTH_URL: 'http://localhost:1',
-      API_URL: upstream.url,
-      WS_URL: 'ws://localhost:1',
-      ...settings,
-    },
+    AUTH_URL: 'http://localhost:1',
+    API_URL: upstream.url,
+    WS_URL: 'ws://localhost:1',
+    ...settings,
   })
   const log = pino({ level: 'silent' })
   const store = new MemoryStore()
@@ -81,7 +79,7 @@ async function serverOf(
   }
 }
 
-await test('an endpoint has its own body limit, or the usual one', async (t) => {
+await test('maxBodyBytes of an endpoint replaces MAX_BODY_BYTES', async (t) => {
   const upstream = await rawUpstream(t)
   const { send } = await serverOf(t, upstream, { MAX_BODY_BYTES: '100' })
   for (const [path, most] of [
@@ -102,7 +100,7 @@ await test('an endpoint has its own body limit, or the usual one', async (t) => 
   }
 })
 
-await test('an endpoint without a body has none passed on', async (t) => {
+await test('an endpoint without a body sends none upstream', async (t) => {
   const upstream = await rawUpstream(t)
   const { send } = await serverOf(t, upstream, {})
   for (const [method, path] of [
@@ -120,20 +118,23 @@ await test('an endpoint without a body has none passed on', async (t) => {
   t.notMatch(upstream.received.join(''), /dropped/)
 })
 
-await test('an endpoint has its own time to answer, or the usual one', async (t) => {
+await test('timeoutMs of an endpoint replaces UPSTREAM_HEADERS_SECONDS', async (t) => {
   const upstream = await rawUpstream(t)
   const { server, send } = await serverOf(t, upstream, { UPSTREAM_HEADERS_SECONDS: '1' })
-  // The limit of connections on which nothing moves, faster, but longer than the usual wait.
+  // A shorter limit for idle connections, but longer than the default timeout.
   server.server.timeout = 2500
   const asked = new Map<string, Socket>()
   upstream.answer = ({ target }, socket) => void asked.set(target, socket)
 
   const patient = send('GET', '/patient')
-  // Usually 15 s.
+  // The default is 15 s.
   const slow = await serverOf(t, upstream, {})
   const quick = ['/quick', '/quick-for-all'].map((path) => slow.send('GET', path))
   const usual = send('GET', '/usual')
-  t.ok(await Promise.race([Promise.all(quick), usual.then(() => false)]), 'the quick ones are the first')
+  t.ok(
+    await Promise.race([Promise.all(quick), usual.then(() => false)]),
+    'the endpoint with its own timeout fails first',
+  )
   for (const answer of await Promise.all([...quick, usual])) {
     t.equal(answer.status, 504)
     t.equal(answer.json['code'], 'upstream_timeout')
@@ -142,11 +143,11 @@ await test('an endpoint has its own time to answer, or the usual one', async (t)
   await once(idle.resume(), 'close')
   asked.get('/patient')?.write(ok('{"late":1}'))
   const answer = await patient
-  t.equal(answer.status, 200, 'who may take longer is waited for, by both sides')
+  t.equal(answer.status, 200, 'an endpoint with a longer timeout gets its response')
   t.equal(answer.text, '{"late":1}')
 })
 
-await test('OpenAPI says so', (t) => {
+await test('/openapi.json shows the rules of an endpoint', (t) => {
   const facts = { publicUrl: 'http://localhost', sessionCookie: 'session', maxBodyBytes: 100 }
   const { paths } = openApiDocument(ENDPOINTS, facts) as {
     paths: Record<string, Record<string, { requestBody?: { description: string }; responses: object }>>

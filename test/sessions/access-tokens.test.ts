@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { held, json, tokens } from '../support/token-endpoint.ts'
 import { HOUR, MINUTE, tokenWorld } from '../support/token-world.ts'
 
-await test('a token is renewed early by a tenth of its life, a minute at most', async (t) => {
+await test('a token is due for renewal a tenth of its lifetime before it expires, at most a minute', async (t) => {
   const { here, session } = await tokenWorld(t)
   t.ok(here.isGood(await session(MINUTE + 5000)))
   t.notOk(here.isGood(await session(MINUTE - 1)))
@@ -12,10 +12,10 @@ await test('a token is renewed early by a tenth of its life, a minute at most', 
   t.ok(here.isGood(await session(15_000, short)))
   t.notOk(here.isGood(await session(10_000 - 1, short)))
   const { refreshToken: _, ...record } = (await session(1)).record
-  t.ok(here.isGood({ ...(await session(1)), record }), 'without a refresh token there is nothing to do')
+  t.ok(here.isGood({ ...(await session(1)), record }), 'a token without a refresh token is never due')
 })
 
-await test('a renewal keeps what the answer does not name', async (t) => {
+await test('a renewal keeps the refresh token and scope that the response does not name', async (t) => {
   const { here, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   endpoint.behaviour = tokens({ access_token: 'second', expires_in: 600 })
@@ -37,7 +37,7 @@ await test('a renewal keeps what the answer does not name', async (t) => {
   )
 })
 
-await test('late users of an old token find the new one, and ask nobody', async (t) => {
+await test('a request with an old token gets the new one without another refresh', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   endpoint.behaviour = tokens({ access_token: 'second' })
@@ -52,7 +52,7 @@ await test('late users of an old token find the new one, and ask nobody', async 
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('instances wait for the one that refreshes', async (t) => {
+await test('other instances wait for the one that refreshes', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   const waiting = held(tokens({ access_token: 'second' }))
@@ -67,7 +67,7 @@ await test('instances wait for the one that refreshes', async (t) => {
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('a token that is still valid is used while its renewal takes long', async (t) => {
+await test('a token that is still valid is used while its renewal takes longer than two seconds', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(MINUTE / 2)
   const waiting = held(tokens({ access_token: 'second' }))
@@ -82,24 +82,24 @@ await test('a token that is still valid is used while its renewal takes long', a
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('an outage is not noticed while the token is valid, and does not end the session after it', async (t) => {
+await test('an outage of the provider is hidden while the token is valid, and does not end the session afterwards', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   endpoint.behaviour = json('', 503)
   const valid = await session(MINUTE / 2)
   for (let count = 0; count < 3; count++)
     t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
-  t.equal(endpoint.forms.length, 1, 'the provider is left alone for a while')
+  t.equal(endpoint.forms.length, 1, 'the provider is not asked again at once')
   const expired = await session(0)
   for (let count = 0; count < 3; count++) {
     const lookup = await here.renewed(expired)
     t.equal(lookup.is, 'providerDown')
     t.ok(lookup.is === 'providerDown' && lookup.retryAfterMs > 0)
   }
-  t.equal(endpoint.forms.length, 2, 'also without a valid token')
+  t.equal(endpoint.forms.length, 2, 'nor after the token has expired')
   t.ok(await sessions.load(expired.id))
 })
 
-await test('without the store a token is used for as long as it lasts', async (t) => {
+await test('without the store a token is used until it expires', async (t) => {
   const { here, session, store, endpoint } = await tokenWorld(t)
   const valid = await session(MINUTE / 2)
   const expired = await session(0)
@@ -109,7 +109,7 @@ await test('without the store a token is used for as long as it lasts', async (t
   t.equal(endpoint.forms.length, 0)
 })
 
-await test('no more than 64 refreshes are under way', async (t) => {
+await test('at most 64 refreshes run at the same time', async (t) => {
   const { here, session, endpoint } = await tokenWorld(t)
   const { behaviour, release } = held(tokens({ refresh_token: 'refresh-2' }))
   endpoint.behaviour = behaviour
@@ -124,7 +124,7 @@ await test('no more than 64 refreshes are under way', async (t) => {
   t.equal(endpoint.forms.length, 64)
 })
 
-await test('every answer but invalid_grant leaves the session', async (t) => {
+await test('only invalid_grant ends the session', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   for (const error of ['invalid_client', 'invalid_request', 'unauthorized_client']) {
     const old = await session(0)
@@ -138,7 +138,7 @@ await test('every answer but invalid_grant leaves the session', async (t) => {
   t.equal(await sessions.load(old.id), undefined)
 })
 
-await test('a token that is refused although it was just renewed ends the session', async (t) => {
+await test('a renewed token that upstream refuses ends the session', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   const old = await session(HOUR)
   t.match(await here.afterRefusal(old, false), { is: 'ended' })

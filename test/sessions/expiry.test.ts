@@ -3,8 +3,8 @@ import { instanceOn, newSession, sessionInstance } from '../support/session-inst
 import { logIn, testRedis, testServer, testWorld } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
-/** Lets a session end by itself that two instances know. @returns what they recorded of it, together */
-async function lapse(
+/** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
+async function expire(
   t: Test,
   settings: Record<string, string>,
 ): Promise<{ logged: string[]; counted: string[] }> {
@@ -29,18 +29,18 @@ async function lapse(
   }
 }
 
-await test('a session that was not used ends as idle, and is recorded once', async (t) => {
-  t.same(await lapse(t, { SESSION_IDLE_SECONDS: '1' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
+await test('an unused session ends as idle, and the two instances record it once', async (t) => {
+  t.same(await expire(t, { SESSION_IDLE_SECONDS: '1' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
 })
 
-await test('a session that reached its absolute limit ends as expired, and is recorded once', async (t) => {
-  t.same(await lapse(t, { SESSION_MAX_SECONDS: '1' }), {
+await test('a session at its absolute limit ends as expired, and the two instances record it once', async (t) => {
+  t.same(await expire(t, { SESSION_MAX_SECONDS: '1' }), {
     logged: ['expired'],
     counted: ['{reason="expired"} 1'],
   })
 })
 
-await test('who holds a session that is not used hears that it was idle', async (t) => {
+await test('a watcher of an unused session is notified that it ended idle, or expired', async (t) => {
   const redis = await testRedis(t)
   const { store } = await sessionInstance(t, redis.url)
   const recorded: string[] = []

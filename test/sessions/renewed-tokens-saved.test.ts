@@ -39,7 +39,7 @@ await test('a renewed token that cannot be saved is not used', async (t) => {
   await t.rejects(here.renewed(old), { message: 'a broken write' })
 })
 
-await test('a session that ended meanwhile stays ended, and what came too late is revoked', async (t) => {
+await test('a session that ends during its renewal stays ended, and the new tokens are revoked', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   const old = await session(0)
   const waiting = held(tokens({ access_token: 'second', refresh_token: 'refresh-2' }))
@@ -54,7 +54,7 @@ await test('a session that ended meanwhile stays ended, and what came too late i
   t.same(endpoint.revoked.toSorted(), ['refresh-2', 'second'])
 })
 
-await test('a session that was renewed by somebody else meanwhile keeps its tokens', async (t) => {
+await test('a session that another instance renews meanwhile keeps the tokens of that instance', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   const old = await session(0)
   for (const answer of [
@@ -67,12 +67,12 @@ await test('a session that was renewed by somebody else meanwhile keeps its toke
     endpoint.behaviour = waiting.behaviour
     const renewing = here.afterRefusal(current, true)
     await waiting.asked
-    // Whoever took the lock over from a holder that had stalled.
+    // Another instance took the lock over from a holder that had stalled.
     const accessToken = `newer than ${current.record.accessToken}`
     await sessions.replace(current, { ...current.record, accessToken })
     waiting.release()
     const lookup = await renewing
     t.equal(lookup.is === 'good' && lookup.session.record.accessToken, accessToken)
   }
-  t.same(endpoint.revoked, [], 'nothing is revoked that the session may live on')
+  t.same(endpoint.revoked, [], 'no token is revoked that the session may still use')
 })

@@ -7,9 +7,9 @@ const fresh = (): string => `contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /**
- * What every store must do.
- * @param open gives a fresh handle on one and the same store
- * @param isReplicated what it says of a fresh key; undefined: there are no replicas
+ * The behaviour that every store must have.
+ * @param open returns a new handle on the same store
+ * @param isReplicated what the store reports for a new key; undefined without replicas
  */
 export async function storeContract(
   t: Test,
@@ -47,7 +47,7 @@ export async function storeContract(
     const winners = await Promise.all(
       ['x', 'y', 'z'].map((value) => store.replace(key, 'old', value, soon())),
     )
-    t.equal(winners.filter(Boolean).length, 1, 'of three writers one wins')
+    t.equal(winners.filter(Boolean).length, 1, 'one of three writers wins')
     await store.remove(key)
     t.equal(await store.replace(key, 'old', 'back', soon()), false)
     t.equal(await store.read(key), undefined)
@@ -135,10 +135,10 @@ export async function storeContract(
         if (name === key) resolve()
       })
     })
-    // Expiry is noticed by a read at the latest.
+    // A read notices the expiry at the latest.
     while ((await store.read(key)) !== undefined) await new Promise((resolve) => void setTimeout(resolve, 5))
     await changed
-    t.pass('heard')
+    t.pass('the change is announced')
   })
 
   await t.test('tells of changes made through another handle', async (t) => {
@@ -158,7 +158,7 @@ export async function storeContract(
       })
       await change()
       await heard
-      t.pass('heard')
+      t.pass('the change is announced')
     }
   })
 }

@@ -8,12 +8,12 @@ import { freePort } from '../../sandbox/listening.ts'
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const TOKEN = 'a-token-in-the-answer'
 
-/** What a fault must become: status, code, and how often each method is seen upstream. */
+/** A fault, and the status and code that it must cause. */
 type Fault = {
   readonly says: (socket: Socket) => void
   readonly status: number
   readonly code: string
-  /** A GET is repeated once where the connection failed before any answer byte. */
+  /** Whether a GET is repeated: the connection failed before the first byte of a response. */
   readonly repeated?: true
 }
 
@@ -106,7 +106,7 @@ for (const status of [500, 501, 502, 503, 504, 599]) {
   }
 }
 
-await test('faults of upstream become problems, and only a GET is ever repeated, once', async (t) => {
+await test('a fault of upstream becomes a problem, and only a GET is repeated, once', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const [name, fault] of Object.entries(FAULTS)) {
     for (const method of ['GET', 'POST', 'PATCH']) {
@@ -125,7 +125,11 @@ await test('faults of upstream become problems, and only a GET is ever repeated,
         request_id: answer.headers['x-request-id'],
       })
       t.equal(answer.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
-      t.equal(upstream.requests.length, method === 'GET' && fault.repeated ? 2 : 1, `${title}: times`)
+      t.equal(
+        upstream.requests.length,
+        method === 'GET' && fault.repeated ? 2 : 1,
+        `${title}: requests upstream`,
+      )
       const all = JSON.stringify(answer.headers) + answer.text
       t.notMatch(all, TOKEN)
       t.notMatch(all, /evil\.example|127\.0\.0\.1|ECONN|socket|undici|\.ts|stack/i)
@@ -134,7 +138,7 @@ await test('faults of upstream become problems, and only a GET is ever repeated,
   }
 })
 
-await test('a repeated GET gets the answer; a 103 before it does no harm', async (t) => {
+await test('a repeated GET gets the response, also after a 103', async (t) => {
   const { call, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
@@ -150,7 +154,7 @@ await test('a repeated GET gets the answer; a 103 before it does no harm', async
   )
 })
 
-await test('an answer that breaks off cuts the connection, so that nobody takes it for whole', async (t) => {
+await test('a response that upstream cuts off is cut off for the browser too', async (t) => {
   const { call, upstream, world } = await apiWorld(t)
   const cuts: Record<string, (socket: Socket) => void> = {
     'half a body': end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello'),
@@ -173,7 +177,7 @@ await test('an answer that breaks off cuts the connection, so that nobody takes 
   t.equal(failureCount(world.server.log, 'upstream broke off its answer'), 8)
 })
 
-await test('bytes that nobody asked for are given to nobody', async (t) => {
+await test('unexpected bytes of upstream reach no browser', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const stray = ok('{"of":"another user"}')
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":1}') + stray)
@@ -183,13 +187,13 @@ await test('bytes that nobody asked for are given to nobody', async (t) => {
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":2}'))
   t.equal((await call('GET', ACCOUNTS)).text, '{"mine":2}', 'in the same packet')
 
-  // On a connection that lies idle.
+  // The bytes arrive on an idle connection.
   const [idle] = upstream.open
   idle?.write(stray)
   await gone(idle)
   t.equal((await call('POST', ACCOUNTS, { body: '{}' })).text, '{"mine":2}', 'later')
 
-  // And when they arrive together with the next request.
+  // The bytes arrive together with the next request.
   for (let round = 0; round < 20; round++) {
     const [socket] = upstream.open
     socket?.write(stray)
@@ -198,17 +202,17 @@ await test('bytes that nobody asked for are given to nobody', async (t) => {
   }
 })
 
-await test('a service that is not there: nothing was sent, and the problem says so', async (t) => {
+await test('an upstream that cannot be reached causes upstream_unreachable without an outcome', async (t) => {
   const { call } = await apiWorld(t, { settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
   for (const method of ['GET', 'POST']) {
     const answer = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
     t.equal(answer.status, 502)
     t.equal(answer.json['code'], 'upstream_unreachable')
-    t.equal(answer.json['outcome'], undefined, 'no byte was sent, so it was not executed')
+    t.equal(answer.json['outcome'], undefined, 'no byte was sent, so the order was not executed')
   }
 })
 
-await test('a service that is silent: a timeout, whose outcome is unknown', async (t) => {
+await test('an upstream that does not respond causes upstream_timeout, for an order with outcome unknown', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = () => undefined
   const answers = await Promise.all([
@@ -221,10 +225,10 @@ await test('a service that is silent: a timeout, whose outcome is unknown', asyn
     t.equal(answer.json['code'], 'upstream_timeout')
     t.equal(answer.json['outcome'], index === 1 ? 'unknown' : undefined)
   }
-  t.equal(upstream.requests.length, 3, 'none was repeated')
+  t.equal(upstream.requests.length, 3, 'no call is repeated')
 })
 
-await test('a body that stops coming is cut after its idle time', async (t) => {
+await test('a response body that stalls for UPSTREAM_BODY_SECONDS is cut off', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
   upstream.answer = (_request, socket) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')

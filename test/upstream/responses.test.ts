@@ -4,7 +4,7 @@ import { apiWorld } from '../support/api-world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-await test('what comes back is passed on as it is', async (t) => {
+await test('status, headers and body of upstream pass unchanged', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const answers: Record<string, [head: string, body: string, expected: string]> = {
     'more than its length': ['200 OK\r\nContent-Length: 5', 'helloEXTRA', 'hello'],
@@ -35,7 +35,7 @@ await test('what comes back is passed on as it is', async (t) => {
   }
 })
 
-await test('only listed headers come back', async (t) => {
+await test('only listed response headers pass', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const back = {
     'content-type': 'text/csv; charset=latin1',
@@ -96,7 +96,7 @@ await test('only listed headers come back', async (t) => {
   t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
 })
 
-await test('every byte comes back as it was, however the answer is cut', async (t) => {
+await test('every byte of a response passes, however upstream splits it', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const size of [1, 256, 16_384, 16_385, 200_000]) {
     const body = Buffer.from(Array.from({ length: size }, (_, index) => index % 256))
@@ -114,7 +114,7 @@ await test('every byte comes back as it was, however the answer is cut', async (
   }
 })
 
-await test('compressed answers pass as they are, and a bomb is no more than its bytes', async (t) => {
+await test('a compressed response passes without being unpacked', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   upstream.answer = (_request, socket) => {
@@ -125,6 +125,6 @@ await test('compressed answers pass as they are, and a bomb is no more than its 
   const answer = await call('GET', ACCOUNTS, { headers: { 'accept-encoding': 'gzip' } })
   t.equal(answer.headers['content-encoding'], 'gzip')
   t.ok(answer.bytes.equals(bomb))
-  t.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024, 'it was not unpacked')
+  t.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024, 'the server does not unpack it')
   t.equal(upstream.header('accept-encoding'), 'gzip')
 })

@@ -11,7 +11,7 @@ import { deployment, hasServed } from '../support/deployment.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
 import { PUBLIC } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
 
 const skip = enterNamespaces()

@@ -6,7 +6,7 @@ import { enterNamespaces } from '../support/namespaces.ts'
 import { documentedSocket as documentedOpenLine } from '../support/documented-socket.ts'
 import { PUBLIC, TRADING } from '../support/relay-world.ts'
 import { logIn } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 
 const skip = enterNamespaces()
 

@@ -63,7 +63,7 @@ await test('a Redis that hangs is unavailable, and is used again once it respond
   // Other commands go on meanwhile. They must not make the connection look healthy.
   const traffic = setInterval(() => void store.read('other').catch(() => undefined), 10)
   t.teardown(() => clearInterval(traffic))
-  await invalidateded
+  await doubted
   await t.rejects(store.read('k'), StoreUnavailable)
   t.equal(warnings.count, 1, 'the outage is logged once')
   redis.process.kill('SIGCONT')

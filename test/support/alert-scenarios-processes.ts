@@ -24,7 +24,7 @@ export async function secretsScenario(t: Test): Promise<Scenario> {
   }
 }
 
-/** An instance that is new, and whose first refusal came before its first scrape. */
+/** A new instance whose first refusal comes before its first scrape. */
 export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   const world = await loginWorld(t)
   const before = await scrape(world.server)
@@ -38,7 +38,7 @@ export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   }
 }
 
-/** A process that has no time for anything, and one that has. To be started when nothing else runs. */
+/** A process whose event loop is late, and one whose event loop is not. Run this alone. */
 export async function lagScenarios(t: Test): Promise<Scenario[]> {
   const { opsUrl } = (await loginWorld(t)).server
   await scrapeAll({ opsUrl })
@@ -64,7 +64,7 @@ export async function lagScenarios(t: Test): Promise<Scenario[]> {
   ]
 }
 
-/** A process that has hardly any descriptors left, and whose log nobody takes. */
+/** A process that has hardly any descriptors left, and whose log cannot be written. */
 export async function scarcityScenario(t: Test): Promise<Scenario> {
   const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: '10' }, { descriptors: 64, log: '/dev/full' })
   t.ok(await ready(server))

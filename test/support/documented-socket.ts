@@ -5,7 +5,7 @@ import type { JarBrowser } from './jar-browser.ts'
 
 type Message = Record<string, unknown>
 
-/** What the documentation gives frontends for a connection that comes back by itself. */
+/** The function of docs/frontends.md for a connection that reconnects by itself. */
 export type DocumentedSocket = (
   path: string,
   page: {
@@ -16,8 +16,8 @@ export type DocumentedSocket = (
 ) => { send: (message: Message) => boolean; stop: () => void }
 
 /**
- * The example of docs/frontends.md, as it stands there, in a page of a browser.
- * @param onClose hears of every connection that closed
+ * The example of docs/frontends.md, unchanged, in the page of a browser.
+ * @param onClose is called with the code of every connection that closes
  */
 export function documentedSocket(
   browser: JarBrowser,
@@ -28,7 +28,7 @@ export function documentedSocket(
     constructor(url: URL) {
       const cookie = browser.cookieHeader(new URL(pageUrl), undefined)
       super(url, { headers: { origin: pageUrl, cookie } })
-      // Without a listener it would be thrown; a page only gets to see the close.
+      // Without a listener the error would be thrown. A page sees only the close.
       this.on('error', () => undefined).on('close', onClose)
     }
   }

@@ -1,4 +1,4 @@
-/** How many failures the lines with this message stand for: one line tells of all that came within a second. */
+/** How many failures the lines with this message count: one line counts all failures of a second. */
 export function failureCount(log: readonly Readonly<Record<string, unknown>>[], msg: string): number {
   return log.filter((line) => line['msg'] === msg).reduce((sum, { count }) => sum + Number(count), 0)
 }

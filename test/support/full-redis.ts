@@ -2,19 +2,19 @@ import { createClient } from 'redis'
 import type { Test } from 'tap'
 
 const MAX_BYTES = 4 * 1_048_576
-/** Large pieces first, then small ones, until nothing fits any more. */
+/** Sizes of values: large ones first, then small ones, until nothing fits. */
 const PIECES = [100_000, 1000, 10] as const
 
-/** A Redis that has no room left. */
+/** A full Redis. */
 export interface FullRedis {
   readonly maxBytes: number
-  /** Fills it once more: what Redis keeps for its connections comes and goes, so that there may be room for a moment. */
+  /** Fills it once more, because the memory of connections varies and may leave room for a moment. */
   fillUp(): Promise<void>
   /** Makes room again. */
   empty(): Promise<void>
 }
 
-/** Fills a Redis to its limit, as strangers would with logins that they start; it refuses to make room by itself. */
+/** Fills a Redis to its limit, as many started logins would. It evicts nothing. */
 export async function fillRedis(t: Test, url: string): Promise<FullRedis> {
   const client = await createClient({ url }).connect()
   t.teardown(() => client.close())

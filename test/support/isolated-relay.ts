@@ -9,14 +9,14 @@ import { nextEvent, until } from './until.ts'
 import { Relay, type RelayLimits } from '../../src/sockets/relay/relay.ts'
 import type { PeerConnection } from '../../src/sockets/peer.ts'
 
-/** Bytes of a message of {@link flood}. */
+/** Bytes of each message of {@link flood}. */
 export const MESSAGE = 16_384
-/** More than the kernel's buffers of a whole path take. */
+/** More messages than fit into the kernel buffers of a relay. */
 export const MANY = 2500
 
 const STALLED_MS = 200
 
-/** Numbered messages. */
+/** Sends {@link MANY} numbered messages. */
 export function flood(socket: WebSocket): void {
   for (let index = 0; index < MANY; index++) {
     const message = Buffer.alloc(MESSAGE, index)
@@ -25,7 +25,7 @@ export function flood(socket: WebSocket): void {
   }
 }
 
-/** Whether these are its messages, from the first on. */
+/** Whether these are the messages of {@link flood}, from the first one on. */
 export function inOrder(messages: readonly Buffer[]): boolean {
   return messages.every((data, index) => data.length === MESSAGE && data.readUInt32BE() === index)
 }
@@ -43,14 +43,14 @@ export async function stalled(sender: WebSocket): Promise<number> {
   return before
 }
 
-/** A relay on its own between two real sockets, with a heart that beats fast. */
+/** A relay without a server between two real sockets, with a heartbeat of 100 ms. */
 export async function isolatedRelay(
   t: Test,
   limits: Partial<RelayLimits> = {},
 ): Promise<{
   browser: WebSocket
   upstream: WebSocket
-  /** The connection below it. */
+  /** The TCP connection of `upstream`. */
   upstreamWire: Socket
   relay: Relay
   ended: Promise<CloseStatus | undefined>

@@ -7,19 +7,19 @@ import { PUBLIC } from './relay-world.ts'
 import { ready, serverProcess } from './server-process.ts'
 
 const COLLECT_GARBAGE = new URL('collect-garbage.ts', import.meta.url).href
-/** More than a collection takes. */
+/** Longer than a garbage collection. */
 const COLLECTING_MS = 200
 
-/** A server in a process of its own, where its memory can be told from that of browsers and upstream. */
+/** A server in a process of its own, whose memory is apart from that of browsers and upstream. */
 export interface MeasuredServer {
   readonly upstream: ScriptedUpstream
   readonly publicUrl: string
   readonly port: number
-  /** Resident memory, and what waits in it for slow peers, in bytes. */
+  /** Resident memory, and the part of it that waits for slow peers, in bytes. */
   readonly memory: () => Promise<{ resident: number; buffered: number }>
-  /** Bytes that are really held, the garbage collected. */
+  /** Bytes in use after a garbage collection. */
   readonly held: () => Promise<number>
-  /** So many browsers' public sockets. */
+  /** Opens so many public sockets. */
   readonly open: (count: number) => Promise<BrowserSocket[]>
 }
 
@@ -40,7 +40,7 @@ export async function measuredServer(
     CLIENT_ID: 'test-client',
     MAX_PUBLIC_RELAYS_PER_IP: '10000',
     LOG_LEVEL: 'warn',
-    // What is held is to be seen, and not what is left for the collector to find.
+    // Memory in use is to be measured, not garbage.
     NODE_OPTIONS: `--max-semi-space-size=1 --import=${COLLECT_GARBAGE}`,
     ...settings,
   })

@@ -18,13 +18,13 @@ export class MessageSocket {
 
   static async connect(url: string): Promise<MessageSocket> {
     const socket = new WebSocket(url)
-    // Before it opens: no message may be missed.
+    // Listens before the socket opens, so that no message is missed.
     const line = new MessageSocket(socket)
     await nextEvent(socket, 'open')
     return line
   }
 
-  /** Sends a request, and returns the first answer to it. */
+  /** Sends a request, and returns the first response. */
   async ask(request: Message): Promise<Message> {
     const id = this.#nextId++
     this.socket.send(JSON.stringify({ ...request, req_id: id }))
@@ -37,7 +37,7 @@ export class MessageSocket {
     return (error as Message | undefined)?.['code']
   }
 
-  /** The next message of a type that nobody has read yet. */
+  /** The next unread message of a type. */
   async next(type: string): Promise<Message> {
     return this.#first((message) => message['msg_type'] === type, `a message of type ${type}`)
   }

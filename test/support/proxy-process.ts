@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { answers } from '../../sandbox/listening.ts'
 import { nextEvent } from './until.ts'
 
-/** What Debian calls it, and the package that has it. */
+/** Debian's programs and the packages that contain them. */
 const PACKAGES = {
   nginx: 'nginx-light',
   haproxy: 'haproxy',
@@ -19,18 +19,18 @@ const PACKAGES = {
 const STOP_MS = 30_000
 type Program = keyof typeof PACKAGES
 
-/** A proxy of Debian's that runs until the test ends. */
+/** One of Debian's proxies, which runs until the test ends. */
 export interface ProxyProcess {
-  /** Everything that it printed so far. */
+  /** Its output so far. */
   readonly output: () => Promise<string>
-  /** Tells it to finish what it does. @returns everything that it printed */
+  /** Lets it finish its connections. @returns its whole output */
   readonly stop: (signal: NodeJS.Signals) => Promise<string>
 }
 
 /**
- * Starts it and waits until it listens.
+ * Starts a proxy and waits until it listens.
  * @param port where it will listen
- * @param log the file that gets what it prints
+ * @param log the file for its output
  * @throws Error when it is not installed, or ends
  */
 export async function proxyProcess(
@@ -40,7 +40,7 @@ export async function proxyProcess(
   { port, log }: { port: number; log: string },
 ): Promise<ProxyProcess> {
   const output = await open(log, 'a')
-  // Where Debian installs both; not everybody has that in PATH.
+  // Debian installs them in /usr/sbin, which is not in every PATH.
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: dirname(log) }
   const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
   t.teardown(async () => {

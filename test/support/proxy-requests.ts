@@ -16,10 +16,10 @@ export const VERIFICATION = '/api/payment-agents/v1/withdraw/verification_code'
 
 const DOWNLOAD = Buffer.alloc(20 * 1024 * 1024, 'a download of twenty MiB ')
 const LARGEST_UPLOAD = Buffer.alloc(1024 * 1024, 'an upload of one MiB ')
-/** A part of a stream that a proxy holds back has not come by then. */
+/** A part of a stream that a proxy buffers has not arrived after this time. */
 const STREAM_MS = 3000
 
-/** What every connection and every request passes. */
+/** Checks the redirect to https, HTTP/2, and the headers of requests. */
 export async function entranceIsOurs(
   t: Test,
   { publicUrl, insecureUrl }: { readonly publicUrl: string; readonly insecureUrl: string },
@@ -54,7 +54,7 @@ export async function entranceIsOurs(
   }
 }
 
-/** Lets upstream answer calls of one name; others are answered as usual. */
+/** Scripts the response of upstream to calls of one name. */
 function answerTo(
   { upstream }: Fleet,
   name: string,
@@ -66,10 +66,10 @@ function answerTo(
   return `?${name}`
 }
 
-/** Tells whether bytes are the same. */
+/** A hash to compare bodies with. */
 export const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Bodies pass whole, and conditions; what is too large is refused by us. */
+/** Checks that bodies and conditional requests pass, and that the server itself refuses a body that is too large. */
 export async function bodiesPass(t: Test, fleet: Fleet, send: Send): Promise<void> {
   const tagged = answerTo(fleet, 'tagged', ({ headers }, response) => {
     if (headers['if-none-match'] === '"one"') response.writeHead(304, { etag: '"one"' }).end()
@@ -94,7 +94,7 @@ export async function bodiesPass(t: Test, fleet: Fleet, send: Send): Promise<voi
   t.match(await refused.json(), { code: 'body_too_large' }, 'more is refused in our words')
 }
 
-/** Nothing is held back: neither side sends its second part before the other has the first. */
+/** Checks that nothing is buffered: neither peer sends its second part before the other has the first. */
 export async function nothingIsHeldBack(
   t: Test,
   fleet: Fleet,
@@ -144,7 +144,7 @@ export async function nothingIsHeldBack(
   t.ok(didArrive, 'a request goes as it is sent')
 }
 
-/** Many requests share a connection. */
+/** Checks that many requests share a connection. */
 export async function manyRequestsPass(t: Test, send: Send, overHttp2: Send): Promise<void> {
   const statuses: number[] = []
   const count = async (call: ReturnType<Send>): Promise<void> => {

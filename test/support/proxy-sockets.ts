@@ -7,7 +7,7 @@ import { JarBrowser } from './jar-browser.ts'
 import { digest } from './proxy-requests.ts'
 import { PUBLIC, TRADING } from './relay-world.ts'
 
-/** Longer than an impatient proxy waits, shorter than one as documented. */
+/** Longer than the short timeouts of a proxy, shorter than the documented ones. */
 export const SILENCE_MS = 3000
 const LARGE = Buffer.alloc(60_000, 'a message of some length ')
 
@@ -36,7 +36,7 @@ function socket(
   return line
 }
 
-/** Sockets of both kinds pass frames, endings and refusals, and live in silence. */
+/** Checks that sockets of both kinds pass messages, closes and refusals, and survive silence. */
 export async function socketsPass(
   t: Test,
   fleet: Fleet,

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { nextEvent } from './until.ts'
 
-/** The whole answer to a GET whose headers are sent as they are, as latin1. The server is on this machine. */
+/** The whole response to a GET whose headers are sent unchanged, as latin1. The server is on this machine. */
 export async function rawGet(address: string, headers: Readonly<Record<string, string>>): Promise<string> {
   const { host, port, pathname, search } = new URL(address)
   const socket = connect(Number(port), '127.0.0.1')

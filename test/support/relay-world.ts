@@ -14,7 +14,7 @@ import { until } from './until.ts'
 
 /** How a page opens a socket. */
 interface SocketOptions {
-  /** null: none is sent. */
+  /** null: no Origin is sent. */
   readonly origin?: string | null
   readonly headers?: Record<string, string>
   readonly browser?: JarBrowser
@@ -36,14 +36,14 @@ export interface RelayWorld {
   line(path: string, options?: SocketOptions): BrowserSocket
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   metric(name: string): Promise<Map<string, number>>
-  /** Resolves when no relay is left, here and upstream. */
+  /** Resolves once neither the server nor upstream has a relay. */
   quiet(): Promise<void>
 }
 
 export const PUBLIC = '/ws/public'
 export const TRADING = '/ws/trading/VRTC100'
 
-/** A page's own way to log out. */
+/** Logs out as a page does. */
 export function logOut(browser: JarBrowser): Promise<Response> {
   return browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
 }
@@ -58,7 +58,7 @@ export async function relayWorld(
     /** Keeps the sessions in place of Redis or a memory store of the server's own. */
     store?: Store
     anonymous?: boolean
-    /** Where the server listens, if it must be known before. */
+    /** The port of the server, if a test must know it before. */
     port?: number
   } = {},
 ): Promise<RelayWorld> {

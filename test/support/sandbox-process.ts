@@ -9,12 +9,12 @@ import { CLIENT_ID } from './world.ts'
 
 const SERVE = fileURLToPath(new URL('../../sandbox/serve.ts', import.meta.url))
 
-/** Provider and trading service as a process of their own: one that can be killed. */
+/** The provider and the trading service in a process of their own, which can be killed. */
 export interface SandboxProcess {
   readonly providerUrl: string
   /** `host:port` of the trading service. */
   readonly upstreamHost: string
-  /** SIGKILL: it has no time to say good-bye. */
+  /** Sends SIGKILL, so that no connection is closed properly. */
   kill(): Promise<void>
   /** Starts it again, on the same ports. */
   restart(): Promise<void>
@@ -32,7 +32,7 @@ export async function sandboxProcess(t: Test, publicUrl: string): Promise<Sandbo
   }
   const start = () => {
     const child = spawn(process.execPath, [SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-    // It says where it listens once it does.
+    // It prints its addresses once it listens.
     return { child, exited: once(child, 'exit'), listening: nextEvent(child.stdout, 'data') }
   }
   let running = start()

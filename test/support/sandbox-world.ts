@@ -6,7 +6,7 @@ import { type SandboxUpstream, startUpstream } from '../../sandbox/upstream.ts'
 
 export type Json = Record<string, unknown>
 
-/** For tests without log-ins. */
+/** Introspection for tests without logins. */
 export const nobody = { isActive: async () => undefined }
 
 /** A contract on a rising price, of so many ticks. */
@@ -34,11 +34,11 @@ export interface TradingWorld {
   token: string
   /** Calls as the demo user; headers may be replaced, '' leaves one out. */
   call: (method: string, path: string, body?: Json, headers?: Record<string, string>) => Promise<Answer>
-  /** A fresh WebSocket URL for an account of the demo user. */
+  /** A new WebSocket URL for an account of the demo user. */
   otpUrl: (type: 'demo' | 'real') => Promise<string>
 }
 
-/** A JSON answer of the REST surface. */
+/** A JSON response of the REST API. */
 interface Answer {
   status: number
   headers: Headers

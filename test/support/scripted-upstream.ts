@@ -7,15 +7,15 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from './log-scan.ts'
 import { nextEvent, within } from './until.ts'
 
-/** A request as it came. */
+/** A request as it arrived. */
 export interface SeenRequest {
   readonly url: string
   readonly headers: IncomingHttpHeaders
 }
 
 /**
- * The part of upstream that relays talk to, and that does as a test says: it can be slow, wrong, or broken. Unless told
- * otherwise it hands out one-time URLs (docs/upstream.md, One-time URLs), and opens every socket.
+ * The part of upstream that relays use, scripted by a test: it can be slow, wrong or broken. By default it returns
+ * one-time URLs (docs/upstream.md, One-time URLs) and opens every socket.
  */
 export class ScriptedUpstream {
   /** Answers the OTP endpoint. */
@@ -26,7 +26,7 @@ export class ScriptedUpstream {
     answerJson(response, 200, { data: [] })
   /** Takes a handshake over, before there is a WebSocket. */
   onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
-  /** Called with every new socket, before it can have said anything. */
+  /** Called with every new socket, before any message. */
   onSocket: (socket: WebSocket) => void = () => undefined
   readonly otpRequests: SeenRequest[] = []
   readonly upgrades: SeenRequest[] = []
@@ -69,14 +69,14 @@ export class ScriptedUpstream {
     return this.#sockets.clients.size
   }
 
-  /** A URL that was not given out before. */
+  /** A new one-time URL. */
   otpUrl(kind = 'demo'): string {
     const password = `secret-otp-of-a-test-${++this.#issued}`
     this.#passwords.add(password)
     return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=${password}`
   }
 
-  /** Makes a WebSocket of a handshake. */
+  /** Completes a handshake. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('error', () => undefined)
@@ -95,7 +95,7 @@ export class ScriptedUpstream {
     return within(next, 'a socket is opened at upstream')
   }
 
-  /** Dies: every connection is reset, and nobody answers any more. */
+  /** Ends every connection and stops listening. */
   async close(): Promise<void> {
     if (!this.#server.listening) return
     const closed = nextEvent(this.#server, 'close')

@@ -21,19 +21,19 @@ export interface ServerProcess {
   readonly host: string
   readonly port: number
   readonly opsPort: number
-  /** Everything it printed so far. */
+  /** Its output so far. */
   output(): { stdout: string; stderr: string }
   /** Resolves with the exit code, null after a signal; the deadline starts when this is read. */
   readonly exited: Promise<number | null>
 }
 
-/** How a server's process is started, beside its settings. */
+/** Options of a server process beside its settings. */
 export interface ProcessOptions {
   /** The most files that it may have open. */
   readonly descriptors?: number
-  /** A file that takes its log, in place of a pipe that is read. */
+  /** A file for its log, instead of a pipe. */
   readonly log?: string
-  /** Options of Node's. */
+  /** Command-line options of Node.js. */
   readonly nodeOptions?: readonly string[]
 }
 
@@ -52,13 +52,13 @@ export async function serverProcess(
   const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"${redirect}`, ...words], {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not where a .env may lie about.
+    // A directory without a .env file.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
   })
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
-  // 'close' and not 'exit': all output has come by then.
+  // 'close' and not 'exit', because all output has arrived by then.
   const closed = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
   const exited = (): Promise<number | null> => within(closed, 'a server exits', EXIT_MS)
   t.teardown(async () => {

@@ -9,7 +9,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { SECRETS } from './world.ts'
 
-/** What one instance of the server has of sessions, without its routes. */
+/** The sessions of one instance, without a server. */
 export interface SessionInstance {
   readonly store: Store
   readonly sessions: SessionRepository
@@ -61,7 +61,7 @@ export async function newSession(
   return id
 }
 
-/** A record as a login makes it. */
+/** A record like that of a login. */
 export function sessionRecord(more: Partial<SessionRecord> = {}): SessionRecord {
   const endsAt = Date.now() + 3_600_000
   const times = { tokenExpiresAt: endsAt, tokenLifetimeMs: 3_600_000, endsAt }

@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 const POLL_MS = 5
 /** More than any single wait of a test takes on a slow machine; a caller that waits for more says so. */
 const DEADLINE_MS = 10_000
+/** For containers, failovers of Redis and balancers, which poll by the second. */
+const SLOW_DEADLINE_MS = 60_000
 
 /**
  * Polls a condition that no event announces.
@@ -20,6 +22,11 @@ export async function until(
     while (!(await check())) await delay(POLL_MS, undefined, { signal: over.signal })
   }
   await within(poll(), what, deadlineMs).finally(() => over.abort())
+}
+
+/** Like {@link until}, with a deadline of a minute, for containers, failovers and balancers. */
+export function untilSlow(check: () => boolean | Promise<boolean>, what = String(check)): Promise<void> {
+  return until(check, what, SLOW_DEADLINE_MS)
 }
 
 /**

@@ -16,9 +16,9 @@ import type { Store } from '../../src/store/store.ts'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
 import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from './log-scan.ts'
 
-/** The registered application of every test. */
+/** The client id of every test. */
 export const CLIENT_ID = 'test-client'
-/** Secrets of every test's servers: several instances must share them. */
+/** The secrets of every server, which all instances must share. */
 export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
 
 /** One line of a server's log. */
@@ -92,7 +92,7 @@ function intoLines(lines: LogLine[]): Writable {
   })
 }
 
-/** What a world is made of beside its defaults. */
+/** Options of {@link testWorld}. */
 export interface WorldOptions {
   readonly settings?: Record<string, string>
   readonly provider?: Partial<ProviderOptions>

@@ -101,8 +101,8 @@ for (const [program, lenient] of [
     }
     for (const [name, bytes] of Object.entries(cases)) {
       upstream.reset()
-      const answers = await exchange(proxy.port, bytes)
-      t.match(answers, /^HTTP\/1\.[01] [2-5]\d\d /, `${name}: answered`)
+      const responses = await exchange(proxy.port, bytes)
+      t.match(responses, /^HTTP\/1\.[01] [2-5]\d\d /, `${name}: answered`)
       for (const { method, target } of upstream.requests) {
         t.ok(isInCatalog(method, target), `${name}: ${method} ${target} is in the catalog`)
         t.notOk(`/api${target}`.startsWith(FORBIDDEN), `${name}: ${target} was not smuggled past the proxy`)

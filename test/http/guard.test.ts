@@ -57,9 +57,9 @@ await test('a call to /api or /auth passes only with the right X-CSRF, Origin an
       ['GET', '/api/v1/health'],
       ['POST', '/auth/logout'],
     ] as const) {
-      const answer = await send(method, path, { headers: { cookie, ...headers } })
-      t.equal(answer.status, 403, `${name}: ${method} ${path}`)
-      t.equal(answer.json['code'], 'csrf_rejected')
+      const response = await send(method, path, { headers: { cookie, ...headers } })
+      t.equal(response.status, 403, `${name}: ${method} ${path}`)
+      t.equal(response.json['code'], 'csrf_rejected')
     }
   }
   t.same(upstream.requests, [], 'no call reaches upstream')
@@ -127,12 +127,12 @@ await test('responses allow listed origins, and no others, to read them', async 
     const foreign = await send(method, path, { headers: { ...all, origin: 'https://evil.example' } })
     const own = await send(method, path, { headers: all })
     t.equal(own.status, status)
-    for (const answer of [foreign, own]) {
-      t.notOk(Object.keys(answer.headers).some((header) => header.startsWith('access-control-')))
-      t.equal(answer.headers['cross-origin-resource-policy'], 'same-origin')
-      t.equal(answer.headers.vary, 'Origin')
-      t.equal(answer.headers['x-content-type-options'], 'nosniff')
-      t.equal(answer.headers['cache-control'], 'no-store')
+    for (const response of [foreign, own]) {
+      t.notOk(Object.keys(response.headers).some((header) => header.startsWith('access-control-')))
+      t.equal(response.headers['cross-origin-resource-policy'], 'same-origin')
+      t.equal(response.headers.vary, 'Origin')
+      t.equal(response.headers['x-content-type-options'], 'nosniff')
+      t.equal(response.headers['cache-control'], 'no-store')
     }
   }
   for (const path of ['/auth/login', '/openapi.json', '/nothing', '/auth/callback', '/apix']) {

@@ -30,19 +30,19 @@ await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown p
       'PURGE',
     ]) {
       if (allow.split(', ').includes(method)) continue
-      const answer = await send(method, path, { headers })
-      t.equal(answer.status, 405, `${method} ${path}`)
-      t.equal(answer.headers.allow, allow)
-      t.equal(answer.headers['x-content-type-options'], 'nosniff')
-      if (method !== 'HEAD') t.equal(answer.json['code'], 'method_not_allowed')
+      const response = await send(method, path, { headers })
+      t.equal(response.status, 405, `${method} ${path}`)
+      t.equal(response.headers.allow, allow)
+      t.equal(response.headers['x-content-type-options'], 'nosniff')
+      if (method !== 'HEAD') t.equal(response.json['code'], 'method_not_allowed')
     }
   }
   const bad = { headers: { ...headers, 'content-type': 'no type' }, body: 'not JSON' }
   t.equal((await send('PUT', '/api/v1/health', bad)).status, 405, 'the body does not matter')
   for (const method of ['GET', 'POST', 'PROPFIND', 'HEAD']) {
-    const answer = await send(method, '/nothing', method === 'POST' ? bad : { headers })
-    t.equal(answer.status, 404, `${method} /nothing`)
-    t.equal(answer.headers.allow, undefined)
+    const response = await send(method, '/nothing', method === 'POST' ? bad : { headers })
+    t.equal(response.status, 404, `${method} /nothing`)
+    t.equal(response.headers.allow, undefined)
   }
   t.match(
     await raw('BREW /api/v1/health HTTP/1.1\r\nHost: h\r\n\r\n'),

@@ -15,22 +15,22 @@ await test('a request that parsers read differently gets 400 or 404, and does no
   })
 
   for (const [name, target] of Object.entries(TARGETS)) {
-    const answer = await raw(get(target))
-    t.match(answer, /^HTTP\/1\.1 40[04] /, name)
-    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i, `${name}: nosniff`)
-    t.match(answer, /\r\ncross-origin-resource-policy: same-origin\r\n/i, `${name}: CORP`)
-    t.match(answer, /\r\nx-request-id: [0-9a-f-]{36}\r\n/i, `${name}: request id`)
-    t.match(answer, /"code":"(bad_request|not_found)"/, `${name}: a problem`)
+    const response = await raw(get(target))
+    t.match(response, /^HTTP\/1\.1 40[04] /, name)
+    t.match(response, /\r\nx-content-type-options: nosniff\r\n/i, `${name}: nosniff`)
+    t.match(response, /\r\ncross-origin-resource-policy: same-origin\r\n/i, `${name}: CORP`)
+    t.match(response, /\r\nx-request-id: [0-9a-f-]{36}\r\n/i, `${name}: request id`)
+    t.match(response, /"code":"(bad_request|not_found)"/, `${name}: a problem`)
   }
 
   for (const [name, lines] of Object.entries(HOSTS)) {
     for (const version of ['1.1', '1.0']) {
-      const answer = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
+      const response = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
       // The plain health check of a balancer: the response names the missing header.
       const isPlain = name === 'no Host' && version === '1.0'
-      t.match(answer, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
+      t.match(response, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
       t.match(
-        answer,
+        response,
         isPlain ? /upgrade: HTTP\/1\.1[^]*Host header[^]*\/readyz[^]*"upgrade_required"/i : /"bad_request"/,
       )
     }
@@ -44,9 +44,9 @@ await test('framing that parsers read differently is refused, and smuggles no re
   const post = (lines: string, body: string) =>
     `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${lines}\r\n${body}`
   for (const [name, bytes] of Object.entries(framing(post, smuggled))) {
-    const answer = await raw(bytes)
-    t.match(answer, /^HTTP\/1\.1 4(00|31) /, name)
-    t.equal(answer.split('HTTP/1.1 ').length, 2, `${name}: one response, then the connection ends`)
+    const response = await raw(bytes)
+    t.match(response, /^HTTP\/1\.1 4(00|31) /, name)
+    t.equal(response.split('HTTP/1.1 ').length, 2, `${name}: one response, then the connection ends`)
   }
   t.ok(
     upstream.requests.every(({ target }) => target === '/trading/v1/options/accounts'),
@@ -57,8 +57,8 @@ await test('framing that parsers read differently is refused, and smuggles no re
 
   await t.test('chunk extensions and trailers are dropped', async (t) => {
     const body = '3;name=value\r\nabc\r\n1;x\r\nd\r\n0\r\nX-Trailer: 1\r\nAuthorization: Bearer mine\r\n\r\n'
-    const answer = await raw(post('Transfer-Encoding: chunked\r\nConnection: close\r\n', body))
-    t.match(answer, /^HTTP\/1\.1 200 /)
+    const response = await raw(post('Transfer-Encoding: chunked\r\nConnection: close\r\n', body))
+    t.match(response, /^HTTP\/1\.1 200 /)
     t.equal(upstream.requests[0]?.body, 'abcd')
     t.notMatch(upstream.received.join(''), /trailer|mine|name=value/i)
   })

@@ -45,7 +45,7 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
   const { server, upstream } = await testWorld(t)
   const openConnections = promisify(server.app.server.server.getConnections.bind(server.app.server.server))
   const before = await openConnections()
-  const ahead: [what: string, request: string, answer: RegExp][] = [
+  const ahead: [what: string, request: string, response: RegExp][] = [
     ['a request that waits for upstream', HEALTH, /^HTTP\/1.1 200 OK/],
     [
       'one that is answered at once',
@@ -59,12 +59,12 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
   for (const [what, request, first] of ahead) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
     socket.write(request + upgrade(server.url))
-    let answer = ''
-    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    let response = ''
+    socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
     await once(socket, 'close')
-    t.match(answer, first, `${what}: the first request gets its response`)
+    t.match(response, first, `${what}: the first request gets its response`)
     t.equal(
-      answer.match(/HTTP\/1.1 101/g)?.length ?? 0,
+      response.match(/HTTP\/1.1 101/g)?.length ?? 0,
       what.endsWith('succeeds') ? 1 : 0,
       'nothing is upgraded behind it',
     )

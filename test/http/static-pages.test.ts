@@ -16,13 +16,13 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
   })
   const get = (path: string, headers: Record<string, string>) => sendTo(port, 'GET', path, { headers })
   for (const path of ['/', '/app.js', '/deep/link?x=1']) {
-    const answer = await get(path, NAVIGATION)
-    t.equal(answer.status, 200, path)
+    const response = await get(path, NAVIGATION)
+    t.equal(response.status, 200, path)
     t.equal(
-      answer.headers['content-security-policy'],
+      response.headers['content-security-policy'],
       "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
     )
-    t.equal(answer.headers['x-content-type-options'], 'nosniff')
+    t.equal(response.headers['x-content-type-options'], 'nosniff')
   }
   t.equal((await get('/deep/link', NAVIGATION)).text, '<h1>home</h1>')
   t.equal(
@@ -56,9 +56,9 @@ await test('index.html answers a navigation to an unknown path, also one that a 
     [undefined, undefined, false],
   ] as const) {
     const headers = { ...(mode && { 'sec-fetch-mode': mode }), ...(accept && { accept }) }
-    const answer = await get('/deep/link', headers)
-    t.equal(answer.status, found ? 200 : 404, JSON.stringify(headers))
-    t.equal(answer.text === 'home', found)
+    const response = await get('/deep/link', headers)
+    t.equal(response.status, found ? 200 : 404, JSON.stringify(headers))
+    t.equal(response.text === 'home', found)
   }
   for (const path of ['/api/x', '/auth/x', '/ws/x']) t.equal((await get(path, NAVIGATION)).status, 404, path)
   t.equal((await get('/deep/link', NAVIGATION, 'POST')).status, 404)

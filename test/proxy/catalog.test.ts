@@ -78,10 +78,10 @@ await test('every endpoint arrives upstream with its method, path, credential an
     const body = `{"quantity": 1.50,\n "text":"\u00e9\u0000"} trailing ${path}`
     const headers = { ...PASSED_ON, ...KEPT_BACK }
     upstream.reset()
-    const answer = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
-    t.equal(answer.status, 200, name)
-    t.match(answer.headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-    t.equal(answer.headers['x-brand'], undefined)
+    const response = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
+    t.equal(response.status, 200, name)
+    t.match(response.headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    t.equal(response.headers['x-brand'], undefined)
     const [seen, ...more] = upstream.requests
     t.same(more, [], `${name}: one request`)
     if (credential === 'none') {
@@ -104,7 +104,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
       connection: 'keep-alive',
       'user-agent': 'trading-bff',
       'service-app-id': CLIENT_ID,
-      'x-request-id': answer.headers['x-request-id'],
+      'x-request-id': response.headers['x-request-id'],
       ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(body)) }),
     }
     t.same(others, { ...expected, 'x-request-id': requestId }, `${name}: these headers and no others`)
@@ -116,12 +116,12 @@ await test('every endpoint arrives upstream with its method, path, credential an
   await t.test('anonymous is refused', async (t) => {
     upstream.reset()
     for (const [method, path, credential] of EXPECTED) {
-      const answer = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
-      t.equal(answer.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
+      const response = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
+      t.equal(response.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
       if (credential === 'none') continue
-      t.equal(answer.json['code'], 'login_required')
-      t.equal(answer.json['login_url'], `${world.server.url}/auth/login`)
-      t.equal(answer.headers['www-authenticate'], undefined)
+      t.equal(response.json['code'], 'login_required')
+      t.equal(response.json['login_url'], `${world.server.url}/auth/login`)
+      t.equal(response.headers['www-authenticate'], undefined)
     }
     const [name = '', value = ''] = cookie.split('=')
     for (const bad of [`${cookie}; ${cookie}`, `${cookie}x`, `${name}=`, `x${name}=${value}`]) {
@@ -151,9 +151,9 @@ await test('every endpoint arrives upstream with its method, path, credential an
         'OPTIONS',
       ]) {
         if (allowed.includes(method)) continue
-        const answer = await call(method, `/api${path}`)
-        t.equal(answer.status, 405, `${method} ${path}`)
-        t.equal(answer.headers.allow, allowed.join(', '))
+        const response = await call(method, `/api${path}`)
+        t.equal(response.status, 405, `${method} ${path}`)
+        t.equal(response.headers.allow, allowed.join(', '))
       }
     }
     t.same(upstream.requests, [])
@@ -207,9 +207,9 @@ await test('a wrong id or kind in a path gets 404', async (t) => {
     ['POST', '/trading/v1/options/accounts/abc/otp'],
     ['GET', '/partners/analytics/v1/overview/x'],
   ] as const) {
-    const answer = await call(method, `/api${path}`)
-    t.equal(answer.status, 404, path)
-    t.equal(answer.json['code'], 'not_found')
+    const response = await call(method, `/api${path}`)
+    t.equal(response.status, 404, path)
+    t.equal(response.json['code'], 'not_found')
   }
   t.same(upstream.requests, [])
 })

@@ -18,11 +18,11 @@ await test('a 401 of upstream ends a session without a refresh token', async (t)
   for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
     const api = await apiWorld(t)
     api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
-    const answer = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
-    t.equal(answer.status, 401, method)
-    t.match(answer.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
-    t.equal(answer.headers['www-authenticate'], undefined)
-    t.equal(answer.json['outcome'], undefined, 'a refused call was not executed')
+    const response = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
+    t.equal(response.status, 401, method)
+    t.match(response.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
+    t.equal(response.headers['www-authenticate'], undefined)
+    t.equal(response.json['outcome'], undefined, 'a refused call was not executed')
     t.equal(api.upstream.requests.length, 1)
     t.equal(await isLive(api), false)
     t.equal((await api.call('GET', ACCOUNTS)).json['code'], 'login_required')
@@ -41,9 +41,9 @@ await test('a 401 to a call without a bearer passes, and so does every 403', asy
   api.upstream.answer = (_request, socket) =>
     void socket.write('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]')
   for (const method of ['GET', 'POST']) {
-    const answer = await api.call(method, ACCOUNTS)
-    t.equal(answer.status, 403)
-    t.equal(answer.text, '[]')
+    const response = await api.call(method, ACCOUNTS)
+    t.equal(response.status, 403)
+    t.equal(response.text, '[]')
   }
   t.equal(await isLive(api), true, 'the session goes on')
 })
@@ -82,17 +82,17 @@ await test('after a 401 a GET is repeated with a renewed token, and a POST gets 
       const isOld = headers.some(([name, value]) => name === 'authorization' && value === bearers(api)[0])
       socket.write(isOld ? REFUSED : ok())
     }
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
-    t.ok(answers.every(({ status }) => status === 200))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
+    t.ok(responses.every(({ status }) => status === 200))
     t.equal(world.provider.tokenRequests(), 4)
   })
 
   await t.test('a renewed one that is refused too ends the session', async (t) => {
     upstream.reset()
     upstream.answer = (_request, socket) => void socket.write(REFUSED)
-    const answer = await call('GET', ACCOUNTS)
-    t.equal(answer.status, 401)
-    t.equal(answer.json['code'], 'session_expired')
+    const response = await call('GET', ACCOUNTS)
+    t.equal(response.status, 401)
+    t.equal(response.json['code'], 'session_expired')
     t.equal(upstream.requests.length, 2, 'upstream is called once with each token')
     t.equal(await isLive(api), false)
   })
@@ -103,9 +103,9 @@ await test('a 401 of upstream while the provider is down does not end the sessio
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   await api.world.provider.close()
   for (const method of ['GET', 'POST']) {
-    const answer = await api.call(method, ACCOUNTS)
-    t.equal(answer.status, 503, method)
-    t.equal(answer.json['code'], 'provider_unavailable')
+    const response = await api.call(method, ACCOUNTS)
+    t.equal(response.status, 503, method)
+    t.equal(response.json['code'], 'provider_unavailable')
   }
   t.equal(await isLive(api), true)
 })
@@ -117,10 +117,10 @@ await test('API_REQUESTS_PER_MINUTE limits each session on its own', async (t) =
     ['GET', ACCOUNTS],
     ['POST', BULK],
   ] as const) {
-    const answer = await api.call(method, path)
-    t.equal(answer.status, 429)
-    t.equal(answer.json['code'], 'rate_limited')
-    const seconds = Number(answer.headers['retry-after'])
+    const response = await api.call(method, path)
+    t.equal(response.status, 429)
+    t.equal(response.json['code'], 'rate_limited')
+    const seconds = Number(response.headers['retry-after'])
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
   }
   t.equal(api.upstream.requests.length, 3)

@@ -102,7 +102,7 @@ await test('GET /api/partners/analytics/v1/overview names each wrong field with 
 
 await test('without PARTNER_OVERVIEW_PATH the overview is 404', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { PARTNER_OVERVIEW_PATH: '' } })
-  const answer = await call('GET', `${PATH}?start_date=2026-01-01&end_date=2026-01-02`)
-  t.equal(answer.status, 404)
+  const response = await call('GET', `${PATH}?start_date=2026-01-01&end_date=2026-01-02`)
+  t.equal(response.status, 404)
   t.same(upstream.requests, [])
 })

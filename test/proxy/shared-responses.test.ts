@@ -20,14 +20,14 @@ await test('GET /api/v1/health asks upstream once for any number of callers', as
   const crowd = await Promise.all(
     Array.from({ length: 50 }, (_none, index) => send('GET', `${HEALTH}?busting=${index}`, { headers })),
   )
-  for (const answer of crowd) {
-    t.equal(answer.status, 200)
-    t.equal(answer.text, 'OK')
-    t.match(answer.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
-    t.equal(answer.headers['x-brand'], undefined)
+  for (const response of crowd) {
+    t.equal(response.status, 200)
+    t.equal(response.text, 'OK')
+    t.match(response.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
+    t.equal(response.headers['x-brand'], undefined)
   }
   t.equal(
-    new Set(crowd.map((answer) => answer.headers['x-request-id'])).size,
+    new Set(crowd.map((response) => response.headers['x-request-id'])).size,
     50,
     'each response has its own request id',
   )
@@ -64,11 +64,11 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
     const crowd = await Promise.all(
       Array.from({ length: 10 }, () => send('GET', HEALTH, { headers: { 'x-csrf': '1' } })),
     )
-    for (const answer of crowd) {
-      t.equal(answer.status, status, name)
-      t.match(answer.json, { code, request_id: answer.headers['x-request-id'] })
-      t.notMatch(answer.text, 'secret')
-      t.equal(answer.json['outcome'], undefined)
+    for (const response of crowd) {
+      t.equal(response.status, status, name)
+      t.match(response.json, { code, request_id: response.headers['x-request-id'] })
+      t.notMatch(response.text, 'secret')
+      t.equal(response.json['outcome'], undefined)
     }
     t.equal(upstream.requests.length, times)
   }
@@ -91,16 +91,16 @@ await test('too many callers that wait for the same response get 429', async (t)
   const socket = await asked
   const statuses: number[] = []
   for (let count = 1; count < 600; count++) {
-    const answer = send('GET', HEALTH, { headers })
-    void answer.then(({ status }) => statuses.push(status))
-    crowd.push(answer)
+    const response = send('GET', HEALTH, { headers })
+    void response.then(({ status }) => statuses.push(status))
+    crowd.push(response)
   }
   // These wait beside the call that asks upstream.
   while (statuses.length < 600 - 513) await sleep(5)
   t.same(new Set(statuses), new Set([429]), 'a caller too many gets 429 at once')
   socket.write(ok('{"late":1}'))
-  const answers = await Promise.all(crowd)
-  t.equal(answers.filter(({ status }) => status === 200).length, 513)
+  const responses = await Promise.all(crowd)
+  t.equal(responses.filter(({ status }) => status === 200).length, 513)
   t.equal((await send('GET', HEALTH, { headers })).text, '{"late":1}', 'permits are released')
   t.equal(upstream.requests.length, 1)
 })

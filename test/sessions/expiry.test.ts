@@ -13,8 +13,8 @@ async function expire(
   await logIn(world.browser, world.server.url)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
   const isLive = async (url: string): Promise<boolean> => {
-    const answer = await fetch(`${url}/auth/session`, { headers: { cookie } })
-    return ((await answer.json()) as { authenticated: boolean }).authenticated
+    const response = await fetch(`${url}/auth/session`, { headers: { cookie } })
+    return ((await response.json()) as { authenticated: boolean }).authenticated
   }
   for (const { url } of servers) t.ok(await isLive(url))
   const endings = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))

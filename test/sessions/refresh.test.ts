@@ -55,8 +55,8 @@ async function refreshWorld(
   return { gate, upstream, server, redis, settings, browser, call }
 }
 
-async function codeOf(answer: Response): Promise<unknown> {
-  return ((await answer.json()) as { code?: unknown }).code
+async function codeOf(response: Response): Promise<unknown> {
+  return ((await response.json()) as { code?: unknown }).code
 }
 
 /** A point at which a request waits until it is opened. */
@@ -100,10 +100,10 @@ await test('twenty calls on two instances cause one refresh', async (t) => {
   const other = await testServer(t, settings)
   const there = browser.clone()
   there.page = new URL(other.url)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, index) => call({ browser: index % 2 === 0 ? browser : there })),
   )
-  for (const { status } of answers) t.equal(status, 200)
+  for (const { status } of responses) t.equal(status, 200)
   t.equal(gate.refreshes.length, 1)
 })
 
@@ -122,10 +122,10 @@ await test('a GET whose token upstream refuses early is repeated with a renewed 
 await test('while the provider is down a call gets provider_unavailable, and the session goes on', async (t) => {
   const { gate, call, browser, server } = await refreshWorld(t, OVER)
   gate.before = async () => false
-  const answer = await call()
-  t.equal(answer.status, 503)
-  t.equal(await codeOf(answer), 'provider_unavailable')
-  t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/)
+  const response = await call()
+  t.equal(response.status, 503)
+  t.equal(await codeOf(response), 'provider_unavailable')
+  t.match(response.headers.get('retry-after'), /^[1-9]\d*$/)
   t.ok((await sessionState(browser, server.url)).authenticated)
   gate.before = async () => true
   await until(async () => (await call()).status === 200, 'the session goes on when the provider is back')
@@ -134,9 +134,9 @@ await test('while the provider is down a call gets provider_unavailable, and the
 await test('invalid_grant for a refresh ends the session with session_expired', async (t) => {
   const { gate, call, browser, server } = await refreshWorld(t, OVER)
   await gate.provider.revokeAll()
-  const answer = await call()
-  t.equal(answer.status, 401)
-  t.equal(await codeOf(answer), 'session_expired')
+  const response = await call()
+  t.equal(response.status, 401)
+  t.equal(await codeOf(response), 'session_expired')
   t.notOk((await sessionState(browser, server.url)).authenticated)
   t.match(
     server.log.find(({ audit }) => audit === 'session_ended'),
@@ -149,9 +149,9 @@ await test('invalid_client for a refresh does not end the session, and is logged
   const wrong = await testServer(t, { ...settings, CLIENT_ID: 'unknown-client' })
   const there = browser.clone()
   there.page = new URL(wrong.url)
-  const answer = await call({ browser: there })
-  t.equal(answer.status, 503)
-  t.equal(await codeOf(answer), 'provider_unavailable')
+  const response = await call({ browser: there })
+  t.equal(response.status, 503)
+  t.equal(await codeOf(response), 'provider_unavailable')
   t.match(
     wrong.log.find(({ msg }) => msg === 'the provider refused a refresh'),
     { level: 50, code: 'invalid_client' },
@@ -171,9 +171,9 @@ for (const moment of ['before', 'after'] as const) {
     const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
     t.equal(logout.status, 204)
     wait.open()
-    const answer = await calling
-    t.equal(answer.status, 401)
-    t.ok(['session_expired', 'login_required'].includes(String(await codeOf(answer))))
+    const response = await calling
+    t.equal(response.status, 401)
+    t.ok(['session_expired', 'login_required'].includes(String(await codeOf(response))))
     // The tokens that the session had and, if the provider issued any, the new ones.
     await until(() => gate.revoked.length >= (moment === 'before' ? 2 : 4))
     await until(async () => {
@@ -195,8 +195,8 @@ await test('an outage of Redis between refresh and save does not lose the new to
   // Longer than the command timeout.
   await new Promise((resolve) => void setTimeout(resolve, 2000))
   redis.process.kill('SIGCONT')
-  const answer = await calling
-  t.equal(answer.status, 200)
+  const response = await calling
+  t.equal(response.status, 200)
   t.equal((await call()).status, 200)
   t.equal(gate.refreshes.length, 1)
 })

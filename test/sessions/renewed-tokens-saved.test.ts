@@ -57,13 +57,13 @@ await test('a session that ends during its renewal stays ended, and the new toke
 await test('a session that another instance renews meanwhile keeps the tokens of that instance', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   const old = await session(0)
-  for (const answer of [
+  for (const response of [
     tokens({ access_token: 'too-late', refresh_token: 'refresh-1' }),
     json({ error: 'invalid_grant' }, 400),
   ]) {
     const current = await sessions.load(old.id)
     if (current === undefined) return t.fail('no session')
-    const waiting = held(answer)
+    const waiting = held(response)
     endpoint.behaviour = waiting.behaviour
     const renewing = here.afterRefusal(current, true)
     await waiting.asked

@@ -98,10 +98,10 @@ await test('an anonymous request writes nothing', async (t) => {
   const client = await redisClient(t, world)
   world.browser.page = new URL(world.server.url)
   for (const path of ['/', '/auth/session', ACCOUNTS, '/auth/callback?state=x&code=y', '/auth/callback']) {
-    const answer = await world.browser.fetch(path, {
+    const response = await world.browser.fetch(path, {
       headers: { 'x-csrf': '1', 'sec-fetch-dest': 'document' },
     })
-    t.same(answer.headers.getSetCookie(), [], path)
+    t.same(response.headers.getSetCookie(), [], path)
   }
   t.equal(await client.dbSize(), 0)
 })
@@ -121,8 +121,8 @@ await test('GET /api prolongs a session, GET /auth/session does not, and an unus
   })
   t.pass('the use moved the idle limit')
   await until(async () => {
-    const answer = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
-    return !answer.authenticated
+    const response = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
+    return !response.authenticated
   })
   t.equal((await accounts(browser)).status, 401, 'GET /auth/session does not prolong it')
 })
@@ -153,9 +153,9 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
     `x__Host-session=${value}`,
   ]
   for (const cookie of bad) {
-    const answer = await fetch(world.server.url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
-    t.equal(answer.status, 401)
-    t.same(answer.headers.getSetCookie(), [])
+    const response = await fetch(world.server.url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    t.equal(response.status, 401)
+    t.same(response.headers.getSetCookie(), [])
   }
   const good = await fetch(world.server.url + ACCOUNTS, {
     headers: { cookie: `a=1;__Host-session=${value} ; b=2`, 'x-csrf': '1' },
@@ -187,10 +187,10 @@ await test('without Redis the API answers 503 at once and keeps the cookie, and 
   await logIn(browser, world.server.url)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await accounts(browser)).status === 503)
-  const answer = await accounts(browser)
-  t.match(await answer.json(), { code: 'session_store_unavailable' })
-  t.ok(answer.headers.get('retry-after'))
-  t.same(answer.headers.getSetCookie(), [])
+  const response = await accounts(browser)
+  t.match(await response.json(), { code: 'session_store_unavailable' })
+  t.ok(response.headers.get('retry-after'))
+  t.same(response.headers.getSetCookie(), [])
   t.equal((await browser.fetch('/auth/session')).status, 503)
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
   t.equal(logout.status, 503, 'a logout that failed does not answer 204')

@@ -115,11 +115,11 @@ await test('a browser that violates RFC 6455 is closed with the code of the viol
     const peer = await world.upstream.socket()
     let messages = 0
     peer.on('message', () => messages++)
-    const answer = allOf(browser)
+    const response = allOf(browser)
     const closed = once(peer, 'close')
     browser.write(make(true))
     t.equal((await closed)[0], 1001, `${why}: upstream is closed`)
-    t.equal(closeCode(await answer), code, `${why}: ${code}`)
+    t.equal(closeCode(await response), code, `${why}: ${code}`)
     t.equal(messages, 0, 'upstream receives nothing of it')
     browser.destroy()
   }
@@ -136,16 +136,16 @@ await test('a browser that violates RFC 6455 is closed with the code of the viol
 await test('an upstream that violates RFC 6455 is closed with the code of the violation, and the browser with 1013', async (t) => {
   const world = await relayWorld(t, { anonymous: true })
   for (const [why, make, code] of VIOLATIONS) {
-    let answer: Promise<Buffer> | undefined
+    let response: Promise<Buffer> | undefined
     world.upstream.onUpgrade = (request, socket) => {
       switchProtocols(request, socket)
-      answer = allOf(socket)
+      response = allOf(socket)
       socket.write(make(false))
     }
     const client = world.connect(PUBLIC)
     const { code: seen } = await client.closed
     t.equal(seen, code === 1009 ? 1009 : 1013, `${why}: the browser is not blamed`)
-    t.equal(closeCode((await answer) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
+    t.equal(closeCode((await response) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
     t.same(client.received, [])
   }
   world.upstream.onUpgrade = undefined

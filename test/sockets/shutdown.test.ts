@@ -19,8 +19,8 @@ await test('a server that shuts down closes every socket with 1012, also one tha
   const late = connect(server.port, '127.0.0.1')
   await nextEvent(late, 'connect')
   late.write(`GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${server.url}\r\nUpgrade: websocket\r\n`)
-  const answer: Buffer[] = []
-  late.on('data', (chunk: Buffer) => answer.push(chunk))
+  const response: Buffer[] = []
+  late.on('data', (chunk: Buffer) => response.push(chunk))
   const lateIsOver = nextEvent(late, 'close')
 
   const stopped = server.close()
@@ -28,8 +28,8 @@ await test('a server that shuts down closes every socket with 1012, also one tha
   late.write(
     'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
   )
-  await until(() => Buffer.concat(answer).includes('shutting_down'))
-  t.match(Buffer.concat(answer).toString('latin1'), /^HTTP\/1\.1 101 /)
+  await until(() => Buffer.concat(response).includes('shutting_down'))
+  t.match(Buffer.concat(response).toString('latin1'), /^HTTP\/1\.1 101 /)
   await stopped
   await lateIsOver
   deaf.socket.resume()

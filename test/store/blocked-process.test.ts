@@ -86,13 +86,13 @@ await test('a server that was stopped with SIGSTOP serves its users again, and n
     const asked = [state(browser), login()] as const
     await delay(BLOCKED_MS)
     server.child.kill('SIGCONT')
-    const answers = [
+    const responses = [
       await asked[0],
       await state(browser),
       await state(await asked[1]),
       await state(await login()),
     ]
-    for (const answer of answers) t.match(answer, { authenticated: true })
+    for (const response of responses) t.match(response, { authenticated: true })
   }
   t.notMatch(server.output().stdout, /does not answer|session_store_unavailable|try_later/)
 })

@@ -115,7 +115,7 @@ async function watched(t: Test, url: string): Promise<{ store: RedisStore; reaso
 
 await test('a Redis that becomes a replica is left at once, and used again as a master', async (t) => {
   const redis = await testRedis(t)
-  const refused = (answer: Promise<unknown>) => t.rejects(answer, StoreUnavailable)
+  const refused = (response: Promise<unknown>) => t.rejects(response, StoreUnavailable)
   for (const [servesReads, use] of [
     ['yes', (store: RedisStore) => refused(store.create('other', 'v', Date.now() + 1000))],
     ['yes', async (store: RedisStore) => void (await store.extend('k', Date.now() + 90_000))],

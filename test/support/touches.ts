@@ -41,9 +41,9 @@ export async function touchesOf(
     const round = Math.floor(request / users.length)
     const url = round % 2 === 0 ? world.server.url : second.url
     const cookie = users[request % users.length] ?? ''
-    const answer = await fetch(url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
-    await answer.arrayBuffer()
-    if (answer.status !== 200) throw new Error(`${answer.status} instead of an answer`)
+    const response = await fetch(url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    await response.arrayBuffer()
+    if (response.status !== 200) throw new Error(`${response.status} instead of an answer`)
   }
   // One use on each server, so that both cache all sessions.
   for (let request = 0; request < 2 * users.length; request++) await use(request)

@@ -38,9 +38,9 @@ await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and do
     ['many chunks', Readable.from(Array.from({ length: 101 }, () => Buffer.alloc(LIMIT / 100))), chunked],
   ] as const) {
     upstream.reset()
-    const answer = await call('POST', ACCOUNTS, { body, headers })
-    t.equal(answer.status, 413, name)
-    t.equal(answer.json['code'], 'body_too_large')
+    const response = await call('POST', ACCOUNTS, { body, headers })
+    t.equal(response.status, 413, name)
+    t.equal(response.json['code'], 'body_too_large')
     t.same(upstream.requests, [], `${name}: no whole request arrived`)
   }
   t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'the next call is served')
@@ -85,12 +85,12 @@ await test('request and response bodies are streamed', async (t) => {
       const head = new Promise<void>((resolve) => {
         upstream.onHead = () => resolve()
       })
-      const answer = call('POST', ACCOUNTS, { body, headers })
+      const response = call('POST', ACCOUNTS, { body, headers })
       body.write(LARGE)
       await head
       upstream.reset()
       body.end('world')
-      t.equal((await answer).status, 200, framing)
+      t.equal((await response).status, 200, framing)
       t.equal(upstream.requests[0]?.body, `${LARGE}world`)
     }
   })
@@ -248,9 +248,9 @@ await test('a fault of upstream during an upload gets a problem response', async
     upstream.onHead = (_head, socket) => socket.resetAndDestroy()
     const headers: Record<string, string> =
       framing === 'length' ? { 'content-length': '80000' } : { 'transfer-encoding': 'chunked' }
-    const answer = call('POST', ACCOUNTS, { body, headers })
+    const response = call('POST', ACCOUNTS, { body, headers })
     body.write(LARGE)
-    const { status, json } = await answer
+    const { status, json } = await response
     t.equal(status, 502, framing)
     t.match(json, { code: 'upstream_lost', outcome: 'unknown' })
     body.end('world')
@@ -258,9 +258,9 @@ await test('a fault of upstream during an upload gets a problem response', async
   await t.test('so is an answer that comes early', async (t) => {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 415 No\r\nContent-Length: 2\r\n\r\n{}')
-    const answer = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })
+    const response = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })
     body.write(LARGE)
-    t.equal((await answer).status, 415)
+    t.equal((await response).status, 415)
     body.end('world')
   })
 })

@@ -113,27 +113,27 @@ await test('a fault of upstream becomes a problem, and only a GET is repeated, o
       const path = method === 'PATCH' ? '/api/payment-agents/v1/clients/me' : ACCOUNTS
       upstream.reset()
       upstream.answer = (_request, socket) => fault.says(socket)
-      const answer = await call(method, path, method === 'GET' ? {} : { body: '{}' })
+      const response = await call(method, path, method === 'GET' ? {} : { body: '{}' })
       const title = `${name}: ${method}`
-      t.equal(answer.status, fault.status, title)
-      t.equal(answer.headers['content-type'], 'application/problem+json')
-      t.equal(answer.headers['cache-control'], 'no-store')
-      t.match(answer.json, {
+      t.equal(response.status, fault.status, title)
+      t.equal(response.headers['content-type'], 'application/problem+json')
+      t.equal(response.headers['cache-control'], 'no-store')
+      t.match(response.json, {
         code: fault.code,
         status: fault.status,
         type: `/problems/${fault.code}`,
-        request_id: answer.headers['x-request-id'],
+        request_id: response.headers['x-request-id'],
       })
-      t.equal(answer.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
+      t.equal(response.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
       t.equal(
         upstream.requests.length,
         method === 'GET' && fault.repeated ? 2 : 1,
         `${title}: requests upstream`,
       )
-      const all = JSON.stringify(answer.headers) + answer.text
+      const all = JSON.stringify(response.headers) + response.text
       t.notMatch(all, TOKEN)
       t.notMatch(all, /evil\.example|127\.0\.0\.1|ECONN|socket|undici|\.ts|stack/i)
-      if (name.includes('token')) t.equal(answer.headers['retry-after'], '7')
+      if (name.includes('token')) t.equal(response.headers['retry-after'], '7')
     }
   }
 })
@@ -144,10 +144,10 @@ await test('a repeated GET gets the response, also after a 103', async (t) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
     else socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok('{"n":2}')}`)
   }
-  const answer = await call('GET', `${ACCOUNTS}?a=1`)
-  t.equal(answer.status, 200)
-  t.equal(answer.text, '{"n":2}')
-  t.equal(answer.headers['link'], undefined)
+  const response = await call('GET', `${ACCOUNTS}?a=1`)
+  t.equal(response.status, 200)
+  t.equal(response.text, '{"n":2}')
+  t.equal(response.headers['link'], undefined)
   t.same(
     upstream.requests.map(({ target }) => target),
     ['/trading/v1/options/accounts?a=1', '/trading/v1/options/accounts?a=1'],
@@ -197,33 +197,33 @@ await test('unexpected bytes of upstream reach no browser', async (t) => {
   for (let round = 0; round < 20; round++) {
     const [socket] = upstream.open
     socket?.write(stray)
-    const answer = await call('GET', ACCOUNTS)
-    t.equal(answer.text, '{"mine":2}', 'at the same moment')
+    const response = await call('GET', ACCOUNTS)
+    t.equal(response.text, '{"mine":2}', 'at the same moment')
   }
 })
 
 await test('an upstream that cannot be reached causes upstream_unreachable without an outcome', async (t) => {
   const { call } = await apiWorld(t, { settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
   for (const method of ['GET', 'POST']) {
-    const answer = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
-    t.equal(answer.status, 502)
-    t.equal(answer.json['code'], 'upstream_unreachable')
-    t.equal(answer.json['outcome'], undefined, 'no byte was sent, so the order was not executed')
+    const response = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
+    t.equal(response.status, 502)
+    t.equal(response.json['code'], 'upstream_unreachable')
+    t.equal(response.json['outcome'], undefined, 'no byte was sent, so the order was not executed')
   }
 })
 
 await test('an upstream that does not respond causes upstream_timeout, for an order with outcome unknown', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = () => undefined
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     call('GET', ACCOUNTS),
     call('POST', ACCOUNTS, { body: '{}' }),
     call('GET', '/api/v1/health'),
   ])
-  for (const [index, answer] of answers.entries()) {
-    t.equal(answer.status, 504)
-    t.equal(answer.json['code'], 'upstream_timeout')
-    t.equal(answer.json['outcome'], index === 1 ? 'unknown' : undefined)
+  for (const [index, response] of responses.entries()) {
+    t.equal(response.status, 504)
+    t.equal(response.json['code'], 'upstream_timeout')
+    t.equal(response.json['outcome'], index === 1 ? 'unknown' : undefined)
   }
   t.equal(upstream.requests.length, 3, 'no call is repeated')
 })

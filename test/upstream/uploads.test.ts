@@ -83,7 +83,7 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
   const slow = await startUpload(api, post(cookie, 80_000) + LARGE)
   const drip = setInterval(() => slow.write('x'), 100)
   t.teardown(() => clearInterval(drip))
-  const answer = readAll(slow)
+  const response = readAll(slow)
 
   let held: Socket | undefined
   upstream.onHead = (head, socket) => {
@@ -97,7 +97,7 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
       await new Promise((resolve) => void patient.write('y'.repeat(1_000_000), resolve))
   }
   const sending = blocks()
-  t.match(await answer, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
+  t.match(await response, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
   t.notOk(patient.destroyed)
   upstream.answer = (_request, socket) => void socket.write(ok())
   held?.resume()
@@ -125,9 +125,9 @@ await test('a request body with a Content-Encoding is refused, because that head
   const { call, upstream } = await apiWorld(t)
   for (const coding of ['gzip', 'br', 'x, y', '']) {
     const headers = { 'content-encoding': coding }
-    const answer = await call('POST', ACCOUNTS, { body: '{}', headers })
-    t.match([answer.status, answer.json['code']], [415, 'unsupported_media_type'], coding)
-    t.equal(answer.headers['accept-encoding'], 'identity')
+    const response = await call('POST', ACCOUNTS, { body: '{}', headers })
+    t.match([response.status, response.json['code']], [415, 'unsupported_media_type'], coding)
+    t.equal(response.headers['accept-encoding'], 'identity')
   }
   t.same(upstream.requests, [])
   const headers = { 'content-encoding': 'identity' }

@@ -7,7 +7,7 @@ await test('a request that parsers read differently gets 400 or 404, and does no
   const head = `Cookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: bff.example\r\n${head}\r\n`
 
-  await t.test('the same request, well formed, is served', async (t) => {
+  await t.test('the same request is served when it is well formed', async (t) => {
     t.match(await raw(get(ACCOUNTS)), /^HTTP\/1\.1 200 OK/)
     t.match(await raw(get(ACCOUNTS).replace('HTTP/1.1', 'HTTP/1.0')), /^HTTP\/1\.1 200 OK/)
     t.equal(upstream.requests.length, 2)
@@ -63,7 +63,7 @@ await test('framing that parsers read differently is refused, and smuggles no re
     t.notMatch(upstream.received.join(''), /trailer|mine|name=value/i)
   })
 
-  await t.test('rubbish behind a request that may be executed is not answered in its place', async (t) => {
+  await t.test('bytes after an order that may be executed cause no response in its place', async (t) => {
     upstream.reset()
     upstream.answer = () => undefined
     t.equal(

@@ -51,8 +51,8 @@ await test('in production the log names a refused Origin once a minute', async (
     }
   }
   await sendTo(port, 'GET', '/ws/public', { headers: { origin: `https://${'a'.repeat(4000)}` } })
-  const told = log.filter(({ msg }) => msg === 'an origin is not allowed')
-  t.equal(told.length, 2)
-  t.match(told[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
-  t.equal(String(told[1]?.['origin']).length, 200)
+  const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.equal(logged.length, 2)
+  t.match(logged[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
+  t.equal(String(logged[1]?.['origin']).length, 200)
 })

@@ -113,7 +113,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
     else t.ok(tokens.has(authorization?.replace('Bearer ', '') ?? ''), `${name}: the session's bearer`)
   }
 
-  await t.test('anonymous is refused', async (t) => {
+  await t.test('a call without a session gets login_required where the endpoint needs one', async (t) => {
     upstream.reset()
     for (const [method, path, credential] of EXPECTED) {
       const response = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
@@ -134,7 +134,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
     )
   })
 
-  await t.test('every other method is 405', async (t) => {
+  await t.test('every other method gets 405', async (t) => {
     upstream.reset()
     for (const path of new Set(EXPECTED.map(([, path]) => path))) {
       // Compares templates, because a path may also match the id of another endpoint.

@@ -76,7 +76,7 @@ await test('after a 401 a GET is repeated with a renewed token, and a POST gets 
   t.not(bearers(api)[1], renewed)
   t.equal(world.provider.tokenRequests(), 3)
 
-  await t.test('a crowd that is refused renews it once', async (t) => {
+  await t.test('concurrent calls with a refused token renew it once', async (t) => {
     upstream.reset()
     upstream.answer = ({ headers }, socket) => {
       const isOld = headers.some(([name, value]) => name === 'authorization' && value === bearers(api)[0])
@@ -87,7 +87,7 @@ await test('after a 401 a GET is repeated with a renewed token, and a POST gets 
     t.equal(world.provider.tokenRequests(), 4)
   })
 
-  await t.test('a renewed one that is refused too ends the session', async (t) => {
+  await t.test('a renewed token that is refused ends the session', async (t) => {
     upstream.reset()
     upstream.answer = (_request, socket) => void socket.write(REFUSED)
     const response = await call('GET', ACCOUNTS)

@@ -17,14 +17,14 @@ async function expire(
     return ((await response.json()) as { authenticated: boolean }).authenticated
   }
   for (const { url } of servers) t.ok(await isLive(url))
-  const endings = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
-  await until(() => endings().length > 0)
+  const ends = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
+  await until(() => ends().length > 0)
   for (const { url } of servers) t.notOk(await isLive(url))
   const metrics = await Promise.all(
     servers.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()),
   )
   return {
-    logged: endings().map(({ reason }) => String(reason)),
+    logged: ends().map(({ reason }) => String(reason)),
     counted: metrics.flatMap((text) => text.match(/(?<=bff_sessions_ended_total)\S+ \d+/g) ?? []),
   }
 }
@@ -53,12 +53,12 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
     [700, 'expired'],
   ] as const) {
     const id = await newSession(holder, { endsAt: Date.now() + livesMs })
-    const heard = instances.map(async ({ reader, endings, cookie }) => {
+    const reasons = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
       return new Promise<string>((resolve) => void endings.watch(found.session, resolve))
     })
-    t.same(await Promise.all(heard), [reason, reason])
+    t.same(await Promise.all(reasons), [reason, reason])
   }
   await until(() => recorded.length > 1)
   t.same(recorded, ['idle', 'expired'])

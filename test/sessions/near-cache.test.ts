@@ -99,8 +99,8 @@ await test('a full near cache drops the session that was used least recently', a
   near.peek('one', sessionKey('one'))
   await near.load('four')
   t.equal(near.size.sessions, 3)
-  const held = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
-  t.same(held, ['one', 'three', 'four'])
+  const cached = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
+  t.same(cached, ['one', 'three', 'four'])
 })
 
 await test('loads at the same time share one read', async (t) => {

@@ -40,7 +40,7 @@ await test('refreshes pause while the provider fails, and every session goes on 
   const world = await usersWithOldTokens(t)
   const { browsers, endpoint, call, refreshes, metric } = world
   endpoint.behaviour = json('', 503)
-  const heard = new Set<string>()
+  const outcomes = new Set<string>()
   let calls = 0
   const stopAt = performance.now() + 4000
   await Promise.all(
@@ -48,13 +48,13 @@ await test('refreshes pause while the provider fails, and every session goes on 
       while (performance.now() < stopAt) {
         const response = await call(browser)
         const { code } = (await response.json()) as { code?: string }
-        const isTold = Number(response.headers.get('retry-after')) >= 1
-        heard.add(`${response.status} ${code}${isTold ? ', to be repeated later' : ''}`)
+        const hasRetryAfter = Number(response.headers.get('retry-after')) >= 1
+        outcomes.add(`${response.status} ${code}${hasRetryAfter ? ', to be repeated later' : ''}`)
         calls++
       }
     }),
   )
-  t.same([...heard], ['503 provider_unavailable, to be repeated later'])
+  t.same([...outcomes], ['503 provider_unavailable, to be repeated later'])
   t.ok(calls > 50, `${calls} calls`)
   // Five until the provider counts as unhealthy, then one after about one second and one after three.
   t.ok(refreshes() <= USERS + 3, `${refreshes()} refreshes`)

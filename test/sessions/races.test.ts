@@ -121,13 +121,13 @@ await test('FLUSHALL ends each of 500 watched sessions', async (t) => {
   const instance = await sessionInstance(t, redis.url)
   const ids = await Promise.all(Array.from({ length: 500 }, () => newSession(instance)))
   const sessions = await Promise.all(ids.map((id) => live(instance, id)))
-  const endings = sessions.map(
+  const ends = sessions.map(
     (session) => new Promise<string>((resolve) => void instance.endings.watch(session, resolve)),
   )
   const operator = await createClient({ url: redis.url }).connect()
   t.teardown(() => operator.close())
   await operator.flushAll()
-  t.same(new Set(await Promise.all(endings)), new Set(['gone']))
+  t.same(new Set(await Promise.all(ends)), new Set(['gone']))
 })
 
 /** A store that announces no changes, like a Cluster. */
@@ -152,8 +152,8 @@ await test('with a store that announces no changes, cached sessions are served f
   const [one, other] = [instanceOn(store), instanceOn(store)]
   const id = await newSession(one)
   const session = await live(one, id)
-  const held = await live(other, id)
-  const ended = new Promise<string>((resolve) => void other.endings.watch(held, resolve))
+  const watched = await live(other, id)
+  const ended = new Promise<string>((resolve) => void other.endings.watch(watched, resolve))
   await one.sessions.end(session.key, 'logout')
   t.equal(
     (await one.reader.read(one.cookie(id))).is,
@@ -188,7 +188,7 @@ await test('watched sessions that cannot be read are retried at different moment
   const instance = instanceOn(store, 600_000, false)
   const count = 400
   const tries: number[] = []
-  for (let held = 0; held < count; held++) {
+  for (let index = 0; index < count; index++) {
     const session = await live(instance, await newSession(instance))
     t.teardown(instance.endings.watch(session, () => undefined))
   }

@@ -77,23 +77,23 @@ await test('close codes of upstream that have a meaning of ours, or none, are ma
   wordy.close(4401, '€'.repeat(41))
   t.same(await cut.closed, { code: 4000, reason: `4401 ${'€'.repeat(39)}` })
 
-  const { client: silent, peer: closesSo } = await joined(world, PUBLIC)
-  closesSo.close()
+  const { client: silent, peer: closesWithoutCode } = await joined(world, PUBLIC)
+  closesWithoutCode.close()
   t.same(await silent.closed, { code: 1005, reason: '' }, 'a close without a code stays one')
 
   const { client: lost, peer: dies } = await joined(world, PUBLIC)
   dies.terminate()
   t.same(await lost.closed, { code: 1013, reason: 'upstream_lost' })
 
-  const { client: closes, peer: hears } = await joined(world, PUBLIC)
-  const heard = once(hears, 'close')
-  closes.socket.close()
-  t.equal((await heard)[0], 1005)
+  const { client: closing, peer: closedPeer } = await joined(world, PUBLIC)
+  const withoutCode = once(closedPeer, 'close')
+  closing.socket.close()
+  t.equal((await withoutCode)[0], 1005)
 
-  const { client: vanishes, peer: learns } = await joined(world, PUBLIC)
-  const learnt = once(learns, 'close')
-  vanishes.socket.terminate()
-  t.equal((await learnt)[0], 1001)
+  const { client: vanishing, peer: lostPeer } = await joined(world, PUBLIC)
+  const goingAway = once(lostPeer, 'close')
+  vanishing.socket.terminate()
+  t.equal((await goingAway)[0], 1001)
   // Peers cannot make the number of labels grow.
   t.ok((await world.metric('bff_relay_endings_total')).size < 15)
   await world.quiet()

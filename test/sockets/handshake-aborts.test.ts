@@ -83,11 +83,11 @@ for (const [how, leave] of LEAVES) {
     const { upstream } = world
     for (const path of [PUBLIC, TRADING]) {
       const before = await left(world)
-      const held = new Promise<Duplex>((resolve) => {
+      const upgrading = new Promise<Duplex>((resolve) => {
         upstream.onUpgrade = (_request, raw) => resolve(raw)
       })
       const socket = await halfOpen(world, path)
-      const raw = await held
+      const raw = await upgrading
       leave(socket)
       await hungUp(raw)
       t.equal((await left(world)) - before, 1, 'the refusal is counted once')
@@ -192,11 +192,11 @@ await test('a session that ends during a handshake is closed with 4401, on every
     upstream.onOtp = onOtp
 
     await logIn(browser, world.server.url)
-    const held = new Promise<Duplex>((resolve) => {
+    const upgrading = new Promise<Duplex>((resolve) => {
       upstream.onUpgrade = (_request, raw) => resolve(raw)
     })
     const opening = world.connect(TRADING, { browser: browser.clone(), port })
-    const raw = await held
+    const raw = await upgrading
     const over = hungUp(raw)
     await logOut(browser)
     t.same(await opening.closed, { code: 4401, reason: 'session_expired' }, 'while upstream opens')

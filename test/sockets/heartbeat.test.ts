@@ -31,8 +31,8 @@ await test('a relay ends when a peer is silent for two heartbeats', async (t) =>
 
   const second = await isolatedRelay(t)
   second.upstream.pause()
-  const [told, reason] = (await once(second.browser, 'close')) as [number, Buffer]
-  t.same([told, reason.toString()], [1013, 'upstream_lost'])
+  const [closeCode, reason] = (await once(second.browser, 'close')) as [number, Buffer]
+  t.same([closeCode, reason.toString()], [1013, 'upstream_lost'])
 })
 
 await test('a peer that the relay does not read from is not treated as silent', async (t) => {
@@ -125,7 +125,7 @@ await test('the time for which a peer was paused is not counted as silence once 
   t.ok(await pings(upstream, 4, ended))
 })
 
-await test('a process that was held up does not end a relay whose peers talked meanwhile', async (t) => {
+await test('a process whose event loop was blocked does not end a relay whose peers sent something meanwhile', async (t) => {
   const { browser, upstream, ended } = await isolatedRelay(t)
   for (let round = 0; round < 3; round++) {
     // An immediate, so that the late heartbeat runs before anything is read.

@@ -54,9 +54,9 @@ await test('thousands of relays open and close without leaving timers, connectio
   await logOut(world.browser)
   await client.closed
   await world.quiet()
-  const endings = [...(await world.metric('bff_relay_endings_total')).values()]
+  const closes = [...(await world.metric('bff_relay_endings_total')).values()]
   t.equal(
-    endings.reduce((sum, count) => sum + count, 0),
+    closes.reduce((sum, count) => sum + count, 0),
     ROUNDS + 2,
   )
 })

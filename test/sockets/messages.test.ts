@@ -145,15 +145,15 @@ await test('empty messages and messages of exactly MAX_MESSAGE_BYTES pass', asyn
 
 await test('messages that upstream sends before the browser has its 101 reach the browser', async (t) => {
   const world = await relayWorld(t)
-  const said = Array.from({ length: 500 }, (_, index) => `early ${index} ${'x'.repeat(500)}`)
+  const early = Array.from({ length: 500 }, (_, index) => `early ${index} ${'x'.repeat(500)}`)
   world.upstream.onSocket = (socket) => {
-    for (const text of said) socket.send(text)
+    for (const text of early) socket.send(text)
     socket.close(3001, 'that was all')
   }
   for (const path of [PUBLIC, TRADING]) {
     const client = world.connect(path)
     t.same(await client.closed, { code: 3001, reason: 'that was all' })
-    t.same(client.texts, said)
+    t.same(client.texts, early)
   }
   await world.quiet()
 })

@@ -75,13 +75,13 @@ await test('messages that fifty sockets never complete cost less than 10 MB', as
     // Allocates what the first sockets of a process allocate once.
     for (let count = 0; count < SOCKETS; count++) (await rawSocket(t, server)).destroy()
     const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => rawSocket(t, server)))
-    const before = await server.held()
+    const before = await server.usedBytes()
     await Promise.all(sockets.map(attack))
     let more = Infinity
     // A connection that the server has cut off takes a moment to close.
     for (let tries = 0; tries < 10 && more > MOST_BYTES; tries++) {
       await delay(500)
-      more = (await server.held()) - before
+      more = (await server.usedBytes()) - before
     }
     const open = sockets.filter((socket) => !socket.readableEnded && !socket.destroyed).length
     t.ok(more < MOST_BYTES, `${what}: ${(more / MIB).toFixed(1)} MiB more, ${open} sockets still open`)

@@ -113,8 +113,8 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
   const { server } = world
   const redis = await storeClient(t, world)
   for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
-  const says = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
-  await says(/^bff_sessions 25$/m)
+  const shows = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
+  await shows(/^bff_sessions 25$/m)
   const full = await around(
     server,
     'Redis is full',
@@ -122,14 +122,14 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
     async () => {
       await redis.configSet({ maxmemory: '1', 'maxmemory-policy': 'noeviction' })
       await new JarBrowser().navigate(`${server.url}/auth/login`)
-      await says(/^bff_session_store_memory_max_bytes 1$/m)
+      await shows(/^bff_session_store_memory_max_bytes 1$/m)
     },
   )
   await redis.configSet({ maxmemory: '0' })
-  await says(/^bff_session_store_memory_max_bytes 0$/m)
+  await shows(/^bff_session_store_memory_max_bytes 0$/m)
   const emptied = await around(server, 'Redis is emptied', ['BffSessionsLost'], async () => {
     await redis.flushAll()
-    await says(/^bff_sessions 0$/m)
+    await shows(/^bff_sessions 0$/m)
   })
   return [full, emptied]
 }

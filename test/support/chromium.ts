@@ -48,8 +48,8 @@ export class PageRecord {
   /** Everything collected so far, and the current cookies, storage and document. */
   async places(page: Page): Promise<Place[]> {
     await Promise.all(this.#reading)
-    const held = await page.evaluate<Record<string, string>>(HELD_BY_A_PAGE)
-    return [...this.#places, ...Object.entries(held).map(([where, text]) => ({ where, text }))]
+    const readable = await page.evaluate<Record<string, string>>(HELD_BY_A_PAGE)
+    return [...this.#places, ...Object.entries(readable).map(([where, text]) => ({ where, text }))]
   }
 
   #watch(page: Page): void {

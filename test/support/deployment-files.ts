@@ -89,7 +89,7 @@ export function bytesOf(size: string): number {
 /** The milliseconds of a duration as compose and haproxy write it. */
 export const msOf = (duration: string): number => Number(/^(\d+)s$/.exec(duration)?.[1]) * 1000
 
-/** The configuration that an environment makes, with real files in the place of those it names. */
+/** The configuration that an environment makes, with real files instead of those that it names. */
 export function configOf(environment: Environment, secrets: string) {
   const here = Object.entries(environment).map(([name, value]) =>
     name.endsWith('_FILE') ? [name, join(secrets, value.replace(/.*\//, ''))] : [name, value],

@@ -18,7 +18,7 @@ export interface MeasuredServer {
   /** Resident memory, and the part of it that waits for slow peers, in bytes. */
   readonly memory: () => Promise<{ resident: number; buffered: number }>
   /** Bytes in use after a garbage collection. */
-  readonly held: () => Promise<number>
+  readonly usedBytes: () => Promise<number>
   /** Opens so many public sockets. */
   readonly open: (count: number) => Promise<BrowserSocket[]>
 }
@@ -63,7 +63,7 @@ export async function measuredServer(
         buffered,
       }
     },
-    async held() {
+    async usedBytes() {
       server.child.kill('SIGUSR2')
       await delay(COLLECTING_MS)
       const [heap = NaN, external = NaN] = await metrics(

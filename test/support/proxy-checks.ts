@@ -85,7 +85,7 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
   await third.exited
   const logs = [first, second, third].map((each) => each.output().stdout).join('')
   t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
-  t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
+  t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
 }
 
 /** Restarts the proxy with short timeouts. @returns the log of the first run */

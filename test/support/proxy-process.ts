@@ -55,7 +55,7 @@ export async function proxyProcess(
       reject(new Error(`This test needs ${program}: apt-get install ${PACKAGES[program]}`, { cause })),
     )
     child.once('exit', () => {
-      void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
+      void readFile(log, 'utf8').then((text) => reject(new Error(`${program} ended: ${text}`)))
     })
   })
   failed.catch(() => undefined)

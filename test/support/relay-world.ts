@@ -48,7 +48,7 @@ export function logOut(browser: JarBrowser): Promise<Response> {
   return browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
 }
 
-/** Starts a world whose browser is logged in, unless told otherwise. It ends with the test. */
+/** Starts a world that ends with the test. Its browser is logged in unless `anonymous` is set. */
 export async function relayWorld(
   t: Test,
   options: {

@@ -17,7 +17,7 @@ import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 
-/** A store that can be lost, and whose writes can be held up. */
+/** A store that can become unavailable, and whose replaces can be delayed. */
 class FaultyStore extends MemoryStore {
   isLost = false
   /** Every {@link replace} waits for this. */

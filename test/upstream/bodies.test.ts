@@ -75,40 +75,46 @@ await test('a client that sends too much and closes its end can still read the 4
 
 await test('request and response bodies are streamed', async (t) => {
   const { call, connection, upstream, cookie } = await apiWorld(t)
-  await t.test('up: of a large one the first byte arrives before the last is sent', async (t) => {
-    for (const framing of ['chunked', 'length']) {
-      const body = new PassThrough()
-      const headers: Record<string, string> =
-        framing === 'length'
-          ? { 'content-length': String(LARGE.length + 5) }
-          : { 'transfer-encoding': 'chunked' }
-      const head = new Promise<void>((resolve) => {
-        upstream.onHead = () => resolve()
-      })
-      const response = call('POST', ACCOUNTS, { body, headers })
-      body.write(LARGE)
-      await head
-      upstream.reset()
-      body.end('world')
-      t.equal((await response).status, 200, framing)
-      t.equal(upstream.requests[0]?.body, `${LARGE}world`)
-    }
-  })
-  await t.test('down: the first byte is there before the last is sent', async (t) => {
-    let rest = (): void => void t.fail('too early')
-    upstream.answer = (_request, socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
-      rest = () => void socket.write('world')
-    }
-    const socket = await connection()
-    socket.write(get(cookie))
-    let text = ''
-    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    while (!text.includes('hello')) await once(socket, 'data')
-    rest()
-    while (!text.includes('world')) await once(socket, 'data')
-    t.match(text, /content-length: 10/i)
-  })
+  await t.test(
+    'the first byte of a large request body arrives upstream before the last is sent',
+    async (t) => {
+      for (const framing of ['chunked', 'length']) {
+        const body = new PassThrough()
+        const headers: Record<string, string> =
+          framing === 'length'
+            ? { 'content-length': String(LARGE.length + 5) }
+            : { 'transfer-encoding': 'chunked' }
+        const head = new Promise<void>((resolve) => {
+          upstream.onHead = () => resolve()
+        })
+        const response = call('POST', ACCOUNTS, { body, headers })
+        body.write(LARGE)
+        await head
+        upstream.reset()
+        body.end('world')
+        t.equal((await response).status, 200, framing)
+        t.equal(upstream.requests[0]?.body, `${LARGE}world`)
+      }
+    },
+  )
+  await t.test(
+    'the first byte of a response body arrives at the browser before the last is sent',
+    async (t) => {
+      let rest = (): void => void t.fail('too early')
+      upstream.answer = (_request, socket) => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+        rest = () => void socket.write('world')
+      }
+      const socket = await connection()
+      socket.write(get(cookie))
+      let text = ''
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      while (!text.includes('hello')) await once(socket, 'data')
+      rest()
+      while (!text.includes('world')) await once(socket, 'data')
+      t.match(text, /content-length: 10/i)
+    },
+  )
 })
 
 /** Writes without end, and counts the bytes that the peer takes. */
@@ -147,10 +153,10 @@ await test('a browser that does not read makes upstream wait, and is cut off in 
   socket.pause()
   socket.write(get(cookie))
   await upstream.next()
-  const [held] = upstream.open
+  const [paused] = upstream.open
   const bytes = await standstill(() => poured.taken())
   t.ok(bytes < 32 * 1024 * 1024, `${bytes} bytes, most of them in the sockets`)
-  await gone(held)
+  await gone(paused)
   t.pass('the connection to upstream ends although the browser does not read')
 })
 
@@ -225,7 +231,7 @@ await test('when the browser leaves, a GET is aborted upstream, and an order tha
   t.match(await logged(3), { status: 0, sent: 'part' }, 'half an order does not finish')
 
   upstream.reset()
-  await t.test('of several requests sent at once, each is aborted', async (t) => {
+  await t.test('each of several pipelined requests is aborted', async (t) => {
     const arrived: Socket[] = []
     const all = new Promise<void>((resolve) => {
       upstream.answer = (_request, socket) => {
@@ -255,7 +261,7 @@ await test('a fault of upstream during an upload gets a problem response', async
     t.match(json, { code: 'upstream_lost', outcome: 'unknown' })
     body.end('world')
   }
-  await t.test('so is an answer that comes early', async (t) => {
+  await t.test('an early response of upstream reaches the browser', async (t) => {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 415 No\r\nContent-Length: 2\r\n\r\n{}')
     const response = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })

@@ -116,11 +116,11 @@ frontend tls
   }
   const why = /CERTIFICATE_REQUIRED/
   await server.close()
-  const told = server.log.filter(({ level }) => Number(level) >= 40)
+  const logged = server.log.filter(({ level }) => Number(level) >= 40)
   const kinds = ['request failed', 'upstream refused a socket', 'no one-time URL for a relay']
   t.same(
-    kinds.map((msg) => failureCount(told, msg)),
+    kinds.map((msg) => failureCount(logged, msg)),
     [2, 1, 1],
   )
-  for (const line of told) t.match(JSON.stringify(line), why)
+  for (const line of logged) t.match(JSON.stringify(line), why)
 })

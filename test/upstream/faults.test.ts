@@ -10,7 +10,7 @@ const TOKEN = 'a-token-in-the-answer'
 
 /** A fault, and the status and code that it must cause. */
 type Fault = {
-  readonly says: (socket: Socket) => void
+  readonly sends: (socket: Socket) => void
   readonly status: number
   readonly code: string
   /** Whether a GET is repeated: the connection failed before the first byte of a response. */
@@ -22,33 +22,33 @@ const end = (text: string) => (socket: Socket) => void socket.end(text, 'latin1'
 
 const FAULTS: Record<string, Fault> = {
   'reset before any answer': {
-    says: (socket) => socket.resetAndDestroy(),
+    sends: (socket) => socket.resetAndDestroy(),
     status: 502,
     code: 'upstream_lost',
     repeated: true,
   },
   'closed before any answer': {
-    says: (socket) => socket.end(),
+    sends: (socket) => socket.end(),
     status: 502,
     code: 'upstream_lost',
     repeated: true,
   },
-  'closed in the middle of the head': { says: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
+  'closed in the middle of the head': { sends: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
   'reset after half the head': {
-    says: (socket) =>
+    sends: (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nA: b\r\n', () => setImmediate(() => socket.resetAndDestroy())),
     status: 502,
     code: 'upstream_lost',
   },
-  'no HTTP': { says: write('SSH-2.0-OpenSSH_9.2\r\n\r\n'), status: 502, code: 'upstream_lost' },
-  'HTTP/0.9': { says: end('<html>hello'), status: 502, code: 'upstream_lost' },
+  'no HTTP': { sends: write('SSH-2.0-OpenSSH_9.2\r\n\r\n'), status: 502, code: 'upstream_lost' },
+  'HTTP/0.9': { sends: end('<html>hello'), status: 502, code: 'upstream_lost' },
   'a head of 40 KB': {
-    says: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(4e4)}\r\n`),
+    sends: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(4e4)}\r\n`),
     status: 502,
     code: 'upstream_lost',
   },
   'headers without end': {
-    says: (socket) => {
+    sends: (socket) => {
       const more = (): void => void (socket.writable && socket.write(`A: ${'a'.repeat(9e3)}\r\n`, more))
       socket.write('HTTP/1.1 200 OK\r\n', more)
     },
@@ -56,49 +56,49 @@ const FAULTS: Record<string, Fault> = {
     code: 'upstream_lost',
   },
   '1xx without end': {
-    says: write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(20)),
+    sends: write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(20)),
     status: 502,
     code: 'upstream_lost',
   },
   'an unasked 100': {
-    says: write(`HTTP/1.1 100 Continue\r\n\r\n${ok()}`),
+    sends: write(`HTTP/1.1 100 Continue\r\n\r\n${ok()}`),
     status: 502,
     code: 'upstream_lost',
   },
   'an unasked 101': {
-    says: write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    sends: write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     status: 502,
     code: 'upstream_lost',
   },
   'two lengths': {
-    says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
+    sends: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
     status: 502,
     code: 'upstream_lost',
   },
   'length and chunks': {
-    says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    sends: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
     status: 502,
     code: 'upstream_lost',
   },
   redirect: {
-    says: write('HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\nContent-Length: 0\r\n\r\n'),
+    sends: write('HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\nContent-Length: 0\r\n\r\n'),
     status: 502,
     code: 'upstream_error',
   },
   'redirect of any method': {
-    says: write('HTTP/1.1 307 T\r\nLocation: /trading/v1/options/accounts\r\nContent-Length: 0\r\n\r\n'),
+    sends: write('HTTP/1.1 307 T\r\nLocation: /trading/v1/options/accounts\r\nContent-Length: 0\r\n\r\n'),
     status: 502,
     code: 'upstream_error',
   },
   'a status that HTTP does not know': {
-    says: write('HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n'),
+    sends: write('HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n'),
     status: 502,
     code: 'upstream_error',
   },
 }
 for (const status of [500, 501, 502, 503, 504, 599]) {
   FAULTS[`${status} with a token`] = {
-    says: write(
+    sends: write(
       `HTTP/1.1 ${status} Oh\r\nContent-Type: text/html\r\nRetry-After: 7\r\nSet-Cookie: t=${TOKEN}\r\nETag: ${TOKEN}\r\nContent-Length: ${TOKEN.length}\r\n\r\n${TOKEN}`,
     ),
     status,
@@ -112,7 +112,7 @@ await test('a fault of upstream becomes a problem, and only a GET is repeated, o
     for (const method of ['GET', 'POST', 'PATCH']) {
       const path = method === 'PATCH' ? '/api/payment-agents/v1/clients/me' : ACCOUNTS
       upstream.reset()
-      upstream.answer = (_request, socket) => fault.says(socket)
+      upstream.answer = (_request, socket) => fault.sends(socket)
       const response = await call(method, path, method === 'GET' ? {} : { body: '{}' })
       const title = `${name}: ${method}`
       t.equal(response.status, fault.status, title)
@@ -165,10 +165,10 @@ await test('a response that upstream cuts off is cut off for the browser too', a
     'chunks without end': end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'),
     'a bad chunk': write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n'),
   }
-  for (const [name, says] of Object.entries(cuts)) {
+  for (const [name, sends] of Object.entries(cuts)) {
     for (const method of ['GET', 'POST']) {
       upstream.reset()
-      upstream.answer = (_request, socket) => says(socket)
+      upstream.answer = (_request, socket) => sends(socket)
       await t.rejects(call(method, ACCOUNTS), { code: 'ECONNRESET' }, `${name}: ${method}`)
       t.equal(upstream.requests.length, 1)
     }
@@ -185,20 +185,24 @@ await test('unexpected bytes of upstream reach no browser', async (t) => {
   const [first] = upstream.open
   await gone(first)
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":2}'))
-  t.equal((await call('GET', ACCOUNTS)).text, '{"mine":2}', 'in the same packet')
+  t.equal((await call('GET', ACCOUNTS)).text, '{"mine":2}', 'the bytes came in the same packet')
 
   // The bytes arrive on an idle connection.
   const [idle] = upstream.open
   idle?.write(stray)
   await gone(idle)
-  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).text, '{"mine":2}', 'later')
+  t.equal(
+    (await call('POST', ACCOUNTS, { body: '{}' })).text,
+    '{"mine":2}',
+    'the bytes came on an idle connection',
+  )
 
   // The bytes arrive together with the next request.
   for (let round = 0; round < 20; round++) {
     const [socket] = upstream.open
     socket?.write(stray)
     const response = await call('GET', ACCOUNTS)
-    t.equal(response.text, '{"mine":2}', 'at the same moment')
+    t.equal(response.text, '{"mine":2}', 'the bytes came with the request')
   }
 })
 

@@ -58,8 +58,8 @@ await test(`${CALLS} mixed calls leave no connections, timers or memory behind`,
   let index = 0
   const worker = async (): Promise<void> => {
     while (index < CALLS) {
-      const mine = index++
-      await kinds[mine % kinds.length]?.(mine)
+      const call = index++
+      await kinds[call % kinds.length]?.(call)
       upstream.received.length = 0
       if (upstream.requests.length > 1000) upstream.requests.length = 0
     }

@@ -85,10 +85,10 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
   t.teardown(() => clearInterval(drip))
   const response = readAll(slow)
 
-  let held: Socket | undefined
+  let paused: Socket | undefined
   upstream.onHead = (head, socket) => {
     if (!head.includes('content-length: 50000000')) return
-    held = socket
+    paused = socket
     socket.pause()
   }
   const patient = await startUpload(api, post(cookie, 50_000_000))
@@ -100,7 +100,7 @@ await test('a large upload that hardly moves gets 408, but not one that waits fo
   t.match(await response, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
   t.notOk(patient.destroyed)
   upstream.answer = (_request, socket) => void socket.write(ok())
-  held?.resume()
+  paused?.resume()
   await sending
   t.match(String((await once(patient, 'data'))[0]), /^HTTP\/1\.1 200 /)
 })

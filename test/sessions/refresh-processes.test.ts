@@ -85,7 +85,8 @@ await test('when the process that holds the refresh lock is killed, another one 
   // No call waits until the lock of the killed process expires.
   const responses = await Promise.all(calls)
   t.same([...new Set(responses.map(({ status }) => status))], [503])
-  await until(async () => (await call(others[0])).status === 200, 'the lock runs out')
+  const isRefreshed = async (): Promise<boolean> => (await call(others[0])).status === 200
+  await until(isRefreshed, 'the lock of the killed process expires', 30_000)
   t.equal((await call(others[1])).status, 200)
   t.equal(gate.refreshes.length, 2, 'the request of the killed process, and one more')
 })

@@ -42,7 +42,9 @@ export function ok(body = '{}', headers = ''): string {
 /** Resolves once a connection is closed. */
 export async function gone(socket: Socket | undefined): Promise<void> {
   if (socket === undefined || socket.destroyed) return
-  await nextEvent(socket, 'close')
+  // An error on the way is no failure, so this is not `nextEvent`.
+  const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+  await within(closed, 'a connection is closed')
 }
 
 const answerOk = (_request: RawRequest, socket: Socket): void => void socket.write(ok())

@@ -10,6 +10,7 @@ type Environment = Record<string, string>
 /** What the tests read of a service of docker-compose.yml. */
 export interface ComposeService {
   readonly image?: string
+  readonly profiles?: readonly string[]
   readonly environment?: Environment
   readonly secrets?: readonly string[]
   readonly networks?: readonly string[] | { readonly edge: { readonly aliases: readonly string[] } }

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { startProvider } from '../sandbox/provider.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
-import { handshakeStatus } from './support/message-line.ts'
+import { handshakeStatus } from './support/message-socket.ts'
 import { CLIENT_ID, REDIRECT_URI } from './support/oauth-client.ts'
 import { type Json, lineOf, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
 

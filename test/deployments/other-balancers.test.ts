@@ -7,7 +7,7 @@ import { enterNamespaces } from '../support/namespaces.ts'
 import { checkProxy } from '../support/proxy-checks.ts'
 import { proxyProcess } from '../support/proxy-process.ts'
 import { ready } from '../support/server-process.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 
 const skip = enterNamespaces()
 

@@ -3,10 +3,10 @@ import { PUBLIC_URL } from '../support/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
-import { documentedOpenLine } from '../support/open-line.ts'
+import { documentedSocket as documentedOpenLine } from '../support/documented-socket.ts'
 import { PUBLIC, TRADING } from '../support/relay-world.ts'
 import { logIn } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 
 const skip = enterNamespaces()
 

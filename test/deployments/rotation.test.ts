@@ -10,7 +10,7 @@ import { answers, freePort } from '../../sandbox/listening.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { isLoggedIn, logInThere, tokenEndpoint } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/world.ts'
 
 const ROOT = new URL('../..', import.meta.url)

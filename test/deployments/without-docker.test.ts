@@ -9,7 +9,7 @@ import { PUBLIC_URL } from '../support/deployed-balancer.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
 import { COMPILED } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
 
 const skip = enterNamespaces()

@@ -7,10 +7,10 @@ import { startProxy } from '../support/proxies.ts'
 import { gone } from '../support/raw-upstream.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
 
-/** What the proxies let nobody have, so that whatever comes through to it was smuggled past them. */
+/** A path that the proxies forbid, so that a request that reaches it was smuggled past them. */
 const FORBIDDEN = '/api/account/'
 const NICKNAME = '/api/account/v1/nickname'
-/** Other spellings of it. */
+/** Other spellings of {@link FORBIDDEN}. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   'as it is': NICKNAME,
   'dot segments': '/api/trading/../account/v1/nickname',
@@ -26,7 +26,7 @@ const SPELLINGS: Readonly<Record<string, string>> = {
   'absolute form with dot segments': 'http://h/api/v1/../account/v1/nickname',
 }
 
-/** Passes bytes on to a port of this machine, and keeps those that come back, for each connection. */
+/** Passes bytes on to a port of this machine, and keeps the responses of each connection. */
 async function wireTo(t: Test, serverPort: number): Promise<{ port: number; answered: string[] }> {
   const answered: string[] = []
   const wire = createServer((socket) => {
@@ -42,7 +42,7 @@ async function wireTo(t: Test, serverPort: number): Promise<{ port: number; answ
   return { port: (wire.address() as AddressInfo).port, answered }
 }
 
-/** Sends bytes on a new connection, and reads until the other side hangs up. */
+/** Sends bytes on a new connection, and reads until the peer closes it. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let text = ''
@@ -69,7 +69,7 @@ for (const [program, lenient] of [
   ['haproxy', false],
   ['haproxy', true],
 ] as const) {
-  await test(`behind ${lenient ? 'a lenient' : 'a usual'} ${program}, we see the requests that it sees`, async (t) => {
+  await test(`the server sees the requests that ${lenient ? 'a lenient' : 'a usual'} ${program} in front of it sees`, async (t) => {
     const { world, upstream, cookie } = await apiWorld(t, { settings: { TRUST_PROXY: '1' } })
     const wire = await wireTo(t, world.server.port)
     const proxy = await startProxy(t, { program, lenient, forbidden: FORBIDDEN }, wire.port)
@@ -101,11 +101,11 @@ for (const [program, lenient] of [
     }
     for (const [name, bytes] of Object.entries(cases)) {
       upstream.reset()
-      const answers = await exchange(proxy.port, bytes)
-      t.match(answers, /^HTTP\/1\.[01] [2-5]\d\d /, `${name}: answered`)
+      const responses = await exchange(proxy.port, bytes)
+      t.match(responses, /^HTTP\/1\.[01] [2-5]\d\d /, `${name}: answered`)
       for (const { method, target } of upstream.requests) {
         t.ok(isInCatalog(method, target), `${name}: ${method} ${target} is in the catalog`)
-        t.notOk(`/api${target}`.startsWith(FORBIDDEN), `${name}: not past the proxy`)
+        t.notOk(`/api${target}`.startsWith(FORBIDDEN), `${name}: ${target} was not smuggled past the proxy`)
       }
     }
     t.notMatch(upstream.received.join(''), /trailer|mine|name=value/i)
@@ -118,6 +118,6 @@ for (const [program, lenient] of [
       `an answer of ours for each of the ${forwarded.length} requests that it sent, and no other`,
       { forwarded },
     )
-    t.ok(forwarded.length > 20, 'it is no proxy that refuses everything by itself')
+    t.ok(forwarded.length > 20, 'the proxy does not refuse everything by itself')
   })
 }

@@ -5,7 +5,7 @@ import { testServer } from '../support/world.ts'
 const STARTS = 2
 const REFUSED = /auth_error=try_later/
 
-/** Whether one start more than an address may have is refused, though each claims to be of an address of its own. */
+/** Whether one login start too many is refused, although each claims an address of its own. */
 async function seesThrough(port: number, claim: (count: number) => string): Promise<boolean> {
   let last = ''
   for (let count = 0; count <= STARTS; count++) {

@@ -1,7 +1,7 @@
 /** A path that is served when the request is well formed. */
 export const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-/** Request targets that are served by nobody, or that some read differently than others. */
+/** Request targets that the server must not serve, or that parsers read differently. */
 export const TARGETS: Readonly<Record<string, string>> = {
   'absolute form': `http://evil.example${ACCOUNTS}`,
   'absolute form in capitals': `HTTP://bff.example${ACCOUNTS}`,
@@ -43,7 +43,7 @@ export const TARGETS: Readonly<Record<string, string>> = {
   'the OTP endpoint': `${ACCOUNTS}/abc/otp`,
 }
 
-/** Host lines that do not say, or say twice, whom a request is for. */
+/** Missing, invalid or repeated Host headers. */
 export const HOSTS: Readonly<Record<string, string>> = {
   'two Host headers': 'Host: bff.example\r\nHost: bff.example\r\n',
   'two Host headers in other letters': 'Host: bff.example\r\nhost: evil.example\r\n',
@@ -55,7 +55,7 @@ export const HOSTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Requests whose end some see elsewhere than others: who sees it too early takes `smuggled` for the next request.
+ * Requests whose end parsers see at different places: one that sees it too early mistakes `smuggled` for the next request.
  * @param post a POST to {@link ACCOUNTS} with these header lines and this body
  */
 export function framing(

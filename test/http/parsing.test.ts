@@ -2,12 +2,12 @@ import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
 
-await test('what some read differently is refused, and nothing goes upstream', async (t) => {
+await test('a request that parsers read differently gets 400 or 404, and does not reach upstream', async (t) => {
   const { raw, upstream, cookie } = await apiWorld(t)
   const head = `Cookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: bff.example\r\n${head}\r\n`
 
-  await t.test('the same request, well formed, is served', async (t) => {
+  await t.test('the same request is served when it is well formed', async (t) => {
     t.match(await raw(get(ACCOUNTS)), /^HTTP\/1\.1 200 OK/)
     t.match(await raw(get(ACCOUNTS).replace('HTTP/1.1', 'HTTP/1.0')), /^HTTP\/1\.1 200 OK/)
     t.equal(upstream.requests.length, 2)
@@ -15,60 +15,64 @@ await test('what some read differently is refused, and nothing goes upstream', a
   })
 
   for (const [name, target] of Object.entries(TARGETS)) {
-    const answer = await raw(get(target))
-    t.match(answer, /^HTTP\/1\.1 40[04] /, name)
-    t.match(answer, /\r\nx-content-type-options: nosniff\r\n/i, `${name}: nosniff`)
-    t.match(answer, /\r\ncross-origin-resource-policy: same-origin\r\n/i, `${name}: CORP`)
-    t.match(answer, /\r\nx-request-id: [0-9a-f-]{36}\r\n/i, `${name}: request id`)
-    t.match(answer, /"code":"(bad_request|not_found)"/, `${name}: a problem`)
+    const response = await raw(get(target))
+    t.match(response, /^HTTP\/1\.1 40[04] /, name)
+    t.match(response, /\r\nx-content-type-options: nosniff\r\n/i, `${name}: nosniff`)
+    t.match(response, /\r\ncross-origin-resource-policy: same-origin\r\n/i, `${name}: CORP`)
+    t.match(response, /\r\nx-request-id: [0-9a-f-]{36}\r\n/i, `${name}: request id`)
+    t.match(response, /"code":"(bad_request|not_found)"/, `${name}: a problem`)
   }
 
   for (const [name, lines] of Object.entries(HOSTS)) {
     for (const version of ['1.1', '1.0']) {
-      const answer = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
-      // As balancers ask whose check is a plain one: they get to read what is missing.
+      const response = await raw(`GET ${ACCOUNTS} HTTP/${version}\r\n${lines}${head}\r\n`)
+      // The plain health check of a balancer: the response names the missing header.
       const isPlain = name === 'no Host' && version === '1.0'
-      t.match(answer, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
+      t.match(response, isPlain ? /^HTTP\/1\.1 426 / : /^HTTP\/1\.1 400 /, `${name}, HTTP/${version}`)
       t.match(
-        answer,
+        response,
         isPlain ? /upgrade: HTTP\/1\.1[^]*Host header[^]*\/readyz[^]*"upgrade_required"/i : /"bad_request"/,
       )
     }
   }
-  t.same(upstream.requests, [], 'nothing went upstream')
+  t.same(upstream.requests, [], 'no request reaches upstream')
 })
 
-await test('framing that some read differently is refused, and smuggles nothing', async (t) => {
+await test('framing that parsers read differently is refused, and smuggles no request', async (t) => {
   const { raw, upstream, cookie } = await apiWorld(t)
   const smuggled = 'GET /api/v1/health HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\n\r\n'
   const post = (lines: string, body: string) =>
     `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${lines}\r\n${body}`
   for (const [name, bytes] of Object.entries(framing(post, smuggled))) {
-    const answer = await raw(bytes)
-    t.match(answer, /^HTTP\/1\.1 4(00|31) /, name)
-    t.equal(answer.split('HTTP/1.1 ').length, 2, `${name}: one answer, then the end`)
+    const response = await raw(bytes)
+    t.match(response, /^HTTP\/1\.1 4(00|31) /, name)
+    t.equal(response.split('HTTP/1.1 ').length, 2, `${name}: one response, then the connection ends`)
   }
   t.ok(
     upstream.requests.every(({ target }) => target === '/trading/v1/options/accounts'),
     'the second request was never read',
   )
-  t.same(upstream.requests, [], 'nothing whole went upstream')
+  t.same(upstream.requests, [], 'no whole request reaches upstream')
   upstream.reset()
 
   await t.test('chunk extensions and trailers are dropped', async (t) => {
     const body = '3;name=value\r\nabc\r\n1;x\r\nd\r\n0\r\nX-Trailer: 1\r\nAuthorization: Bearer mine\r\n\r\n'
-    const answer = await raw(post('Transfer-Encoding: chunked\r\nConnection: close\r\n', body))
-    t.match(answer, /^HTTP\/1\.1 200 /)
+    const response = await raw(post('Transfer-Encoding: chunked\r\nConnection: close\r\n', body))
+    t.match(response, /^HTTP\/1\.1 200 /)
     t.equal(upstream.requests[0]?.body, 'abcd')
     t.notMatch(upstream.received.join(''), /trailer|mine|name=value/i)
   })
 
-  await t.test('rubbish behind a request that may be executed is not answered in its place', async (t) => {
+  await t.test('bytes after an order that may be executed cause no response in its place', async (t) => {
     upstream.reset()
     upstream.answer = () => undefined
-    t.equal(await raw(`${post('Content-Length: 2\r\n', '{}')}RUBBISH\r\n\r\n`), '', 'cut without a word')
+    t.equal(
+      await raw(`${post('Content-Length: 2\r\n', '{}')}RUBBISH\r\n\r\n`),
+      '',
+      'the connection is cut without a response',
+    )
     t.equal(upstream.requests.length, 1)
-    // It is let finish, so end it, or the server would wait for it.
+    // The request is allowed to finish, so the test ends it; otherwise the server would wait for it.
     for (const socket of upstream.open) socket.destroy()
   })
 })

@@ -7,7 +7,7 @@ import { logIn, testServer, testWorld } from '../support/world.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
 
-await test('a connection that piles up requests without waiting is hung up on', async (t) => {
+await test('a connection that pipelines too many requests is closed', async (t) => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
@@ -17,10 +17,10 @@ await test('a connection that piles up requests without waiting is hung up on', 
   const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
   socket.write(HEALTH.repeat(1000))
   await once(socket, 'close')
-  t.pass('hung up')
+  t.pass('the connection is closed')
 })
 
-await test('a few pipelined requests are answered, and so are many one after the other', async (t) => {
+await test('a few pipelined requests get their responses, and so do many sequential ones', async (t) => {
   const { server } = await testWorld(t)
   const socket = connect(server.port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -41,11 +41,11 @@ await test('a few pipelined requests are answered, and so are many one after the
 const upgrade = (origin: string): string =>
   `GET /ws/public HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
 
-await test('an upgrade that is pipelined is refused, and its connection ends', async (t) => {
+await test('a pipelined upgrade is refused, and its connection ends', async (t) => {
   const { server, upstream } = await testWorld(t)
   const openConnections = promisify(server.app.server.server.getConnections.bind(server.app.server.server))
   const before = await openConnections()
-  const ahead: [what: string, request: string, answer: RegExp][] = [
+  const ahead: [what: string, request: string, response: RegExp][] = [
     ['a request that waits for upstream', HEALTH, /^HTTP\/1.1 200 OK/],
     [
       'one that is answered at once',
@@ -59,17 +59,17 @@ await test('an upgrade that is pipelined is refused, and its connection ends', a
   for (const [what, request, first] of ahead) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
     socket.write(request + upgrade(server.url))
-    let answer = ''
-    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    let response = ''
+    socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
     await once(socket, 'close')
-    t.match(answer, first, `${what}: is answered`)
+    t.match(response, first, `${what}: the first request gets its response`)
     t.equal(
-      answer.match(/HTTP\/1.1 101/g)?.length ?? 0,
+      response.match(/HTTP\/1.1 101/g)?.length ?? 0,
       what.endsWith('succeeds') ? 1 : 0,
       'nothing is upgraded behind it',
     )
   }
-  // Gone before anybody could answer: nothing may be left of them.
+  // These clients leave before their response. Nothing of them may be left.
   for (let count = 0; count < 20; count++) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
     await once(socket, 'connect')
@@ -80,11 +80,11 @@ await test('an upgrade that is pipelined is refused, and its connection ends', a
   t.equal(upstream.sockets().public, 0)
 })
 
-await test('one session cannot take all the connections to upstream', async (t) => {
+await test('one session cannot take all connections to upstream', async (t) => {
   const { browser, server, upstream } = await testWorld(t)
   await logIn(browser, server.url)
   const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
-  // Heads without the bodies they promise: each holds a call open.
+  // Headers without the body that they announce: each keeps a call open.
   const head = `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\nContent-Length: 10\r\n\r\n`
   const refused = Promise.withResolvers<string>()
   for (let count = 0; count < 101; count++) {

@@ -8,11 +8,11 @@ import { testServer } from '../support/world.ts'
 
 const NAVIGATION = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
 
-/** What a page tells, without its markup. */
+/** The text of a page. */
 const words = (page: string): string =>
   page.replaceAll(/<style>.*<\/style>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')
 
-await test('who navigates gets a problem as a page, everybody else as a document', async (t) => {
+await test('a navigation gets a problem as an HTML page, every other request as application/problem+json', async (t) => {
   const { port } = await testServer(t, ALONE)
   for (const [path, status, code] of [
     ['/nothing', 404, 'not_found'],
@@ -36,7 +36,7 @@ await test('who navigates gets a problem as a page, everybody else as a document
       page.headers['content-security-policy'],
       `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`,
     )
-    t.notMatch(page.text, /<script|style=|src=|href="(?!http:)/i, 'nothing from elsewhere')
+    t.notMatch(page.text, /<script|style=|src=|href="(?!http:)/i, 'the page loads nothing')
     for (const accept of ['*/*', 'application/json', '']) {
       const document = await sendTo(port, 'GET', path, { headers: { accept } })
       t.equal(document.headers['content-type'], 'application/problem+json', `accept: ${accept}`)
@@ -49,7 +49,7 @@ await test('who navigates gets a problem as a page, everybody else as a document
   t.equal(head.bytes.length, 0)
 })
 
-await test('what came from outside is escaped in a page', async (t) => {
+await test('a problem page escapes the values of a request', async (t) => {
   const { port } = await testServer(t, ALONE)
   const origin = `http://a"><img src=x onerror=alert(1)>'&`
   const headers = { ...NAVIGATION, origin }
@@ -69,14 +69,18 @@ await test('GET /problems/:code explains every code', async (t) => {
     const document = await sendTo(port, 'GET', `/problems/${code}`)
     t.equal(document.headers['content-type'], 'application/problem+json')
     t.match(document.json, { code, type: `/problems/${code}` })
-    t.match(words(page.text).replaceAll('&#39;', "'"), String(document.json['detail']), 'and says what to do')
+    t.match(
+      words(page.text).replaceAll('&#39;', "'"),
+      String(document.json['detail']),
+      'the page shows the detail',
+    )
   }
   for (const code of ['nothing', 'constructor', '__proto__', 'toString']) {
     t.equal((await sendTo(port, 'GET', `/problems/${code}`)).status, 404, code)
   }
 })
 
-await test('a file of the frontend wins over an explanation', async (t) => {
+await test('a file of STATIC_DIR takes precedence over GET /problems/:code', async (t) => {
   const STATIC_DIR = t.testdir({
     'index.html': 'home',
     problems: { not_found: 'ours', bad_request: { 'index.html': 'ours, too' } },
@@ -86,11 +90,11 @@ await test('a file of the frontend wins over an explanation', async (t) => {
   t.equal(await get('/problems/not_found'), 'ours')
   t.equal(await get('/problems/bad_request'), 'ours, too')
   t.match(await get('/problems/rate_limited'), 'Code</dt>')
-  t.equal(await get('/problems/another'), 'home', 'what is no code is a page of the frontend')
+  t.equal(await get('/problems/another'), 'home', 'an unknown code is a page of the frontend')
 })
 
 for (const name of BROWSERS) {
-  await test(`${name}: shows a problem that is navigated to`, async (t) => {
+  await test(`${name} shows the page of a problem`, async (t) => {
     const { url } = await testServer(t, ALONE)
     const browser = await testBrowser(t, name)
     const tab = await browser.newPage()
@@ -98,7 +102,11 @@ for (const name of BROWSERS) {
     tab.on('console', (message) => complaints.push(message.text()))
     await tab.goto(`${url}/nothing`)
     t.match(await tab.evaluate('document.body.innerText'), /Nothing is here[^]*not_found/)
-    t.match(await tab.evaluate('getComputedStyle(document.body).maxWidth'), /px$/, 'its style applies')
+    t.match(
+      await tab.evaluate('getComputedStyle(document.body).maxWidth'),
+      /px$/,
+      'the style of the page applies',
+    )
     t.same(
       complaints.filter((text) => /Content.Security/i.test(text)),
       [],

@@ -16,7 +16,7 @@ const REFUSALS: [method: string, path: string, headers: Record<string, string>, 
   ],
 ]
 
-await test('in development a refusal names the Origin that came and those that are allowed', async (t) => {
+await test('in development origin_rejected names the refused Origin and the allowed ones', async (t) => {
   const FRONTEND_ORIGINS = 'http://localhost:5173,http://localhost:3000'
   const { port } = await testServer(t, { ...ALONE, FRONTEND_ORIGINS })
   for (const [method, path, headers, code] of REFUSALS) {
@@ -31,7 +31,7 @@ await test('in development a refusal names the Origin that came and those that a
   t.match(json, { detail: /Origin of the request is none/ })
 })
 
-await test('in production the log does, once a minute for each Origin', async (t) => {
+await test('in production the log names a refused Origin once a minute', async (t) => {
   const redis = await testRedis(t)
   const { port, log } = await testServer(t, {
     ...ALONE,
@@ -51,8 +51,8 @@ await test('in production the log does, once a minute for each Origin', async (t
     }
   }
   await sendTo(port, 'GET', '/ws/public', { headers: { origin: `https://${'a'.repeat(4000)}` } })
-  const told = log.filter(({ msg }) => msg === 'an origin is not allowed')
-  t.equal(told.length, 2)
-  t.match(told[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
-  t.equal(String(told[1]?.['origin']).length, 200)
+  const logged = log.filter(({ msg }) => msg === 'an origin is not allowed')
+  t.equal(logged.length, 2)
+  t.match(logged[0], { origin: EVIL, allowed: ['https://bff.example'], level: 40 })
+  t.equal(String(logged[1]?.['origin']).length, 200)
 })

@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { ALONE } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 
-await test('the line of a request is JSON and names its client, also when the connection has gone meanwhile', async (t) => {
+await test('the log line of a request is JSON and names its client, also after the connection has closed', async (t) => {
   const lines: string[] = []
   const log = pino(loggerOptions('info'), { write: (line: string) => void lines.push(line) })
   const { http } = readConfig({ ...ALONE, TRUST_PROXY: '1' })

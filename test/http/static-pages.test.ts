@@ -6,7 +6,7 @@ import { testServer } from '../support/world.ts'
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 
-await test('pages may run their own scripts only, and stand in no frame', async (t) => {
+await test('pages of STATIC_DIR may run only their own scripts, and cannot be framed', async (t) => {
   const dir = t.testdir({ 'index.html': '<h1>home</h1>', 'app.js': '1', '.secret': 'x', api: { file: 'x' } })
   const { port } = await testServer(t, {
     AUTH_URL: 'http://127.0.0.1:9',
@@ -16,13 +16,13 @@ await test('pages may run their own scripts only, and stand in no frame', async 
   })
   const get = (path: string, headers: Record<string, string>) => sendTo(port, 'GET', path, { headers })
   for (const path of ['/', '/app.js', '/deep/link?x=1']) {
-    const answer = await get(path, NAVIGATION)
-    t.equal(answer.status, 200, path)
+    const response = await get(path, NAVIGATION)
+    t.equal(response.status, 200, path)
     t.equal(
-      answer.headers['content-security-policy'],
+      response.headers['content-security-policy'],
       "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'",
     )
-    t.equal(answer.headers['x-content-type-options'], 'nosniff')
+    t.equal(response.headers['x-content-type-options'], 'nosniff')
   }
   t.equal((await get('/deep/link', NAVIGATION)).text, '<h1>home</h1>')
   t.equal(
@@ -42,7 +42,7 @@ async function pages(t: Test, files: Parameters<Test['testdir']>[0]) {
     sendTo(port, method, path, { headers })
 }
 
-await test('index.html answers navigations that found nothing, also those a service worker passes on', async (t) => {
+await test('index.html answers a navigation to an unknown path, also one that a service worker passes on', async (t) => {
   const get = await pages(t, { 'index.html': 'home' })
   for (const [mode, accept, found] of [
     ['navigate', 'text/html,*/*', true],
@@ -56,16 +56,16 @@ await test('index.html answers navigations that found nothing, also those a serv
     [undefined, undefined, false],
   ] as const) {
     const headers = { ...(mode && { 'sec-fetch-mode': mode }), ...(accept && { accept }) }
-    const answer = await get('/deep/link', headers)
-    t.equal(answer.status, found ? 200 : 404, JSON.stringify(headers))
-    t.equal(answer.text === 'home', found)
+    const response = await get('/deep/link', headers)
+    t.equal(response.status, found ? 200 : 404, JSON.stringify(headers))
+    t.equal(response.text === 'home', found)
   }
   for (const path of ['/api/x', '/auth/x', '/ws/x']) t.equal((await get(path, NAVIGATION)).status, 404, path)
   t.equal((await get('/deep/link', NAVIGATION, 'POST')).status, 404)
   t.equal((await get('/deep/link', NAVIGATION)).headers['cache-control'], 'no-cache')
 })
 
-await test('a range beyond the end is 416, and what is no range is as good as none', async (t) => {
+await test('a range beyond the end gets 416, and an invalid range is ignored', async (t) => {
   const get = await pages(t, { 'index.html': '', 'data.bin': '0123456789' })
   const range = (text: string) => get('/data.bin', { range: text })
   const part = await range('bytes=2-4')
@@ -83,7 +83,7 @@ await test('a range beyond the end is 416, and what is no range is as good as no
   }
 })
 
-await test('files are sent compressed, and what a hash names is never asked for again', async (t) => {
+await test('files are sent compressed, and a file with a hash in its name is cached for ever', async (t) => {
   const script = 'const text = "it repeats, it repeats, it repeats";\n'.repeat(100)
   const get = await pages(t, {
     'index.html': `<title>x</title>${'<p>text</p>'.repeat(500)}`,
@@ -108,14 +108,17 @@ await test('files are sent compressed, and what a hash names is never asked for 
     t.equal(packed.headers['content-encoding'], 'gzip')
     t.match(packed.headers.vary, /accept-encoding/i)
     t.match(plain.headers.vary, /accept-encoding/i)
-    t.ok(gunzipSync(packed.bytes).equals(plain.bytes), 'the same')
+    t.ok(gunzipSync(packed.bytes).equals(plain.bytes), 'the content is the same')
     t.ok(packed.bytes.length < plain.bytes.length / 2)
   }
   t.equal(gunzipSync((await get('/made.js', gzip)).bytes).toString(), 'made before')
   const brotli = await get('/assets/index-DiwrgTda.js', { 'accept-encoding': 'gzip, br' })
   t.match([brotli.headers['content-encoding'], brotli.text], ['br', 'brotli'])
   t.match(brotli.headers['content-type'], /javascript/)
-  t.notOk('content-encoding' in (await get('/photo-IMG12345.jpg', gzip)).headers, 'an image is no smaller')
+  t.notOk(
+    'content-encoding' in (await get('/photo-IMG12345.jpg', gzip)).headers,
+    'an image is not compressed',
+  )
   t.equal(
     (await get('/app.js', { ...gzip, range: 'bytes=0-4' })).text,
     'const',
@@ -141,7 +144,7 @@ await test('files are sent compressed, and what a hash names is never asked for 
   t.equal((await get('/app.js', { ...gzip, 'if-none-match': etag })).status, 304)
 })
 
-await test('STATIC_CSP is another policy', async (t) => {
+await test('STATIC_CSP replaces the content security policy', async (t) => {
   const STATIC_CSP = "default-src 'none'"
   const { port } = await testServer(t, {
     AUTH_URL: 'http://127.0.0.1:9',

@@ -5,7 +5,7 @@ import { chromium } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { Agent, fetch, type Response } from 'undici'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from '../support/chromium.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 import { execute, NAME, ROOT } from './docker.ts'
 
 const PUBLIC_URL = 'https://localhost:8443'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { test, type Test } from 'tap'
 import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 import { Container, docker, NAME, ROOT } from './docker.ts'
 
 const LIVE = 'http://127.0.0.1:9464/livez'

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/token-endpoint.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount as toldOf } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 /** A world in which logins start without limit. */

@@ -26,7 +26,7 @@ import {
 } from '../support/alert-scenarios-processes.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
-import { BrowserLine } from '../support/browser-line.ts'
+import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'

@@ -1,33 +1,27 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { parse, parseAllDocuments } from 'yaml'
-import { readConfig } from '../../src/config/config.ts'
-import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
+import {
+  bytesOf,
+  composeConfig,
+  composeFile,
+  configOf,
+  kubernetesFile,
+  makeSecrets,
+  msOf,
+  projectFile,
+  settingNames,
+  type ComposeService,
+} from '../support/deployment-files.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 
-type Node = Record<string, unknown>
-type Environment = Record<string, string>
-
-const ROOT = new URL('../../', import.meta.url)
-const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
-const names = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
-
-/** The configuration that an environment makes, with real files in the place of those it names. */
-function configOf(environment: Environment, secrets: string) {
-  const here = Object.entries(environment).map(([name, value]) =>
-    name.endsWith('_FILE') ? [name, join(secrets, value.replace(/.*\//, ''))] : [name, value],
-  )
-  return readConfig(Object.fromEntries(here) as Environment)
+function sharedNetworks(one: ComposeService, other: ComposeService): unknown[] {
+  const others = new Set<unknown>([other.networks].flat())
+  return [one.networks].flat().filter((name) => others.has(name))
 }
 
-function makeSecrets(dir: string): string {
-  execFileSync(new URL('deploy/make-secrets.sh', ROOT).pathname, [dir], { stdio: 'ignore' })
-  return dir
-}
-
-await test('make-secrets.sh makes files that only their owner finds, and leaves those that are there', (t) => {
+await test('make-secrets.sh makes files that only their owner finds, and keeps files that exist', (t) => {
   const dir = makeSecrets(join(t.testdir({}), 'secrets'))
   const files = ['session-secrets', 'redis-password', 'redis-url', 'certificate.pem']
   const contents = (): string[] => files.map((file) => readFileSync(join(dir, file), 'utf8'))
@@ -40,131 +34,111 @@ await test('make-secrets.sh makes files that only their owner finds, and leaves 
   t.end()
 })
 
-/** A value of the compose file when nothing is set outside. */
-const withDefaults = (value: string): string => value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
-
-await test('docker-compose.yml starts instances that fit the balancer and the store', (t) => {
-  const compose = parse(read('docker-compose.yml'), { merge: true }) as {
-    services: Record<
-      string,
-      Node & { environment?: Environment; secrets?: string[]; networks: Node | string[] }
-    >
-    secrets: Record<string, { file: string }>
+await test('docker-compose.yml names only settings and secrets that exist', (t) => {
+  const { services, secrets } = composeFile()
+  for (const name of Object.keys(services.app.environment ?? {}))
+    t.ok(settingNames.has(name), `${name} is a setting`)
+  for (const service of Object.values(services)) {
+    for (const name of service.secrets ?? []) t.ok(secrets[name], `the secret ${name} is declared`)
   }
-  const { app, balancer, redis, sandbox } = compose.services
-  const environment = Object.fromEntries(
-    Object.entries(app?.environment ?? {}).map(([name, value]) => [name, withDefaults(value)]),
-  )
-  for (const name of Object.keys(environment)) t.ok(names.has(name), `${name} is a setting`)
-  const secrets = makeSecrets(t.testdir({}))
-  const config = configOf(environment, secrets)
-  t.equal(
-    config.redisUrl,
-    `redis://:${readFileSync(join(secrets, 'redis-password'), 'utf8').trim()}@redis:6379`,
-  )
-
-  for (const service of Object.values(compose.services)) {
-    for (const name of service.secrets ?? []) t.ok(compose.secrets[name], `${name} is declared`)
+  const made = makeSecrets(t.testdir({}))
+  for (const [name, { file }] of Object.entries(secrets)) {
+    t.ok(statSync(join(made, file.replace('deploy/secrets/', ''))).isFile(), `make-secrets.sh makes ${name}`)
   }
-  for (const [name, { file }] of Object.entries(compose.secrets)) {
-    t.ok(statSync(join(secrets, file.replace('deploy/secrets/', ''))).isFile(), `${name} is made`)
-  }
-  for (const hardened of [app, balancer, redis]) {
-    t.match(hardened, { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
-  }
-  for (const [name, service] of Object.entries(compose.services)) {
-    t.match(
-      service,
-      { logging: { options: { 'max-size': String, 'max-file': String } } },
-      `${name}: logs end`,
-    )
-    t.match(service, { deploy: { resources: { limits: { memory: /^[$\d]/ } } } }, `${name}: so does memory`)
-  }
-  t.match(app, { deploy: { replicas: 3 }, stop_grace_period: '30s' })
-  t.ok(config.drainMs < 30_000, 'a drain ends before it is killed')
-  t.notOk('ports' in (app ?? {}), 'nobody reaches an instance past the balancer')
-  t.notOk('ports' in (redis ?? {}))
-  t.same([balancer?.networks, redis?.networks], [['edge'], ['store']])
-  t.match(sandbox, {
-    profiles: ['sandbox'],
-    networks: { edge: { aliases: [new URL(config.oauth.authUrl).hostname] } },
-  })
-
-  const haproxy = read('deploy/haproxy.cfg')
-  const [, inter = '', fall = ''] = /inter (\d+)s fall (\d+)/.exec(haproxy) ?? []
-  t.ok(
-    config.drainWaitMs > Number(inter) * Number(fall) * 1000,
-    'the balancer notices before an instance closes',
-  )
-  t.match(haproxy, `check port ${config.listen.opsPort} `)
-  t.match(haproxy, `app:${config.listen.port} `)
+  const { redisUrl, oauth } = composeConfig(made)
+  const password = readFileSync(join(made, 'redis-password'), 'utf8').trim()
+  t.equal(redisUrl, `redis://:${password}@redis:6379`, 'instances have the password that Redis takes')
+  const { networks, profiles = [] } = services.sandbox
+  t.ok(profiles.length > 0, 'the sandbox starts only with a profile')
+  const aliases = networks !== undefined && 'edge' in networks ? networks.edge.aliases : []
+  t.ok(aliases.includes(new URL(oauth.authUrl).hostname), 'instances find the provider of the sandbox')
   t.end()
 })
 
-/** What is looked at of the deployment. */
-interface Deployment {
-  readonly spec: {
-    readonly replicas: number
-    readonly strategy: Node
-    readonly selector: { readonly matchLabels: Node }
-    readonly template: {
-      readonly metadata: { readonly labels: Node }
-      readonly spec: Node & {
-        readonly containers: readonly (Node & { readonly env: readonly { name: string; value: string }[] })[]
-      }
-    }
+await test('docker-compose.yml bounds the memory and the logs of every service', (t) => {
+  const { services } = composeFile()
+  for (const [name, { deploy, logging }] of Object.entries(services)) {
+    t.ok(bytesOf(deploy.resources.limits.memory) > 0, `the memory of ${name} is bounded`)
+    const { 'max-size': size = '', 'max-file': files = '' } = logging.options
+    t.ok(bytesOf(size) * Number(files) > 0, `the logs of ${name} are bounded`)
   }
-}
-
-const probe = (path: string) => ({ httpGet: { path, port: 'ops' } })
-
-await test('kubernetes.yaml is a deployment that production settings accept', (t) => {
-  const documents = parseAllDocuments(read('docs/kubernetes.yaml'), { version: '1.1' })
-  t.same(
-    documents.flatMap(({ errors }) => errors),
-    [],
+  const [, maxMemory = ''] = /--maxmemory (\S+)/.exec(projectFile('docker-compose.yml')) ?? []
+  t.ok(
+    bytesOf(services.redis.deploy.resources.limits.memory) > 2 * bytesOf(maxMemory),
+    'Redis may double its memory while it rewrites its append-only file',
   )
-  const [deployment, service, budget, policy] = documents.map((document) => document.toJS() as Node)
-  t.same(
-    [deployment, service, budget, policy].map((each) => each?.['kind']),
-    ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'],
+  t.equal(
+    bytesOf(services.app.deploy.resources.limits.memory),
+    bytesOf(kubernetesFile().container.resources.limits.memory),
+    'an instance has the same memory under Kubernetes',
   )
-  const { replicas, strategy, template, selector } = (deployment as unknown as Deployment).spec
-  const [container] = template.spec.containers
-  const environment = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]))
-  for (const name of Object.keys(environment)) t.ok(names.has(name), `${name} is a setting`)
-  const config = configOf(environment, makeSecrets(t.testdir({})))
-  t.ok(config.production)
+  t.end()
+})
 
-  t.equal(replicas, 3)
-  t.same(strategy, { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } })
-  t.ok(Number(template.spec['terminationGracePeriodSeconds']) * 1000 > config.drainMs)
-  t.match(container, {
-    ports: [
-      { name: 'http', containerPort: config.listen.port },
-      { name: 'ops', containerPort: config.listen.opsPort },
-    ],
-    startupProbe: probe('/livez'),
-    livenessProbe: probe('/livez'),
-    readinessProbe: { ...probe('/readyz'), periodSeconds: 2, failureThreshold: 2 },
-    resources: { requests: { memory: String }, limits: { memory: String } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
-  })
-  t.ok(config.drainWaitMs > 4000, 'two failed probes come first')
-  t.match(template.spec['securityContext'], {
-    runAsNonRoot: true,
-    runAsUser: 1000,
-    seccompProfile: { type: 'RuntimeDefault' },
-  })
-  t.match(template.spec['topologySpreadConstraints'], [{ labelSelector: selector }])
-  t.same(template.metadata.labels, selector.matchLabels)
-  t.match(service, { spec: { selector: selector.matchLabels, ports: [{ targetPort: 'http' }] } })
-  t.match(budget, { spec: { selector } })
-  t.match(policy, { spec: { podSelector: selector } })
+await test('docker-compose.yml lets browsers reach the balancer alone', (t) => {
+  const { app, balancer, redis } = composeFile().services
+  t.notOk(app.ports, 'the host exposes no instance')
+  t.notOk(redis.ports, 'the host does not expose Redis')
+  t.equal(sharedNetworks(balancer, app).length, 1, 'the balancer reaches the instances')
+  t.equal(sharedNetworks(app, redis).length, 1, 'the instances reach Redis')
+  t.same(sharedNetworks(balancer, redis), [], 'the balancer does not reach Redis')
+  t.end()
+})
+
+await test('an instance drains before compose kills it, and after the balancer has noticed', (t) => {
+  const { app } = composeFile().services
+  const config = composeConfig(makeSecrets(t.testdir({})))
+  t.ok(msOf(app.stop_grace_period ?? '') > config.drainMs, 'stop_grace_period exceeds DRAIN_SECONDS')
+  const haproxy = projectFile('deploy/haproxy.cfg')
+  const checks = [...haproxy.matchAll(/check port (\d+) inter (\d+s) fall (\d+)/g)]
+  t.ok(checks.length > 0)
+  for (const [, port, inter = '', fall] of checks) {
+    t.equal(Number(port), config.listen.opsPort, 'the balancer checks the ops port')
+    t.ok(config.drainWaitMs > msOf(inter) * Number(fall), 'DRAIN_WAIT_SECONDS exceeds inter × fall')
+  }
+  const templates = [...haproxy.matchAll(/server-template app (\d+) app:(\d+)/g)]
+  t.ok(templates.length > 0)
+  for (const [, count, port] of templates) {
+    t.equal(Number(port), config.listen.port, 'the balancer sends requests to the public port')
+    t.ok(Number(count) > (app.deploy.replicas ?? 1), 'the balancer has room for one instance more')
+  }
+  t.end()
+})
+
+await test('the balancer waits longer than an instance may be silent', (t) => {
+  const { upstream, http } = composeConfig(makeSecrets(t.testdir({})))
+  const haproxy = projectFile('deploy/haproxy.cfg')
+  const timeouts = [...haproxy.matchAll(/^  timeout server (\S+)$/gm)].map(([, value = '']) => msOf(value))
+  const [instances = 0, orders = 0] = timeouts
+  t.ok(instances > 2 * (upstream.connectMs + upstream.headersMs), 'a GET is sent upstream up to twice')
+  t.ok(instances > upstream.bodyMs, 'a response may pause')
+  t.ok(orders > instances, 'the outer hop of an order outlives the inner one')
+  const keepAlive = msOf(/^  timeout http-keep-alive (\S+)$/m.exec(haproxy)?.[1] ?? '')
+  t.ok(http.connectionIdleMs > keepAlive, 'an instance does not close a connection that the balancer reuses')
+  t.end()
+})
+
+await test('the deployments are hardened alike, and no part of them is less hardened', (t) => {
+  const { app, balancer, redis } = composeFile().services
+  const { pod, container } = kubernetesFile()
+  const { securityContext } = container
+  const ofPod = {
+    hasReadOnlyRoot: securityContext.readOnlyRootFilesystem,
+    dropsCapabilities: securityContext.capabilities.drop.includes('ALL'),
+    gainsNoPrivileges: !securityContext.allowPrivilegeEscalation,
+  }
+  for (const service of [app, balancer, redis]) {
+    const ofService = {
+      hasReadOnlyRoot: service.read_only === true,
+      dropsCapabilities: service.cap_drop?.includes('ALL') === true,
+      gainsNoPrivileges: service.security_opt?.includes('no-new-privileges:true') === true,
+    }
+    t.same(ofService, ofPod)
+  }
+  t.ok(Object.values(ofPod).every(Boolean))
+  const [, user] = /^USER (\d+):\d+$/m.exec(projectFile('Dockerfile')) ?? []
+  t.equal(pod.securityContext.runAsUser, Number(user), 'the pod runs as the user of the image')
+  t.ok(Number(user) > 0 && pod.securityContext.runAsNonRoot)
   t.end()
 })
 
@@ -173,7 +147,7 @@ await test('haproxy takes its configuration as it is', (t) => {
   const file = join(dir, 'haproxy.cfg')
   writeFileSync(
     file,
-    read('deploy/haproxy.cfg').replace('/run/secrets/certificate', join(dir, 'certificate.pem')),
+    projectFile('deploy/haproxy.cfg').replace('/run/secrets/certificate', join(dir, 'certificate.pem')),
   )
   const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
   const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { env })
@@ -182,27 +156,42 @@ await test('haproxy takes its configuration as it is', (t) => {
   t.end()
 })
 
-await test('the image has the program and nothing else, and runs it as nobody in particular', (t) => {
-  const ignored = read('.dockerignore')
+await test('the image has the program and nothing else', (t) => {
+  const kept = projectFile('.dockerignore')
     .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  t.same(ignored, ['*', '!package.json', '!package-lock.json', '!src'])
-  const dockerfile = read('Dockerfile')
-  t.match(dockerfile, /^FROM node:24-slim$/m)
-  t.match(dockerfile, /^RUN npm ci --omit=dev --omit=optional /m)
-  t.match(dockerfile, /^USER \d+:\d+$/m)
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1))
+  const dockerfile = projectFile('Dockerfile')
+  const copied = [...dockerfile.matchAll(/^COPY (?:--\S+ )*(.*) \S+$/gm)].flatMap(([, from = '']) =>
+    from.split(' '),
+  )
+  t.same(kept.toSorted(), copied.toSorted(), 'the build context holds what the image copies')
+  const { scripts, engines } = JSON.parse(projectFile('package.json')) as {
+    readonly scripts: Readonly<Record<string, string>>
+    readonly engines: { readonly node: string }
+  }
+  const [, image = '', major] = /^FROM (node:(\d+)\S*)$/m.exec(dockerfile) ?? []
+  t.equal(engines.node, `>=${major}`, 'the image has the Node that package.json demands')
+  t.equal(composeFile().services.sandbox.image, image, 'and so has the sandbox')
   const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? []
   const start = (JSON.parse(command) as string[]).join(' ')
-  t.match(start, /^node .*src\/main\.ts$/)
-  t.ok(dockerfile.includes(`\nRUN ${start} --warm-up\n`), 'what is compiled is what will run')
-  t.ok(dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'), 'and nothing of npm')
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
-  t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start is the same')
+  t.ok(
+    dockerfile.includes(`\nRUN ${start} --warm-up\n`),
+    'the image compiles the program with the options of its start',
+  )
+  t.ok(
+    dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'),
+    'it keeps no compiled code of npm',
+  )
+  t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start runs the same command')
+  const config = configOf(kubernetesFile().environment, makeSecrets(t.testdir({})))
+  const [, exposed = ''] = /^EXPOSE (.*)$/m.exec(dockerfile) ?? []
+  t.same(exposed.split(' ').map(Number), [config.listen.port, config.listen.opsPort])
   t.end()
 })
 
 await test("the image's health check tells a living server from a dead one, without a shell or curl", async (t) => {
-  const [, text = ''] = /^HEALTHCHECK [^]*?CMD (\[.*\])$/m.exec(read('Dockerfile')) ?? []
+  const [, text = ''] = /^HEALTHCHECK [^]*?CMD (\[.*\])$/m.exec(projectFile('Dockerfile')) ?? []
   const [program, ...options] = JSON.parse(text) as string[]
   t.equal(program, 'node')
   const server = await serverProcess(t, {

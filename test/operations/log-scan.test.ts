@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { BrowserLine } from '../support/browser-line.ts'
+import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
 import { serverProcess } from '../support/server-process.ts'
 import { logIn, testServer, testWorld, type World } from '../support/world.ts'
 

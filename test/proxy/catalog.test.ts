@@ -7,7 +7,7 @@ import { CLIENT_ID } from '../support/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 
-/** Interface 4.1 and 4.2, written down once more: method, an example of the path, credential. */
+/** The endpoints of docs/upstream.md (Endpoints) once more: method, an example of the path, credential. */
 const EXPECTED: readonly (readonly [method: string, path: string, credential: Endpoint['credential']])[] = [
   ['GET', '/account/v1/nickname', 'bearer'],
   ['POST', '/trading/v1/options/contracts/bulk-purchase/real', 'pat'],
@@ -32,7 +32,7 @@ const EXPECTED: readonly (readonly [method: string, path: string, credential: En
   ['GET', OVERVIEW, 'bearer'],
 ]
 
-/** What a browser may send, and every header of it that goes upstream. */
+/** Headers that a browser may send, and those that pass upstream. */
 const PASSED_ON = {
   accept: 'application/json;q=0.9, */*',
   'accept-encoding': 'gzip, br',
@@ -65,7 +65,7 @@ const KEPT_BACK = {
   'x-original-url': '/admin',
 }
 
-await test('every endpoint, as it arrives upstream', async (t) => {
+await test('every endpoint arrives upstream with its method, path, credential and headers', async (t) => {
   const { call, send, upstream, cookie, world } = await apiWorld(t, {
     settings: { FRONTEND_ORIGINS: 'https://app.example' },
   })
@@ -78,14 +78,14 @@ await test('every endpoint, as it arrives upstream', async (t) => {
     const body = `{"quantity": 1.50,\n "text":"\u00e9\u0000"} trailing ${path}`
     const headers = { ...PASSED_ON, ...KEPT_BACK }
     upstream.reset()
-    const answer = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
-    t.equal(answer.status, 200, name)
-    t.match(answer.headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-    t.equal(answer.headers['x-brand'], undefined)
+    const response = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
+    t.equal(response.status, 200, name)
+    t.match(response.headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    t.equal(response.headers['x-brand'], undefined)
     const [seen, ...more] = upstream.requests
-    t.same(more, [], `${name}: once`)
+    t.same(more, [], `${name}: one request`)
     if (credential === 'none') {
-      t.equal(seen?.target, path, 'a shared answer has no query')
+      t.equal(seen?.target, path, 'a shared response has no query')
       t.same(seen?.headers.map(([header]) => header).sort(), [
         'connection',
         'host',
@@ -104,7 +104,7 @@ await test('every endpoint, as it arrives upstream', async (t) => {
       connection: 'keep-alive',
       'user-agent': 'trading-bff',
       'service-app-id': CLIENT_ID,
-      'x-request-id': answer.headers['x-request-id'],
+      'x-request-id': response.headers['x-request-id'],
       ...(method !== 'GET' && { 'content-length': String(Buffer.byteLength(body)) }),
     }
     t.same(others, { ...expected, 'x-request-id': requestId }, `${name}: these headers and no others`)
@@ -113,15 +113,15 @@ await test('every endpoint, as it arrives upstream', async (t) => {
     else t.ok(tokens.has(authorization?.replace('Bearer ', '') ?? ''), `${name}: the session's bearer`)
   }
 
-  await t.test('anonymous is refused', async (t) => {
+  await t.test('a call without a session gets login_required where the endpoint needs one', async (t) => {
     upstream.reset()
     for (const [method, path, credential] of EXPECTED) {
-      const answer = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
-      t.equal(answer.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
+      const response = await send(method, `/api${path}`, { headers: { 'x-csrf': '1' } })
+      t.equal(response.status, credential === 'none' ? 200 : 401, `${method} ${path}`)
       if (credential === 'none') continue
-      t.equal(answer.json['code'], 'login_required')
-      t.equal(answer.json['login_url'], `${world.server.url}/auth/login`)
-      t.equal(answer.headers['www-authenticate'], undefined)
+      t.equal(response.json['code'], 'login_required')
+      t.equal(response.json['login_url'], `${world.server.url}/auth/login`)
+      t.equal(response.headers['www-authenticate'], undefined)
     }
     const [name = '', value = ''] = cookie.split('=')
     for (const bad of [`${cookie}; ${cookie}`, `${cookie}x`, `${name}=`, `x${name}=${value}`]) {
@@ -134,10 +134,10 @@ await test('every endpoint, as it arrives upstream', async (t) => {
     )
   })
 
-  await t.test('every other method is 405', async (t) => {
+  await t.test('every other method gets 405', async (t) => {
     upstream.reset()
     for (const path of new Set(EXPECTED.map(([, path]) => path))) {
-      // By their templates, for a concrete path may be an id of another endpoint.
+      // Compares templates, because a path may also match the id of another endpoint.
       const allowed = ['GET', 'POST', 'PATCH'].filter((method) => isRouted(method, path))
       for (const method of [
         'GET',
@@ -151,9 +151,9 @@ await test('every endpoint, as it arrives upstream', async (t) => {
         'OPTIONS',
       ]) {
         if (allowed.includes(method)) continue
-        const answer = await call(method, `/api${path}`)
-        t.equal(answer.status, 405, `${method} ${path}`)
-        t.equal(answer.headers.allow, allowed.join(', '))
+        const response = await call(method, `/api${path}`)
+        t.equal(response.status, 405, `${method} ${path}`)
+        t.equal(response.headers.allow, allowed.join(', '))
       }
     }
     t.same(upstream.requests, [])
@@ -167,11 +167,14 @@ function isRouted(method: string, path: string): boolean {
   )
 }
 
-await test('the catalog is what upstream offers, without the OTP, and with the overview only where its path is known', (t) => {
+await test('the catalog has the endpoints of upstream without the one-time URL, and the overview only with PARTNER_OVERVIEW_PATH', (t) => {
   for (const endpoint of catalog(OVERVIEW)) {
     t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
     for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)
-    t.ok(endpoint.isShared === undefined || endpoint.credential === 'none', 'shared is for everybody')
+    t.ok(
+      endpoint.isShared === undefined || endpoint.credential === 'none',
+      'a shared endpoint needs no credential',
+    )
   }
   t.equal(catalog(OVERVIEW).length, 20)
   t.equal(catalog(undefined).length, 19)
@@ -190,7 +193,7 @@ function isRoutedBy({ path: template, parameters }: Endpoint, path: string): boo
   return new RegExp(`^${source}$`).test(path)
 }
 
-await test('ids and kinds are checked', async (t) => {
+await test('a wrong id or kind in a path gets 404', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const [method, path] of [
     ['POST', '/trading/v1/options/contracts/bulk-purchase/REAL'],
@@ -204,9 +207,9 @@ await test('ids and kinds are checked', async (t) => {
     ['POST', '/trading/v1/options/accounts/abc/otp'],
     ['GET', '/partners/analytics/v1/overview/x'],
   ] as const) {
-    const answer = await call(method, `/api${path}`)
-    t.equal(answer.status, 404, path)
-    t.equal(answer.json['code'], 'not_found')
+    const response = await call(method, `/api${path}`)
+    t.equal(response.status, 404, path)
+    t.equal(response.json['code'], 'not_found')
   }
   t.same(upstream.requests, [])
 })

@@ -14,15 +14,15 @@ const isLive = async ({ send, cookie }: ApiWorld): Promise<unknown> =>
 const bearers = ({ upstream }: ApiWorld): (string | undefined)[] =>
   upstream.requests.map(({ headers }) => headers.find(([name]) => name === 'authorization')?.[1])
 
-await test('a refused bearer ends a session that has nothing to renew it with', async (t) => {
+await test('a 401 of upstream ends a session without a refresh token', async (t) => {
   for (const [method, body] of [['GET'], ['POST', '{}']] as const) {
     const api = await apiWorld(t)
     api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
-    const answer = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
-    t.equal(answer.status, 401, method)
-    t.match(answer.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
-    t.equal(answer.headers['www-authenticate'], undefined)
-    t.equal(answer.json['outcome'], undefined, 'it was refused, so it was not executed')
+    const response = await api.call(method, ACCOUNTS, body === undefined ? {} : { body })
+    t.equal(response.status, 401, method)
+    t.match(response.json, { code: 'session_expired', login_url: `${api.world.server.url}/auth/login` })
+    t.equal(response.headers['www-authenticate'], undefined)
+    t.equal(response.json['outcome'], undefined, 'a refused call was not executed')
     t.equal(api.upstream.requests.length, 1)
     t.equal(await isLive(api), false)
     t.equal((await api.call('GET', ACCOUNTS)).json['code'], 'login_required')
@@ -30,7 +30,7 @@ await test('a refused bearer ends a session that has nothing to renew it with', 
   }
 })
 
-await test('a 401 where no bearer was sent passes, and a 403 passes everywhere', async (t) => {
+await test('a 401 to a call without a bearer passes, and so does every 403', async (t) => {
   const api = await apiWorld(t)
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   const bulk = await api.call('POST', BULK, { body: '{"accounts":[]}' })
@@ -41,14 +41,14 @@ await test('a 401 where no bearer was sent passes, and a 403 passes everywhere',
   api.upstream.answer = (_request, socket) =>
     void socket.write('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]')
   for (const method of ['GET', 'POST']) {
-    const answer = await api.call(method, ACCOUNTS)
-    t.equal(answer.status, 403)
-    t.equal(answer.text, '[]')
+    const response = await api.call(method, ACCOUNTS)
+    t.equal(response.status, 403)
+    t.equal(response.text, '[]')
   }
-  t.equal(await isLive(api), true, 'nobody was logged out')
+  t.equal(await isLive(api), true, 'the session goes on')
 })
 
-await test('with a refresh token the call goes on, or says that it may be repeated', async (t) => {
+await test('after a 401 a GET is repeated with a renewed token, and a POST gets 503 with Retry-After: 0', async (t) => {
   const api = await apiWorld(t, { provider: { refreshTokens: true } })
   const { upstream, call, world } = api
   const refuseFirst = (): void => {
@@ -71,58 +71,58 @@ await test('with a refresh token the call goes on, or says that it may be repeat
   t.match(posted.json, { code: 'credential_renewed' })
   t.equal(posted.json['outcome'], undefined)
   t.equal(posted.headers['retry-after'], '0')
-  t.equal(upstream.requests.length, 1, 'it was not repeated')
-  t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'until the browser does it')
+  t.equal(upstream.requests.length, 1, 'the server does not repeat the order')
+  t.equal((await call('POST', ACCOUNTS, { body: '{"buy":1}' })).status, 200, 'the browser repeats it')
   t.not(bearers(api)[1], renewed)
   t.equal(world.provider.tokenRequests(), 3)
 
-  await t.test('a crowd that is refused renews it once', async (t) => {
+  await t.test('concurrent calls with a refused token renew it once', async (t) => {
     upstream.reset()
     upstream.answer = ({ headers }, socket) => {
       const isOld = headers.some(([name, value]) => name === 'authorization' && value === bearers(api)[0])
       socket.write(isOld ? REFUSED : ok())
     }
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
-    t.ok(answers.every(({ status }) => status === 200))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => call('GET', ACCOUNTS)))
+    t.ok(responses.every(({ status }) => status === 200))
     t.equal(world.provider.tokenRequests(), 4)
   })
 
-  await t.test('a renewed one that is refused too ends the session', async (t) => {
+  await t.test('a renewed token that is refused ends the session', async (t) => {
     upstream.reset()
     upstream.answer = (_request, socket) => void socket.write(REFUSED)
-    const answer = await call('GET', ACCOUNTS)
-    t.equal(answer.status, 401)
-    t.equal(answer.json['code'], 'session_expired')
-    t.equal(upstream.requests.length, 2, 'once with each')
+    const response = await call('GET', ACCOUNTS)
+    t.equal(response.status, 401)
+    t.equal(response.json['code'], 'session_expired')
+    t.equal(upstream.requests.length, 2, 'upstream is called once with each token')
     t.equal(await isLive(api), false)
   })
 })
 
-await test('a provider that is down is no reason to end a session', async (t) => {
+await test('a 401 of upstream while the provider is down does not end the session', async (t) => {
   const api = await apiWorld(t, { provider: { refreshTokens: true } })
   api.upstream.answer = (_request, socket) => void socket.write(REFUSED)
   await api.world.provider.close()
   for (const method of ['GET', 'POST']) {
-    const answer = await api.call(method, ACCOUNTS)
-    t.equal(answer.status, 503, method)
-    t.equal(answer.json['code'], 'provider_unavailable')
+    const response = await api.call(method, ACCOUNTS)
+    t.equal(response.status, 503, method)
+    t.equal(response.json['code'], 'provider_unavailable')
   }
   t.equal(await isLive(api), true)
 })
 
-await test('API_REQUESTS_PER_MINUTE counts a session, not a crowd', async (t) => {
+await test('API_REQUESTS_PER_MINUTE limits each session on its own', async (t) => {
   const api = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '3' } })
   for (let count = 0; count < 3; count++) t.equal((await api.call('GET', ACCOUNTS)).status, 200)
   for (const [method, path] of [
     ['GET', ACCOUNTS],
     ['POST', BULK],
   ] as const) {
-    const answer = await api.call(method, path)
-    t.equal(answer.status, 429)
-    t.equal(answer.json['code'], 'rate_limited')
-    const seconds = Number(answer.headers['retry-after'])
+    const response = await api.call(method, path)
+    t.equal(response.status, 429)
+    t.equal(response.json['code'], 'rate_limited')
+    const seconds = Number(response.headers['retry-after'])
     t.ok(seconds >= 1 && seconds <= 60, `${seconds} s`)
   }
   t.equal(api.upstream.requests.length, 3)
-  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'no session, no limit')
+  t.equal((await api.call('GET', '/api/v1/health')).status, 200, 'a call without a session has no limit')
 })

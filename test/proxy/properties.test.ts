@@ -24,7 +24,7 @@ const HEADERS = new Set<string>([
 
 const byte = fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code))
 const bytes = fc.string({ unit: byte, maxLength: 40 })
-/** Ids as they should be, and as they should not. */
+/** Valid and invalid ids. */
 const id = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
   bytes,
@@ -49,10 +49,10 @@ const query = fc.option(fc.oneof(bytes, fc.webQueryParameters(), fc.stringMatchi
   nil: undefined,
 })
 const otp = { method: 'POST', path: '/trading/v1/options/accounts/:id/otp' } as const
-/** Something as it should be, six times out of seven. */
+/** The usual value six times out of seven. */
 const mostly = <Value>(usual: Value, other: fc.Arbitrary<Value>): fc.Arbitrary<Value> =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other })
-/** A method and a target: those of an endpoint as a rule, but for the id, or something near. */
+/** A method and a target, mostly of an endpoint with any id. */
 const line = fc
   .tuple(fc.constantFrom(...catalog(OVERVIEW), otp), id, query, mostly('', bytes))
   .chain(([{ method, path }, value, query, more]) => {
@@ -82,7 +82,7 @@ const header = fc.tuple(
   fc.oneof(bytes, fc.constantFrom('authorization', 'close', 'chunked', '0', '5', 'Bearer mine')),
 )
 
-await test('whatever a browser sends, upstream sees catalog requests with one bearer or none', async (t) => {
+await test('upstream receives only requests of the catalog with at most one bearer, whatever a browser sends', async (t) => {
   const { raw, upstream, cookie, world } = await apiWorld(t)
   const tokens = new Set(world.provider.issued)
   let arrived = 0
@@ -124,7 +124,7 @@ await test('whatever a browser sends, upstream sees catalog requests with one be
       }),
       RUNS,
     )
-    t.ok(arrived > 20, `${arrived} arrived at all`)
+    t.ok(arrived > 20, `${arrived} requests arrived`)
     arrived = 0
   })
 
@@ -144,6 +144,6 @@ await test('whatever a browser sends, upstream sees catalog requests with one be
       }),
       RUNS,
     )
-    t.ok(arrived > 20, `${arrived} arrived at all`)
+    t.ok(arrived > 20, `${arrived} requests arrived`)
   })
 })

@@ -7,7 +7,7 @@ const PATH = '/api/partners/analytics/v1/overview'
 const period = reportingPeriod('start_date', 'end_date', 730)
 const DAY_MS = 86_400_000
 
-/** The fields found at fault. */
+/** The names of the wrong fields. */
 const faults = (query: string) => period.check(query).map(({ field }) => field)
 const pad = (width: number) => (number: number) => String(number).padStart(width, '0')
 const asDate = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
@@ -46,7 +46,7 @@ await test('a reporting period is two calendar dates in order, 730 days apart at
   t.end()
 })
 
-await test('any two days: exactly those 0 to 730 apart pass', (t) => {
+await test('of any two days those pass that are 0 to 730 days apart', (t) => {
   const day = fc.integer({ min: 0, max: 60_000 })
   fc.assert(
     fc.property(day, fc.integer({ min: -900, max: 900 }), (start, days) => {
@@ -58,7 +58,7 @@ await test('any two days: exactly those 0 to 730 apart pass', (t) => {
   t.end()
 })
 
-await test('any text: what passes is a date that exists', (t) => {
+await test('of any text only a calendar date that exists passes', (t) => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc
@@ -81,7 +81,7 @@ await test('any text: what passes is a date that exists', (t) => {
   t.end()
 })
 
-await test('a wrong period is told field by field, and does not go upstream', async (t) => {
+await test('GET /api/partners/analytics/v1/overview names each wrong field with 400, and does not call upstream', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const refused = await call('GET', `${PATH}?start_date=2026-02-30`)
   t.equal(refused.status, 400)
@@ -97,12 +97,12 @@ await test('a wrong period is told field by field, and does not go upstream', as
   t.same(upstream.requests, [])
   const query = '?end_date=2026-01-02&start_date=2026-01-01&more=%20x'
   t.equal((await call('GET', PATH + query)).status, 200)
-  t.equal(upstream.requests[0]?.target, PATH.slice('/api'.length) + query, 'as it came')
+  t.equal(upstream.requests[0]?.target, PATH.slice('/api'.length) + query, 'the query passes unchanged')
 })
 
-await test('without PARTNER_OVERVIEW_PATH there is no overview', async (t) => {
+await test('without PARTNER_OVERVIEW_PATH the overview is 404', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { PARTNER_OVERVIEW_PATH: '' } })
-  const answer = await call('GET', `${PATH}?start_date=2026-01-01&end_date=2026-01-02`)
-  t.equal(answer.status, 404)
+  const response = await call('GET', `${PATH}?start_date=2026-01-01&end_date=2026-01-02`)
+  t.equal(response.status, 404)
   t.same(upstream.requests, [])
 })

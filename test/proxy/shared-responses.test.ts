@@ -10,7 +10,7 @@ import { testServer } from '../support/world.ts'
 const HEALTH = '/api/v1/health'
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 
-await test('health is asked for once, however many ask', async (t) => {
+await test('GET /api/v1/health asks upstream once for any number of callers', async (t) => {
   const { send, upstream, world } = await apiWorld(t, { settings: { HEALTH_SECONDS: '1' } })
   const headers = { 'x-csrf': '1' }
   upstream.answer = (_request, socket) =>
@@ -20,13 +20,17 @@ await test('health is asked for once, however many ask', async (t) => {
   const crowd = await Promise.all(
     Array.from({ length: 50 }, (_none, index) => send('GET', `${HEALTH}?busting=${index}`, { headers })),
   )
-  for (const answer of crowd) {
-    t.equal(answer.status, 200)
-    t.equal(answer.text, 'OK')
-    t.match(answer.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
-    t.equal(answer.headers['x-brand'], undefined)
+  for (const response of crowd) {
+    t.equal(response.status, 200)
+    t.equal(response.text, 'OK')
+    t.match(response.headers, { 'content-type': 'text/plain', 'cache-control': 'no-store' })
+    t.equal(response.headers['x-brand'], undefined)
   }
-  t.equal(new Set(crowd.map((answer) => answer.headers['x-request-id'])).size, 50, 'each has its own id')
+  t.equal(
+    new Set(crowd.map((response) => response.headers['x-request-id'])).size,
+    50,
+    'each response has its own request id',
+  )
   t.equal(upstream.requests.length, 1)
   t.equal(upstream.requests[0]?.target, '/v1/health')
   t.equal(
@@ -37,12 +41,16 @@ await test('health is asked for once, however many ask', async (t) => {
 
   await sleep(1010)
   upstream.answer = (_request, socket) => void socket.write(ok('{"later":1}'))
-  t.equal((await send('GET', HEALTH, { headers })).text, '{"later":1}', 'and again after a second')
+  t.equal(
+    (await send('GET', HEALTH, { headers })).text,
+    '{"later":1}',
+    'upstream is asked again after a second',
+  )
   t.equal(upstream.requests.length, 2)
   t.equal(world.server.log.filter(({ level }) => level === 50).length, 0)
 })
 
-await test('a failure is shared too', async (t) => {
+await test('callers share a failure of GET /api/v1/health too', async (t) => {
   for (const [name, status, code, times] of [
     ['503 secret', 503, 'upstream_error', 1],
     ['302 secret', 502, 'upstream_error', 1],
@@ -56,20 +64,24 @@ await test('a failure is shared too', async (t) => {
     const crowd = await Promise.all(
       Array.from({ length: 10 }, () => send('GET', HEALTH, { headers: { 'x-csrf': '1' } })),
     )
-    for (const answer of crowd) {
-      t.equal(answer.status, status, name)
-      t.match(answer.json, { code, request_id: answer.headers['x-request-id'] })
-      t.notMatch(answer.text, 'secret')
-      t.equal(answer.json['outcome'], undefined)
+    for (const response of crowd) {
+      t.equal(response.status, status, name)
+      t.match(response.json, { code, request_id: response.headers['x-request-id'] })
+      t.notMatch(response.text, 'secret')
+      t.equal(response.json['outcome'], undefined)
     }
     t.equal(upstream.requests.length, times)
   }
   const { send, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
-  t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'one of 70 KB is none')
+  t.equal(
+    (await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status,
+    502,
+    'a response of 70 KB is not shared',
+  )
 })
 
-await test('a crowd that waits for the same answer has its limit', async (t) => {
+await test('too many callers that wait for the same response get 429', async (t) => {
   const { send, upstream } = await apiWorld(t)
   const asked = new Promise<Socket>((resolve) => {
     upstream.answer = (_request, socket) => resolve(socket)
@@ -79,21 +91,21 @@ await test('a crowd that waits for the same answer has its limit', async (t) => 
   const socket = await asked
   const statuses: number[] = []
   for (let count = 1; count < 600; count++) {
-    const answer = send('GET', HEALTH, { headers })
-    void answer.then(({ status }) => statuses.push(status))
-    crowd.push(answer)
+    const response = send('GET', HEALTH, { headers })
+    void response.then(({ status }) => statuses.push(status))
+    crowd.push(response)
   }
-  // Beside the one that asks.
+  // These wait beside the call that asks upstream.
   while (statuses.length < 600 - 513) await sleep(5)
-  t.same(new Set(statuses), new Set([429]), 'who comes too late is told so at once')
+  t.same(new Set(statuses), new Set([429]), 'a caller too many gets 429 at once')
   socket.write(ok('{"late":1}'))
-  const answers = await Promise.all(crowd)
-  t.equal(answers.filter(({ status }) => status === 200).length, 513)
-  t.equal((await send('GET', HEALTH, { headers })).text, '{"late":1}', 'places are given back')
+  const responses = await Promise.all(crowd)
+  t.equal(responses.filter(({ status }) => status === 200).length, 513)
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"late":1}', 'permits are released')
   t.equal(upstream.requests.length, 1)
 })
 
-await test('all instances together ask once in HEALTH_SECONDS, one at a time', async (t) => {
+await test('all instances together ask upstream once in HEALTH_SECONDS, one at a time', async (t) => {
   const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '2' } })
   const other = await testServer(t, { ...world.settings, HEALTH_SECONDS: '2' })
   const crowd = () =>
@@ -121,7 +133,7 @@ await test('all instances together ask once in HEALTH_SECONDS, one at a time', a
   const asking = ask(world.server.port)
   await until(() => requests === 2)
   while (!flight.isOver) seen.push((await ask(other.port)).text)
-  t.equal((await asking).text, '{"request":2}', 'who asks anew waits')
+  t.equal((await asking).text, '{"request":2}', 'a new caller waits')
   t.ok(
     seen.length > 1 && seen.slice(0, -1).every((text) => text === '{"request":1}'),
     'the others get the last one',
@@ -130,7 +142,7 @@ await test('all instances together ask once in HEALTH_SECONDS, one at a time', a
   t.equal(requests, 2)
 })
 
-await test('an instance that dies while it asks holds nobody up for ever', async (t) => {
+await test('the claim of an instance that dies while it asks expires, and another instance asks upstream', async (t) => {
   const settings = { HEALTH_SECONDS: '1', UPSTREAM_HEADERS_SECONDS: '1' }
   const { upstream, world, send } = await apiWorld(t, { redis: true, settings })
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
@@ -143,14 +155,14 @@ await test('an instance that dies while it asks holds nobody up for ever', async
   t.equal(upstream.requests.length, 1)
 })
 
-await test('without the store each process asks for itself, and what was not sealed here is not believed', async (t) => {
+await test('without the store each process asks for itself, and a response that was not sealed with our secrets is ignored', async (t) => {
   const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '1' } })
   const { port } = world.server
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
   const key = 'bff:1:response:/v1/health'
   t.equal((await ask(port)).status, 200)
   const sealed = await client.get(key)
-  t.notMatch(sealed, /application|200/, 'nor can it be read')
+  t.notMatch(sealed, /application|200/, 'the stored response is sealed')
   await sleep(1010)
   const forged = { outcome: { is: 'answered', status: 200, headers: {}, body: 'PGgxPg==' }, freshUntil: 9e15 }
   await client.set(key, JSON.stringify(forged), { expiration: { type: 'PX', value: 500 } })

@@ -1,82 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
-import { test, type Test } from 'tap'
-import { readConfig } from '../../src/config/config.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { AccessTokens } from '../../src/sessions/access-tokens.ts'
-import { Provider } from '../../src/oauth/provider.ts'
-import { SessionCookie } from '../../src/sessions/session-cookie.ts'
-import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { SessionRepository, type Session, type SessionRecord } from '../../src/sessions/repository.ts'
-import { Envelope } from '../../src/sessions/envelope.ts'
-import { MemoryStore } from '../../src/store/memory-store.ts'
+import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/until.ts'
-import { held, json, tokenEndpoint, tokens, type TokenEndpoint } from '../support/token-endpoint.ts'
+import { held, json, tokens } from '../support/token-endpoint.ts'
+import { HOUR, MINUTE, tokenWorld } from '../support/token-world.ts'
 
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-
-/** A store that stops answering when it is told to. */
-class LosableStore extends MemoryStore {
-  isLost = false
-
-  override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
-    return this.isLost ? Promise.reject(new StoreUnavailable('gone')) : super.lock(...lock)
-  }
-}
-
-interface TokenWorld {
-  readonly endpoint: TokenEndpoint
-  readonly store: LosableStore
-  readonly sessions: SessionRepository
-  /** What two instances of the server have, sharing the store. */
-  readonly here: AccessTokens
-  readonly there: AccessTokens
-  /** A session whose token lives for an hour and ends in so many ms. */
-  readonly session: (endsInMs: number, more?: Partial<SessionRecord>) => Promise<Session>
-}
-
-async function tokenWorld(t: Test): Promise<TokenWorld> {
-  const endpoint = await tokenEndpoint(t)
-  const config = readConfig({
-    PUBLIC_URL: 'http://localhost:3000',
-    AUTH_URL: endpoint.url,
-    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'test-client',
-  })
-  const store = new LosableStore()
-  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, 'tag')
-  const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
-  const log = pino({ level: 'silent' })
-  const instance = (): AccessTokens => {
-    const provider = new Provider(config.oauth)
-    t.teardown(() => provider.close())
-    return new AccessTokens({ store, sessions, reader, provider, metrics: createMetrics(), log })
-  }
-  const session: TokenWorld['session'] = async (endsInMs, more) => {
-    const id = randomBytes(32).toString('base64url')
-    const now = Date.now()
-    await sessions.create(id, {
-      accessToken: 'first',
-      tokenExpiresAt: now + endsInMs,
-      tokenLifetimeMs: HOUR,
-      refreshToken: 'refresh-1',
-      scope: 'trade',
-      endsAt: now + 8 * HOUR,
-      loginKey: 'login',
-      ...more,
-    })
-    const made = await sessions.load(id)
-    if (made === undefined) throw new Error('no session')
-    return made
-  }
-  return { endpoint, store, sessions, here: instance(), there: instance(), session }
-}
-
-await test('a token is renewed early by a tenth of its life, a minute at most', async (t) => {
+await test('a token is due for renewal a tenth of its lifetime before it expires, at most a minute', async (t) => {
   const { here, session } = await tokenWorld(t)
   t.ok(here.isGood(await session(MINUTE + 5000)))
   t.notOk(here.isGood(await session(MINUTE - 1)))
@@ -84,10 +12,10 @@ await test('a token is renewed early by a tenth of its life, a minute at most', 
   t.ok(here.isGood(await session(15_000, short)))
   t.notOk(here.isGood(await session(10_000 - 1, short)))
   const { refreshToken: _, ...record } = (await session(1)).record
-  t.ok(here.isGood({ ...(await session(1)), record }), 'without a refresh token there is nothing to do')
+  t.ok(here.isGood({ ...(await session(1)), record }), 'a token without a refresh token is never due')
 })
 
-await test('a renewal keeps what the answer does not name', async (t) => {
+await test('a renewal keeps the refresh token and scope that the response does not name', async (t) => {
   const { here, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   endpoint.behaviour = tokens({ access_token: 'second', expires_in: 600 })
@@ -109,16 +37,7 @@ await test('a renewal keeps what the answer does not name', async (t) => {
   )
 })
 
-await test('what is saved is there before anybody uses it', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  endpoint.behaviour = tokens({ access_token: 'second' })
-  const renewed = await here.renewed(old)
-  const stored = await sessions.load(old.id)
-  t.equal(renewed.is === 'good' && renewed.session.record.accessToken, stored?.record.accessToken)
-})
-
-await test('late users of an old token find the new one, and ask nobody', async (t) => {
+await test('a request with an old token gets the new one without another refresh', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   endpoint.behaviour = tokens({ access_token: 'second' })
@@ -133,7 +52,7 @@ await test('late users of an old token find the new one, and ask nobody', async 
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('instances wait for the one that refreshes', async (t) => {
+await test('other instances wait for the one that refreshes', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(0)
   const waiting = held(tokens({ access_token: 'second' }))
@@ -148,7 +67,7 @@ await test('instances wait for the one that refreshes', async (t) => {
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('a token that is still valid is used while its renewal takes long', async (t) => {
+await test('a token that is still valid is used while its renewal takes longer than two seconds', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)
   const old = await session(MINUTE / 2)
   const waiting = held(tokens({ access_token: 'second' }))
@@ -163,24 +82,24 @@ await test('a token that is still valid is used while its renewal takes long', a
   t.equal(endpoint.forms.length, 1)
 })
 
-await test('an outage is not noticed while the token is valid, and does not end the session after it', async (t) => {
+await test('an outage of the provider is hidden while the token is valid, and does not end the session afterwards', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   endpoint.behaviour = json('', 503)
   const valid = await session(MINUTE / 2)
   for (let count = 0; count < 3; count++)
     t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
-  t.equal(endpoint.forms.length, 1, 'the provider is left alone for a while')
+  t.equal(endpoint.forms.length, 1, 'the provider is not asked again at once')
   const expired = await session(0)
   for (let count = 0; count < 3; count++) {
     const lookup = await here.renewed(expired)
     t.equal(lookup.is, 'providerDown')
     t.ok(lookup.is === 'providerDown' && lookup.retryAfterMs > 0)
   }
-  t.equal(endpoint.forms.length, 2, 'also without a valid token')
+  t.equal(endpoint.forms.length, 2, 'nor after the token has expired')
   t.ok(await sessions.load(expired.id))
 })
 
-await test('without the store a token is used for as long as it lasts', async (t) => {
+await test('without the store a token is used until it expires', async (t) => {
   const { here, session, store, endpoint } = await tokenWorld(t)
   const valid = await session(MINUTE / 2)
   const expired = await session(0)
@@ -190,7 +109,7 @@ await test('without the store a token is used for as long as it lasts', async (t
   t.equal(endpoint.forms.length, 0)
 })
 
-await test('no more than 64 refreshes are under way', async (t) => {
+await test('at most 64 refreshes run at the same time', async (t) => {
   const { here, session, endpoint } = await tokenWorld(t)
   const { behaviour, release } = held(tokens({ refresh_token: 'refresh-2' }))
   endpoint.behaviour = behaviour
@@ -205,7 +124,7 @@ await test('no more than 64 refreshes are under way', async (t) => {
   t.equal(endpoint.forms.length, 64)
 })
 
-await test('every answer but invalid_grant leaves the session', async (t) => {
+await test('only invalid_grant ends the session', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   for (const error of ['invalid_client', 'invalid_request', 'unauthorized_client']) {
     const old = await session(0)
@@ -219,45 +138,7 @@ await test('every answer but invalid_grant leaves the session', async (t) => {
   t.equal(await sessions.load(old.id), undefined)
 })
 
-await test('a session that ended meanwhile stays ended, and what came too late is revoked', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  const waiting = held(tokens({ access_token: 'second', refresh_token: 'refresh-2' }))
-  endpoint.behaviour = waiting.behaviour
-  const renewing = here.renewed(old)
-  await waiting.asked
-  await sessions.end(old.key, 'logout')
-  waiting.release()
-  t.match(await renewing, { is: 'ended' })
-  t.equal(await sessions.load(old.id), undefined)
-  while (endpoint.revoked.length < 2) await new Promise((resolve) => void setTimeout(resolve, 5))
-  t.same(endpoint.revoked.toSorted(), ['refresh-2', 'second'])
-})
-
-await test('a session that was renewed by somebody else meanwhile keeps its tokens', async (t) => {
-  const { here, session, sessions, endpoint } = await tokenWorld(t)
-  const old = await session(0)
-  for (const answer of [
-    tokens({ access_token: 'too-late', refresh_token: 'refresh-1' }),
-    json({ error: 'invalid_grant' }, 400),
-  ]) {
-    const current = await sessions.load(old.id)
-    if (current === undefined) return t.fail('no session')
-    const waiting = held(answer)
-    endpoint.behaviour = waiting.behaviour
-    const renewing = here.afterRefusal(current, true)
-    await waiting.asked
-    // Whoever took the lock over from a holder that had stalled.
-    const accessToken = `newer than ${current.record.accessToken}`
-    await sessions.replace(current, { ...current.record, accessToken })
-    waiting.release()
-    const lookup = await renewing
-    t.equal(lookup.is === 'good' && lookup.session.record.accessToken, accessToken)
-  }
-  t.same(endpoint.revoked, [], 'nothing is revoked that the session may live on')
-})
-
-await test('a token that is refused although it was just renewed ends the session', async (t) => {
+await test('a renewed token that upstream refuses ends the session', async (t) => {
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   const old = await session(HOUR)
   t.match(await here.afterRefusal(old, false), { is: 'ended' })

@@ -4,7 +4,7 @@ import { Envelope } from '../../src/sessions/envelope.ts'
 
 const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-of-thirty-two-bytes-at-least']
 
-await test('what is sealed opens again, for its key and holder only', async (t) => {
+await test('a sealed text opens for its key and holder only', async (t) => {
   const envelope = new Envelope([NEW])
   fc.assert(
     fc.property(
@@ -12,7 +12,7 @@ await test('what is sealed opens again, for its key and holder only', async (t) 
       fc.string({ minLength: 1 }),
       fc.string({ unit: 'binary' }),
       (key, holder, text) => {
-        // A lone surrogate has no UTF-8 form; nothing we seal holds one.
+        // A lone surrogate has no UTF-8 form. The server seals no such text.
         const plain = text.toWellFormed()
         const sealed = envelope.seal(key, holder, plain)
         return (
@@ -24,17 +24,17 @@ await test('what is sealed opens again, for its key and holder only', async (t) 
     ),
     { numRuns: 50 },
   )
-  t.pass('for 50 random texts')
+  t.pass('50 generated texts')
 })
 
-await test('the same text is never sealed to the same bytes, and does not show through', async (t) => {
+await test('the same text is sealed to different bytes each time, none of which show the text', async (t) => {
   const envelope = new Envelope([NEW])
   const [one, two] = [envelope.seal('k', 'h', 'secret token'), envelope.seal('k', 'h', 'secret token')]
   t.not(one, two)
   t.notMatch(Buffer.from(one.split('.')[2] ?? '', 'base64url').toString('latin1'), /secret/)
 })
 
-await test('a new secret seals, the old one still opens, and a dropped one does not', async (t) => {
+await test('the first secret seals, the others still open, and a removed one does not', async (t) => {
   const sealedOld = new Envelope([OLD]).seal('k', 'h', 'text')
   const appended = new Envelope([OLD, NEW])
   const moved = new Envelope([NEW, OLD])
@@ -47,10 +47,10 @@ await test('a new secret seals, the old one still opens, and a dropped one does 
   t.equal(new Envelope([NEW]).open('k', 'h', sealedOld), undefined)
 })
 
-await test('a damaged or foreign value opens to nothing and throws nothing', async (t) => {
+await test('a damaged or foreign value opens to undefined, without an error', async (t) => {
   const envelope = new Envelope([NEW])
   const sealed = envelope.seal('k', 'h', 'text')
-  // Not the last character: some of its bits mean nothing.
+  // Without the last character, some of whose bits are unused.
   for (const at of [0, 5, 15, 30, sealed.length - 2]) {
     const flipped = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
     t.equal(envelope.open('k', 'h', flipped), undefined, `byte ${at}`)

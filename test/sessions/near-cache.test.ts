@@ -7,7 +7,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { StoredValue } from '../../src/store/store.ts'
 import { until } from '../support/until.ts'
 
-/** A store whose reads answer late: what was read may be old by the time it arrives. */
+/** A store whose reads can be delayed, so that a value may be old when it arrives. */
 class SlowStore extends MemoryStore {
   reads = 0
   #gate: Promise<void> = Promise.resolve()
@@ -29,7 +29,7 @@ class SlowStore extends MemoryStore {
   }
 }
 
-function record(): SessionRecord {
+function newRecord(): SessionRecord {
   const endsAt = Date.now() + 60_000
   return {
     accessToken: 'token',
@@ -41,46 +41,45 @@ function record(): SessionRecord {
   }
 }
 
-async function cacheWithSession({ idleMs = 30_000 } = {}) {
+/** @param sessionIdleMs the idle limit that the session was made with, where it differs from that of the cache */
+async function cacheWithSession({ idleMs = 30_000, sessionIdleMs = 30_000 } = {}) {
   const store = new SlowStore()
-  const limits = { idleMs, maxMs: 60_000 }
-  const sessions = new SessionRepository(
-    store,
-    new Envelope(['a-secret-of-thirty-two-bytes-or-more']),
-    limits,
-    'tags',
-  )
+  const envelope = new Envelope(['a-secret-of-thirty-two-bytes-or-more'])
+  const repository = (limitMs: number): SessionRepository =>
+    new SessionRepository(store, envelope, { idleMs: limitMs, maxMs: 60_000 }, 'tags')
+  const sessions = repository(idleMs)
   const near = new NearCache(sessions, store)
-  await sessions.create('id', record())
-  return { store, sessions, near, key: sessionKey('id') }
+  const created = newRecord()
+  await repository(sessionIdleMs).create('id', created)
+  return { store, sessions, near, key: sessionKey('id'), record: created }
 }
 
-await test('a session that was read is held near; a missing one is not', async (t) => {
+await test('the near cache keeps a session that was read, but no miss', async (t) => {
   const { store, near, key } = await cacheWithSession()
   t.equal(near.peek('id', key), undefined)
   t.equal((await near.load('id'))?.record.accessToken, 'token')
   t.equal(near.peek('id', key)?.record.accessToken, 'token')
   t.equal(await near.load('other'), undefined)
   t.equal(await near.load('other'), undefined)
-  t.equal(store.reads, 3, 'a miss is asked for again')
+  t.equal(store.reads, 3, 'a miss is read again')
 })
 
-await test('what the store forgot to tell of is found out all the same', async (t) => {
+await test('a session is read again after maxUnreadMs, although the store announced no change', async (t) => {
   const { store, sessions, key } = await cacheWithSession()
   const near = new NearCache(sessions, store, { maxUnreadMs: 50 })
   const ends: string[] = []
   sessions.onEnd((_key, reason) => ends.push(reason))
   await near.load('id')
   t.ok(near.peek('id', key))
-  // Gone, and nobody was told.
+  // The session is gone, and no change was announced.
   store.read = async () => undefined
   await until(() => near.peek('id', key) === undefined)
   t.equal(await near.load('id'), undefined)
-  t.same(ends, [], 'it was past none of its limits')
+  t.same(ends, [], 'no end is recorded, because the session had reached none of its limits')
 })
 
-await test('a session too long unread to be served still tells that it ended idle', async (t) => {
-  const { store, sessions } = await cacheWithSession({ idleMs: 200 })
+await test('a cached session that is too old to be served is still recorded as ended idle', async (t) => {
+  const { store, sessions } = await cacheWithSession({ idleMs: 200, sessionIdleMs: 200 })
   const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
   const ends: string[] = []
   sessions.onEnd((_key, reason) => ends.push(reason))
@@ -91,20 +90,20 @@ await test('a session too long unread to be served still tells that it ended idl
   t.same(ends, ['idle'])
 })
 
-await test('of more than it may hold, those used last are held', async (t) => {
+await test('a full near cache drops the session that was used least recently', async (t) => {
   const { store, sessions } = await cacheWithSession()
   const near = new NearCache(sessions, store, { maxSessions: 3 })
   const ids = ['one', 'two', 'three', 'four']
-  for (const id of ids) await sessions.create(id, record())
+  for (const id of ids) await sessions.create(id, newRecord())
   for (const id of ids.slice(0, 3)) await near.load(id)
   near.peek('one', sessionKey('one'))
   await near.load('four')
   t.equal(near.size.sessions, 3)
-  const held = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
-  t.same(held, ['one', 'three', 'four'])
+  const cached = ids.filter((id) => near.peek(id, sessionKey(id)) !== undefined)
+  t.same(cached, ['one', 'three', 'four'])
 })
 
-await test('readers of one moment share one read', async (t) => {
+await test('loads at the same time share one read', async (t) => {
   const { store, near } = await cacheWithSession()
   store.hold()
   const loads = [near.load('id'), near.load('id'), near.load('id')]
@@ -113,7 +112,19 @@ await test('readers of one moment share one read', async (t) => {
   t.equal(store.reads, 1)
 })
 
-await test('what ended while it was being read is neither kept nor given to who asks after that', async (t) => {
+await test('a touch during a load does not share its read, and moves the idle limit', async (t) => {
+  const { store, near, key, record } = await cacheWithSession({ sessionIdleMs: 10_000 })
+  const before = (await store.read(key))?.expiresAt ?? Infinity
+  store.hold()
+  const loading = near.load('id')
+  const touching = near.touch({ id: 'id', key }, record.endsAt)
+  store.release()
+  t.equal((await loading)?.record.accessToken, 'token')
+  t.ok(((await touching)?.idleEndsAt ?? 0) > before, 'in the session that the touch returns')
+  t.ok(((await store.read(key))?.expiresAt ?? 0) > before, 'and in the store')
+})
+
+await test('a session that ends while it is read is neither cached nor returned to a later load', async (t) => {
   const { store, sessions, near, key } = await cacheWithSession()
   store.hold()
   const early = near.load('id')
@@ -125,27 +136,27 @@ await test('what ended while it was being read is neither kept nor given to who 
   t.equal(near.peek('id', key), undefined)
 })
 
-await test('a change, or doubt about everything, empties what it must', async (t) => {
+await test('a change or a removal drops the session from the near cache', async (t) => {
   const { store, sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')
   if (session === undefined) throw new Error('no session')
-  await sessions.replace(session, { ...record(), accessToken: 'renewed' })
+  await sessions.replace(session, { ...newRecord(), accessToken: 'renewed' })
   t.equal(near.peek('id', key), undefined)
   t.equal((await near.load('id'))?.record.accessToken, 'renewed')
   await store.remove(key)
   t.equal(near.peek('id', key), undefined)
 })
 
-await test('a writer that lost the race changes nothing, and nothing brings an ended session back', async (t) => {
+await test('a replace with an old version changes nothing, and no write brings an ended session back', async (t) => {
   const { sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')
   if (session === undefined) throw new Error('no session')
-  t.ok(await sessions.replace(session, { ...record(), accessToken: 'first' }))
-  t.equal(await sessions.replace(session, { ...record(), accessToken: 'second' }), undefined)
+  t.ok(await sessions.replace(session, { ...newRecord(), accessToken: 'first' }))
+  t.equal(await sessions.replace(session, { ...newRecord(), accessToken: 'second' }), undefined)
   t.equal((await near.load('id'))?.record.accessToken, 'first')
   t.equal(await sessions.end(key, 'logout'), true)
   t.equal(await sessions.end(key, 'logout'), false)
-  t.equal(await sessions.replace(session, record()), undefined)
+  t.equal(await sessions.replace(session, newRecord()), undefined)
   await sessions.touch(session.id, session.record.endsAt)
   t.equal(await near.load('id'), undefined)
 })

@@ -3,20 +3,20 @@ import { JarBrowser } from '../support/jar-browser.ts'
 import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/token-endpoint.ts'
 import { until } from '../support/until.ts'
 
-/** A lifetime that is over as soon as it has begun. */
+/** A token lifetime that is over at once. */
 const OVER = 0.001
 const USERS = 5
 
 interface SickProvider extends LoginWorld {
-  /** What one user after the other gets who calls the API again and again. */
+  /** The statuses of calls that one user after the other makes. */
   readonly call: (browser: JarBrowser) => Promise<Response>
   readonly browsers: readonly JarBrowser[]
-  /** Requests for a refresh that the provider has got. */
+  /** How many refresh requests the provider has received. */
   readonly refreshes: () => number
   readonly metric: (name: string) => Promise<number>
 }
 
-/** Users who are logged in, and whose tokens have all run out. */
+/** Users who are logged in, and whose tokens have all expired. */
 async function usersWithOldTokens(t: Parameters<typeof loginWorld>[0]): Promise<SickProvider> {
   const world = await loginWorld(t, { redis: true })
   world.endpoint.behaviour = tokens({ expires_in: OVER, refresh_token: 'a-refresh-token' })
@@ -36,11 +36,11 @@ async function usersWithOldTokens(t: Parameters<typeof loginWorld>[0]): Promise<
   }
 }
 
-await test('a provider that fails is asked less and less, and everybody goes on when it works', async (t) => {
+await test('refreshes pause while the provider fails, and every session goes on once it works', async (t) => {
   const world = await usersWithOldTokens(t)
   const { browsers, endpoint, call, refreshes, metric } = world
   endpoint.behaviour = json('', 503)
-  const heard = new Set<string>()
+  const outcomes = new Set<string>()
   let calls = 0
   const stopAt = performance.now() + 4000
   await Promise.all(
@@ -48,28 +48,28 @@ await test('a provider that fails is asked less and less, and everybody goes on 
       while (performance.now() < stopAt) {
         const response = await call(browser)
         const { code } = (await response.json()) as { code?: string }
-        const isTold = Number(response.headers.get('retry-after')) >= 1
-        heard.add(`${response.status} ${code}${isTold ? ', to be repeated later' : ''}`)
+        const hasRetryAfter = Number(response.headers.get('retry-after')) >= 1
+        outcomes.add(`${response.status} ${code}${hasRetryAfter ? ', to be repeated later' : ''}`)
         calls++
       }
     }),
   )
-  t.same([...heard], ['503 provider_unavailable, to be repeated later'])
+  t.same([...outcomes], ['503 provider_unavailable, to be repeated later'])
   t.ok(calls > 50, `${calls} calls`)
-  // Five until it is taken for sick, and one after about one and three seconds.
+  // Five until the provider counts as unhealthy, then one after about one second and one after three.
   t.ok(refreshes() <= USERS + 3, `${refreshes()} refreshes`)
   t.equal(await metric('bff_provider_circuit_open'), 1)
   t.ok((await metric('bff_token_refreshes_held_back_total{by="provider"}')) > 0)
 
   endpoint.behaviour = tokens({ refresh_token: 'another' })
   for (const browser of browsers) {
-    // Nothing upstream is there.
+    // There is no upstream.
     await until(async () => (await call(browser)).status === 502, 'the session goes on')
   }
   t.equal(await metric('bff_provider_circuit_open'), 0)
 })
 
-await test('a login goes through while refreshes are held back, and ends that', async (t) => {
+await test('a login succeeds while refreshes pause, and ends the pause', async (t) => {
   const { browsers, endpoint, call, metric, server } = await usersWithOldTokens(t)
   endpoint.behaviour = json('', 503)
   for (const browser of browsers) await call(browser)
@@ -80,7 +80,7 @@ await test('a login goes through while refreshes are held back, and ends that', 
   for (const browser of browsers) t.equal((await call(browser)).status, 502, 'nobody waits any longer')
 })
 
-await test('a provider that says nothing holds no call for longer than five seconds', async (t) => {
+await test('a provider that does not respond delays no call for more than five seconds', async (t) => {
   const { browsers, endpoint, call } = await usersWithOldTokens(t)
   let hungUp = 0
   endpoint.behaviour = (_request, response) => response.on('close', () => hungUp++)
@@ -92,10 +92,10 @@ await test('a provider that says nothing holds no call for longer than five seco
   }
   const again = await Promise.all(browsers.map(call))
   for (const { status } of again) t.equal(status, 503)
-  t.equal(hungUp, 0, 'who comes later does not wait at all')
+  t.equal(hungUp, 0, 'a later call does not wait at all')
 })
 
-await test('a provider that asks for a pause gets it', async (t) => {
+await test('Retry-After of the provider delays the next refresh', async (t) => {
   const { browsers, endpoint, call, refreshes } = await usersWithOldTokens(t)
   endpoint.behaviour = json('', 429, { 'retry-after': '20' })
   for (const browser of browsers) {

@@ -22,7 +22,7 @@ async function live({ reader, cookie }: SessionInstance, id: string): Promise<Se
   return found.session
 }
 
-/** Whatever a request in flight may still do to the session it was given. */
+/** Every write that a request in flight may still make to its session. */
 async function inFlight({ sessions, reader }: SessionInstance, session: Session): Promise<void> {
   await Promise.all([
     sessions.touch(session.id, session.record.endsAt),
@@ -31,7 +31,7 @@ async function inFlight({ sessions, reader }: SessionInstance, session: Session)
   ])
 }
 
-/** Compare-and-set until it is this writer's turn. */
+/** Retries the compare-and-set until it succeeds. */
 async function addOne(sessions: SessionRepository, id: string): Promise<void> {
   for (;;) {
     const session = await sessions.load(id)
@@ -41,7 +41,7 @@ async function addOne(sessions: SessionRepository, id: string): Promise<void> {
   }
 }
 
-await test('whatever is in flight when a session ends, it is never alive again', async (t) => {
+await test('no request in flight brings an ended session back', async (t) => {
   const redis = await testRedis(t)
   const [one, other] = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   let revived = 0
@@ -49,7 +49,7 @@ await test('whatever is in flight when a session ends, it is never alive again',
     const id = await newSession(one)
     const sessions = [await live(one, id), await live(other, id)] as const
     const late = () => [inFlight(one, sessions[0]), inFlight(other, sessions[1])]
-    // Before, during and after the ending; and the next login of the browser ends it a second time.
+    // The writes come before, during and after the end. The next login of the browser ends the session once more.
     const all = [...late(), one.sessions.end(sessionKey(id), 'logout'), ...late()]
     await Promise.all([...all, newSession(one), other.sessions.end(sessionKey(id), 'replaced')])
     await Promise.all(late())
@@ -60,7 +60,7 @@ await test('whatever is in flight when a session ends, it is never alive again',
   t.equal(revived, 0, `${ROUNDS} rounds on two instances`)
 })
 
-await test('a session is not prolonged past its end by what races with it', async (t) => {
+await test('writes that race with the absolute limit do not prolong a session', async (t) => {
   const redis = await testRedis(t)
   const [one, other] = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   const ids = await Promise.all(
@@ -85,7 +85,7 @@ await test('a session is not prolonged past its end by what races with it', asyn
   for (const id of ids) t.equal(await one.sessions.load(id), undefined)
 })
 
-await test('two writers of one session lose no update', async (t) => {
+await test('concurrent writers of one session lose no update', async (t) => {
   const redis = await testRedis(t)
   const instances = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   const [one] = instances
@@ -98,7 +98,7 @@ await test('two writers of one session lose no update', async (t) => {
   t.equal((await one.sessions.load(id))?.record.accessToken, '100')
 })
 
-await test('who only holds a session hears of its end, after it was used elsewhere twice', async (t) => {
+await test('a watcher is notified of the end of a session after two touches of another instance', async (t) => {
   const redis = await testRedis(t)
   const [holder, other] = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   const id = await newSession(other)
@@ -118,28 +118,28 @@ await test('who only holds a session hears of its end, after it was used elsewhe
   t.equal(await ended, 'logout')
 })
 
-await test('many held sessions are all told when the store is emptied', async (t) => {
+await test('FLUSHALL ends each of 500 watched sessions', async (t) => {
   const redis = await testRedis(t)
   const instance = await sessionInstance(t, redis.url)
   const ids = await Promise.all(Array.from({ length: 500 }, () => newSession(instance)))
   const sessions = await Promise.all(ids.map((id) => live(instance, id)))
-  const endings = sessions.map(
+  const ends = sessions.map(
     (session) =>
       new Promise<string>((resolve) => void instance.endings.watch(session, { isUse: true, onEnd: resolve })),
   )
   const operator = await createClient({ url: redis.url }).connect()
   t.teardown(() => operator.close())
   await operator.flushAll()
-  t.same(new Set(await Promise.all(endings)), new Set(['gone']))
+  t.same(new Set(await Promise.all(ends)), new Set(['gone']))
 })
 
-/** A store that tells nobody of changes, as a Cluster does. */
+/** A store that announces no changes, like a Cluster. */
 class SilentStore extends MemoryStore {
   override readonly staleMs = 100 as number
   fault: Error | undefined
 
   override onChange(): void {
-    /* It never tells. */
+    // It announces nothing.
   }
 
   override async read(key: string): ReturnType<MemoryStore['read']> {
@@ -148,27 +148,31 @@ class SilentStore extends MemoryStore {
   }
 }
 
-await test('where changes are not told, sessions are kept near for a moment only, and held ones re-read', async (t) => {
+await test('with a store that announces no changes, cached sessions are served for a moment only and watched ones are read again', async (t) => {
   const awake = setInterval(() => undefined, 50)
   t.teardown(() => clearInterval(awake))
   const store = new SilentStore()
   const [one, other] = [instanceOn(store), instanceOn(store)]
   const id = await newSession(one)
   const session = await live(one, id)
-  const held = await live(other, id)
+  const watched = await live(other, id)
   const ended = new Promise<string>(
-    (resolve) => void other.endings.watch(held, { isUse: true, onEnd: resolve }),
+    (resolve) => void other.endings.watch(watched, { isUse: true, onEnd: resolve }),
   )
   await one.sessions.end(session.key, 'logout')
-  t.equal((await one.reader.read(one.cookie(id))).is, 'none', 'where it was ended, at once')
+  t.equal(
+    (await one.reader.read(one.cookie(id))).is,
+    'none',
+    'the instance that ended the session refuses it at once',
+  )
   t.equal(await ended, 'logout')
   while ((await other.reader.read(other.cookie(id))).is === 'live') {
     await new Promise((resolve) => void setTimeout(resolve, 5))
   }
-  t.pass('elsewhere, soon')
+  t.pass('another instance refuses it soon')
 })
 
-await test('a session that could not be re-read is held on to, whatever the fault', async (t) => {
+await test('a watched session that cannot be read goes on, whatever the error is', async (t) => {
   const store = new SilentStore()
   const instance = instanceOn(store)
   const id = await newSession(instance)
@@ -182,14 +186,14 @@ await test('a session that could not be re-read is held on to, whatever the faul
   }
 })
 
-await test('sessions that could not be re-read are not all tried again in one moment', async (t) => {
+await test('watched sessions that cannot be read are retried at different moments', async (t) => {
   const awake = setInterval(() => undefined, 50)
   t.teardown(() => clearInterval(awake))
   const store = new SilentStore()
   const instance = instanceOn(store, 600_000, false)
   const count = 400
   const tries: number[] = []
-  for (let held = 0; held < count; held++) {
+  for (let index = 0; index < count; index++) {
     const session = await live(instance, await newSession(instance))
     t.teardown(instance.endings.watch(session, { isUse: true, onEnd: () => undefined }))
   }
@@ -203,7 +207,7 @@ await test('sessions that could not be re-read are not all tried again in one mo
   t.ok(moments.size > count / 4, `${moments.size} moments`)
 })
 
-/** A store that takes no writes at the moment: limits stay where they are. */
+/** A store that takes no writes, so that idle limits do not move. */
 class FullStore extends MemoryStore {
   asked = 0
 
@@ -213,17 +217,17 @@ class FullStore extends MemoryStore {
   }
 }
 
-await test('a held session whose limit cannot be moved is not asked about every second while it has long to live', async (t) => {
+await test('a watched session whose idle limit cannot be moved is not touched every second while it has long to live', async (t) => {
   const store = new FullStore()
   const instance = instanceOn(store)
-  // Its limit has long been due to be moved.
+  // A touch of the session has long been due.
   const session = await live(instance, await newSession(instanceOn(store, 300_000)))
   t.teardown(instance.endings.watch(session, { isUse: true, onEnd: () => undefined }))
   await new Promise((resolve) => void setTimeout(resolve, 1200))
   t.equal(store.asked, 1)
 })
 
-await test('what another version wrote is nobody’s session, and is left alone', async (t) => {
+await test('a record of another version is no session, and is not deleted', async (t) => {
   const store = new MemoryStore()
   const { sessions } = instanceOn(store)
   const { endsAt: _, ...lacking } = sessionRecord()
@@ -236,7 +240,7 @@ await test('what another version wrote is nobody’s session, and is left alone'
   }
 })
 
-await test('what is kept near is bounded in bytes', async (t) => {
+await test('the near cache is bounded in bytes', async (t) => {
   const store = new MemoryStore()
   const instance = instanceOn(store)
   const near = new NearCache(instance.sessions, store, { maxBytes: 100_000 })
@@ -244,7 +248,7 @@ await test('what is kept near is bounded in bytes', async (t) => {
   t.ok(near.size.bytes <= 100_000, `${near.size.bytes} bytes`)
   t.ok(near.size.sessions > 10 && near.size.sessions < 200, `${near.size.sessions} sessions`)
   const huge = await newSession(instance, { accessToken: 'x'.repeat(100_000) })
-  t.equal((await near.load(huge))?.id, huge, 'one that is too big is read all the same')
-  t.equal(near.peek(huge, sessionKey(huge)), undefined, 'but not kept')
+  t.equal((await near.load(huge))?.id, huge, 'a session that is too big is read')
+  t.equal(near.peek(huge, sessionKey(huge)), undefined, 'it is not cached')
   t.same(near.counts, { hits: 0, misses: 1 })
 })

@@ -8,7 +8,7 @@ import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
-/** A lifetime that is over as soon as it has begun. */
+/** A token lifetime that is over at once. */
 const OVER = 0.001
 
 /** Three processes of the server that share a Redis, and a user whose token has just expired. */
@@ -54,21 +54,21 @@ async function threeProcesses(t: Test): Promise<{
   }
 }
 
-await test('fifty calls on three processes when the token expires make one refresh', async (t) => {
+await test('fifty calls on three processes cause one refresh of an expired token', async (t) => {
   const { gate, processes, call } = await threeProcesses(t)
   const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => call(processes[index % 3])))
   for (const { status } of answers) t.equal(status, 200)
   t.equal(gate.refreshes.length, 1)
 })
 
-await test('also when the process that holds the lock is killed in the middle', async (t) => {
+await test('when the process that holds the refresh lock is killed, another one refreshes the token once', async (t) => {
   const { gate, processes, call } = await threeProcesses(t)
   const [holder, ...others] = processes
   const asked = Promise.withResolvers<void>()
   const killed = Promise.withResolvers<boolean>()
   gate.before = async () => {
     asked.resolve()
-    // The provider never sees this one: its sender is no more.
+    // The provider does not see this request: its sender is killed.
     return killed.promise
   }
   const lost = call(holder).then(
@@ -82,10 +82,11 @@ await test('also when the process that holds the lock is killed in the middle', 
   await holder?.exited
   killed.resolve(false)
   t.equal(await lost, 'lost')
-  // Nobody is kept waiting for as long as the lock of the dead one lasts.
+  // No call waits until the lock of the killed process expires.
   const responses = await Promise.all(calls)
   t.same([...new Set(responses.map(({ status }) => status))], [503])
-  await until(async () => (await call(others[0])).status === 200, 'the lock runs out')
+  const isRefreshed = async (): Promise<boolean> => (await call(others[0])).status === 200
+  await until(isRefreshed, 'the lock of the killed process expires', 30_000)
   t.equal((await call(others[1])).status, 200)
-  t.equal(gate.refreshes.length, 2, 'the one that died, and one more')
+  t.equal(gate.refreshes.length, 2, 'the request of the killed process, and one more')
 })

@@ -11,7 +11,7 @@ import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
-/** A lifetime that is over as soon as it has begun, and one that is not. */
+/** Token lifetimes in seconds. */
 const OVER = 0.001
 const HOUR = 3600
 
@@ -55,11 +55,11 @@ async function refreshWorld(
   return { gate, upstream, server, redis, settings, browser, call }
 }
 
-async function codeOf(answer: Response): Promise<unknown> {
-  return ((await answer.json()) as { code?: unknown }).code
+async function codeOf(response: Response): Promise<unknown> {
+  return ((await response.json()) as { code?: unknown }).code
 }
 
-/** A point that is waited at. */
+/** A point at which a request waits until it is opened. */
 function barrier(): {
   readonly hook: () => Promise<boolean>
   readonly reached: Promise<void>
@@ -77,15 +77,15 @@ function barrier(): {
   }
 }
 
-await test('a token is renewed when it has expired, and the session goes on', async (t) => {
+await test('a call with an expired token renews it, and the session goes on', async (t) => {
   const { gate, call, browser, server, upstream } = await refreshWorld(t, OVER)
   const before = await sessionState(browser, server.url)
   t.equal((await call()).status, 200)
   t.equal(gate.refreshes.length, 1)
   t.equal((await call()).status, 200)
-  t.equal(gate.refreshes.length, 1, 'once per expiry')
+  t.equal(gate.refreshes.length, 1, 'the token is renewed once')
   const after = await sessionState(browser, server.url)
-  t.equal(after['expires_at'], before['expires_at'], 'the absolute limit stays')
+  t.equal(after['expires_at'], before['expires_at'], 'the absolute limit does not move')
   t.equal(after['scope'], before['scope'])
   t.ok(upstream.requests.every(({ credential }) => credential === 'bearer'))
   t.match(Object.fromEntries(gate.refreshes[0] ?? []), {
@@ -95,19 +95,19 @@ await test('a token is renewed when it has expired, and the session goes on', as
   t.equal(browser.named('__Host-session').length, 1)
 })
 
-await test('many calls at once make one refresh', async (t) => {
+await test('twenty calls on two instances cause one refresh', async (t) => {
   const { gate, call, settings, browser } = await refreshWorld(t, OVER)
   const other = await testServer(t, settings)
   const there = browser.clone()
   there.page = new URL(other.url)
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, (_, index) => call({ browser: index % 2 === 0 ? browser : there })),
   )
-  for (const { status } of answers) t.equal(status, 200)
+  for (const { status } of responses) t.equal(status, 200)
   t.equal(gate.refreshes.length, 1)
 })
 
-await test('a token that upstream refuses before its time is renewed', async (t) => {
+await test('a GET whose token upstream refuses early is repeated with a renewed one', async (t) => {
   const { gate, call, upstream } = await refreshWorld(t, HOUR, { accessTokenSeconds: 2 })
   const { provider } = gate
   await until(async () => {
@@ -116,27 +116,27 @@ await test('a token that upstream refuses before its time is renewed', async (t)
   })
   t.equal((await call()).status, 200)
   t.equal(gate.refreshes.length, 1)
-  t.equal(upstream.requests.length, 2, 'the call was repeated once')
+  t.equal(upstream.requests.length, 2, 'the call is repeated once')
 })
 
-await test('an outage of the provider does not end the session', async (t) => {
+await test('while the provider is down a call gets provider_unavailable, and the session goes on', async (t) => {
   const { gate, call, browser, server } = await refreshWorld(t, OVER)
   gate.before = async () => false
-  const answer = await call()
-  t.equal(answer.status, 503)
-  t.equal(await codeOf(answer), 'provider_unavailable')
-  t.match(answer.headers.get('retry-after'), /^[1-9]\d*$/)
+  const response = await call()
+  t.equal(response.status, 503)
+  t.equal(await codeOf(response), 'provider_unavailable')
+  t.match(response.headers.get('retry-after'), /^[1-9]\d*$/)
   t.ok((await sessionState(browser, server.url)).authenticated)
   gate.before = async () => true
   await until(async () => (await call()).status === 200, 'the session goes on when the provider is back')
 })
 
-await test('invalid_grant ends the session', async (t) => {
+await test('invalid_grant for a refresh ends the session with session_expired', async (t) => {
   const { gate, call, browser, server } = await refreshWorld(t, OVER)
   await gate.provider.revokeAll()
-  const answer = await call()
-  t.equal(answer.status, 401)
-  t.equal(await codeOf(answer), 'session_expired')
+  const response = await call()
+  t.equal(response.status, 401)
+  t.equal(await codeOf(response), 'session_expired')
   t.notOk((await sessionState(browser, server.url)).authenticated)
   t.match(
     server.log.find(({ audit }) => audit === 'session_ended'),
@@ -144,14 +144,14 @@ await test('invalid_grant ends the session', async (t) => {
   )
 })
 
-await test('a provider that refuses this client does not end the session, and alarms the operator', async (t) => {
+await test('invalid_client for a refresh does not end the session, and is logged as an error', async (t) => {
   const { gate, call, browser, settings } = await refreshWorld(t, OVER)
   const wrong = await testServer(t, { ...settings, CLIENT_ID: 'unknown-client' })
   const there = browser.clone()
   there.page = new URL(wrong.url)
-  const answer = await call({ browser: there })
-  t.equal(answer.status, 503)
-  t.equal(await codeOf(answer), 'provider_unavailable')
+  const response = await call({ browser: there })
+  t.equal(response.status, 503)
+  t.equal(await codeOf(response), 'provider_unavailable')
   t.match(
     wrong.log.find(({ msg }) => msg === 'the provider refused a refresh'),
     { level: 50, code: 'invalid_client' },
@@ -161,7 +161,7 @@ await test('a provider that refuses this client does not end the session, and al
 })
 
 for (const moment of ['before', 'after'] as const) {
-  await test(`logging out ${moment} the provider has renewed the token leaves nothing alive`, async (t) => {
+  await test(`a logout ${moment} the provider renews the token revokes every token and ends the session`, async (t) => {
     const { gate, call, browser, server } = await refreshWorld(t, OVER)
     const wait = barrier()
     gate[moment] = wait.hook
@@ -171,20 +171,20 @@ for (const moment of ['before', 'after'] as const) {
     const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
     t.equal(logout.status, 204)
     wait.open()
-    const answer = await calling
-    t.equal(answer.status, 401)
-    t.ok(['session_expired', 'login_required'].includes(String(await codeOf(answer))))
-    // Both the tokens it held and, if any came, those that arrived too late.
+    const response = await calling
+    t.equal(response.status, 401)
+    t.ok(['session_expired', 'login_required'].includes(String(await codeOf(response))))
+    // The tokens that the session had and, if the provider issued any, the new ones.
     await until(() => gate.revoked.length >= (moment === 'before' ? 2 : 4))
     await until(async () => {
       const alive = await Promise.all([...gate.provider.issued].map((token) => gate.provider.isActive(token)))
       return alive.every((token) => token === undefined)
     })
-    t.notOk((await sessionState(stolen, server.url)).authenticated, 'the session was not brought back')
+    t.notOk((await sessionState(stolen, server.url)).authenticated, 'the session is not brought back')
   })
 }
 
-await test('a store that blinks between refresh and save does not lose the new token', async (t) => {
+await test('an outage of Redis between refresh and save does not lose the new token', async (t) => {
   const { gate, call, redis } = await refreshWorld(t, OVER)
   const wait = barrier()
   gate.after = wait.hook
@@ -192,36 +192,37 @@ await test('a store that blinks between refresh and save does not lose the new t
   await wait.reached
   redis.process.kill('SIGSTOP')
   wait.open()
-  // Longer than one command may take.
+  // Longer than the command timeout.
   await new Promise((resolve) => void setTimeout(resolve, 2000))
   redis.process.kill('SIGCONT')
-  const answer = await calling
-  t.equal(answer.status, 200)
+  const response = await calling
+  t.equal(response.status, 200)
   t.equal((await call()).status, 200)
   t.equal(gate.refreshes.length, 1)
 })
 
-await test('a store that strangers have filled keeps nobody from renewing a token, or from logging out', async (t) => {
+await test('a full Redis refuses new logins, but renews tokens and logs users out', async (t) => {
   const { call, redis, browser, server, gate } = await refreshWorld(t, OVER)
   const client = await createClient({ url: redis.url }).connect()
   t.teardown(() => client.close())
   await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: '4mb' })
+  let keys = 0
   const fill = async (bytes: number): Promise<void> => {
-    for (;;) await client.set(`junk:${Math.random()}`, 'x'.repeat(bytes))
+    for (;;) await client.set(`junk:${++keys}`, 'x'.repeat(bytes))
   }
-  // Large pieces first, then small ones, until nothing fits any more.
+  // Large values first, then small ones, until nothing fits.
   for (const bytes of [100_000, 1000, 10]) await t.rejects(fill(bytes), { message: /^OOM/ })
   gate.expiresIn = OVER
   t.equal((await call()).status, 200)
   gate.expiresIn = HOUR
-  t.equal((await call()).status, 200, 'again and again')
+  t.equal((await call()).status, 200, 'the token is renewed again and again')
   t.equal((await sessionState(browser, server.url))['authenticated'], true)
-  // What Redis keeps for its connections comes and goes, so that there may be room again for a moment.
+  // The memory of connections varies, so there may be room for a moment.
   await until(async () => {
     await fill(10).catch(() => undefined)
     const start = await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
     return start.headers.get('location')?.includes('auth_error=try_later') === true
-  }, 'nobody new can log in')
+  }, 'a new login is refused')
   t.equal((await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })).status, 204)
   t.equal((await sessionState(browser, server.url))['authenticated'], false)
 })

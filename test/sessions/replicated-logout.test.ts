@@ -5,11 +5,11 @@ import { askRedis } from '../support/redis-topologies.ts'
 import { testRedis } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
-await test('a logout that no replica confirms is counted, and holds up nobody else', async (t) => {
+await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const { sessions, store } = await sessionInstance(t, master.url)
-  // A replica that has just come takes up to a second before it confirms anything.
+  // A new replica confirms nothing for up to a second.
   await until(async () => (await store.isReplicated('any')) === true)
   const unconfirmed: string[] = []
   sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
@@ -17,7 +17,7 @@ await test('a logout that no replica confirms is counted, and holds up nobody el
     Array.from({ length: 50 }, () => newSession({ sessions } as never)),
   ).then((ids) => ids.map(sessionKey))
   t.equal(await sessions.end(first, 'logout'), true)
-  t.same(unconfirmed, [], 'confirmed')
+  t.same(unconfirmed, [], 'the replica confirms the logouts')
 
   replica.process.kill('SIGSTOP')
   t.teardown(() => replica.process.kill('SIGCONT'))
@@ -29,11 +29,11 @@ await test('a logout that no replica confirms is counted, and holds up nobody el
   await Promise.all(others.map((key) => store.read(key)))
   order.push('read')
   await Promise.all(logouts)
-  t.equal(order[0], 'read', 'reading went on while the logouts waited')
+  t.equal(order[0], 'read', 'reads go on while the logouts wait')
   t.same(unconfirmed.sort(), others.sort())
 })
 
-await test('where there are no replicas a logout asks for none', async (t) => {
+await test('without replicas a logout does not wait for any', async (t) => {
   const redis = await testRedis(t)
   const instance = await sessionInstance(t, redis.url)
   const id = await newSession(instance)

@@ -18,7 +18,7 @@ await test('a second user in the same browser ends the session of the first', as
   const first = browser.clone()
   endpoint.behaviour = tokens({ access_token: 'of-the-second-user' })
   const login = await startLogin(world)
-  t.ok(await isLoggedIn(first, server.url), 'not before the login has succeeded')
+  t.ok(await isLoggedIn(first, server.url), 'the old session lives until the login succeeds')
   await login.finish()
   t.notOk(await isLoggedIn(first, server.url))
   t.ok(await isLoggedIn(browser, server.url))
@@ -29,7 +29,7 @@ await test('a second user in the same browser ends the session of the first', as
   )
 })
 
-await test('also when the start was a link of another site, which carries no Strict cookie', async (t) => {
+await test('a login that a link of another site started replaces the session, although it carried no Strict cookie', async (t) => {
   const world = await loginWorld(t)
   const { browser, server } = world
   await logInThere(world)
@@ -42,7 +42,7 @@ await test('also when the start was a link of another site, which carries no Str
   t.ok(await isLoggedIn(browser, server.url))
 })
 
-await test('also when the session is known only from the start, its login cookie being gone', async (t) => {
+await test('a login replaces a session that is known only from the start of the login', async (t) => {
   const world = await loginWorld(t)
   const { browser, server } = world
   await logInThere(world)
@@ -52,7 +52,7 @@ await test('also when the session is known only from the start, its login cookie
   t.notOk(await isLoggedIn(first, server.url))
 })
 
-await test('also when another tab made it while the login was under way', async (t) => {
+await test('a login replaces the session that another tab created meanwhile', async (t) => {
   const world = await loginWorld(t)
   const { browser, server } = world
   const [first, second] = [await startLogin(world), await startLogin(world)]
@@ -63,7 +63,7 @@ await test('also when another tab made it while the login was under way', async 
   t.ok(await isLoggedIn(browser, server.url))
 })
 
-await test('a login that fails leaves the live session as it was', async (t) => {
+await test('a login that fails does not end the live session', async (t) => {
   const world = await loginWorld(t)
   const { browser, endpoint, server } = world
   await logInThere(world)
@@ -75,7 +75,7 @@ await test('a login that fails leaves the live session as it was', async (t) => 
   }
   await (await startLogin(world)).finish({ error: 'access_denied' })
   t.ok(await isLoggedIn(browser, server.url))
-  // A provider on the same site: the callback carries the Strict cookie.
+  // The provider is on the same site, so the callback carries the Strict cookie.
   const { state } = await startLogin(world)
   const callback = `${server.url}/auth/callback?error=access_denied&state=${state}`
   const arrival = await browser.navigate(callback, { from: new URL(server.url) })
@@ -83,7 +83,7 @@ await test('a login that fails leaves the live session as it was', async (t) => 
   t.ok(await isLoggedIn(browser, server.url))
 })
 
-await test('an outage of the store tells the user to try later', async (t) => {
+await test('GET /auth/callback redirects with try_later while the store is down', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, endpoint, server, redis } = world
   const login = await startLogin(world, '/auth/login?return_to=/chart')
@@ -95,7 +95,7 @@ await test('an outage of the store tells the user to try later', async (t) => {
   await redis?.close()
   waiting.release()
   const known = '?auth_error=try_later&flow=login&return_to=%2Fchart'
-  t.equal((await finishing).url.search, known, 'in the middle of a login')
+  t.equal((await finishing).url.search, known, 'during the token request')
   t.equal((await login.finish()).url.search, '?auth_error=try_later', 'the transaction cannot be read')
   const start = await browser.navigate(`${server.url}/auth/signup?return_to=/chart`)
   t.equal(start.url.search, known.replace('login', 'signup'))
@@ -104,5 +104,5 @@ await test('an outage of the store tells the user to try later', async (t) => {
   t.same(browser.named('__Host-session'), [])
   t.equal(endpoint.forms.length, 1)
   while (endpoint.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
-  t.same(endpoint.revoked, ['the-access-token'], 'a token that nobody will use is revoked')
+  t.same(endpoint.revoked, ['the-access-token'], 'the unused token is revoked')
 })

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-/** Calls the API from the page; with a server's address: on that instance, as behind a balancer. */
+/** Calls the API from the page, or on the instance with this address, as behind a balancer. */
 async function accounts(browser: JarBrowser, url?: string): Promise<Response> {
   const there = url === undefined ? browser : browser.clone()
   if (url !== undefined) there.page = new URL(url)
@@ -20,7 +20,7 @@ async function redisClient(t: Test, world: World) {
   return client
 }
 
-await test('a request in the steady state costs no Redis command', async (t) => {
+await test('a GET /api request in the steady state sends Redis no command', async (t) => {
   const world = await testWorld(t, { redis: true })
   await logIn(world.browser, world.server.url)
   t.equal((await accounts(world.browser)).status, 200)
@@ -37,14 +37,14 @@ await test('a request in the steady state costs no Redis command', async (t) => 
   t.equal((await commands()) - before, 0)
 })
 
-await test('a session ended anywhere is dead on every instance', async (t) => {
+await test('a session that one instance ends is refused by every instance', async (t) => {
   const world = await testWorld(t, { redis: true })
   const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
   const { browser } = world
   const client = await redisClient(t, world)
   const deadOnSecond = async (): Promise<void> => {
     await until(async () => (await accounts(copy, second.url)).status === 401)
-    t.pass('dead on the other instance')
+    t.pass('the other instance refuses the session')
   }
   let copy = browser
   for (const end of [
@@ -62,7 +62,7 @@ await test('a session ended anywhere is dead on every instance', async (t) => {
   }
 })
 
-await test('the store holds nothing that can be read, and nothing without an end', async (t) => {
+await test('Redis has no plain secret and no key without an expiry', async (t) => {
   const world = await testWorld(t, { redis: true, provider: { refreshTokens: true } })
   await world.browser.navigate(`${world.server.url}/auth/login`)
   await logIn(world.browser, world.server.url)
@@ -77,7 +77,7 @@ await test('the store holds nothing that can be read, and nothing without an end
     SECRETS,
   ]
   for (const key of keys) {
-    t.ok((await client.pTTL(key)) > 0, 'it ends')
+    t.ok((await client.pTTL(key)) > 0, 'the key expires')
     const value = (await client.get(key)) ?? ''
     const bytes = Buffer.from(value.split('.').at(-1) ?? '', 'base64url').toString('latin1')
     t.same(
@@ -98,15 +98,15 @@ await test('an anonymous request writes nothing', async (t) => {
   const client = await redisClient(t, world)
   world.browser.page = new URL(world.server.url)
   for (const path of ['/', '/auth/session', ACCOUNTS, '/auth/callback?state=x&code=y', '/auth/callback']) {
-    const answer = await world.browser.fetch(path, {
+    const response = await world.browser.fetch(path, {
       headers: { 'x-csrf': '1', 'sec-fetch-dest': 'document' },
     })
-    t.same(answer.headers.getSetCookie(), [], path)
+    t.same(response.headers.getSetCookie(), [], path)
   }
   t.equal(await client.dbSize(), 0)
 })
 
-await test('an unused session ends; use prolongs it and asking about it does not', async (t) => {
+await test('GET /api prolongs a session, GET /auth/session does not, and an unused session ends', async (t) => {
   const world = await testWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
   const { browser } = world
   await logIn(browser, world.server.url)
@@ -119,15 +119,15 @@ await test('an unused session ends; use prolongs it and asking about it does not
     await accounts(browser)
     return (await idleEnd()) > first
   })
-  t.pass('use moved the limit')
+  t.pass('the use moved the idle limit')
   await until(async () => {
-    const answer = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
-    return !answer.authenticated
+    const response = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
+    return !response.authenticated
   })
-  t.equal((await accounts(browser)).status, 401, 'asking alone let it end')
+  t.equal((await accounts(browser)).status, 401, 'GET /auth/session does not prolong it')
 })
 
-await test('a session ends at its absolute limit, however it is used', async (t) => {
+await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
   const world = await testWorld(t, { redis: true, settings: { SESSION_MAX_SECONDS: '2' } })
   await logIn(world.browser, world.server.url)
   const copy = world.browser.clone()
@@ -137,10 +137,10 @@ await test('a session ends at its absolute limit, however it is used', async (t)
       copy.cookies.set('localhost;/;__Host-session', { ...session, expiresAt: Infinity })
     return (await accounts(copy)).status === 401
   })
-  t.pass('ended while in use')
+  t.pass('the session ended while in use')
 })
 
-await test('a cookie that is doubled, tampered with or unknown is anonymous, and is left alone', async (t) => {
+await test('a cookie that is doubled, tampered with or unknown is anonymous, and is not cleared', async (t) => {
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   const value = world.browser.named('__Host-session')[0]?.value ?? ''
@@ -153,17 +153,17 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
     `x__Host-session=${value}`,
   ]
   for (const cookie of bad) {
-    const answer = await fetch(world.server.url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
-    t.equal(answer.status, 401)
-    t.same(answer.headers.getSetCookie(), [])
+    const response = await fetch(world.server.url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    t.equal(response.status, 401)
+    t.same(response.headers.getSetCookie(), [])
   }
   const good = await fetch(world.server.url + ACCOUNTS, {
     headers: { cookie: `a=1;__Host-session=${value} ; b=2`, 'x-csrf': '1' },
   })
-  t.equal(good.status, 200, 'and a good one among others is found')
+  t.equal(good.status, 200, 'a good cookie among others is found')
 })
 
-await test('secrets rotate in two rolls without logging anybody out', async (t) => {
+await test('SESSION_SECRETS rotate in two rolls without ending a session', async (t) => {
   const world = await testWorld(t, { redis: true })
   const { browser } = world
   const other = 'the-next-secret-of-thirty-two-bytes-or-more'
@@ -177,27 +177,27 @@ await test('secrets rotate in two rolls without logging anybody out', async (t) 
   t.equal((await accounts(browser, moved.url)).status, 200)
   const unread = await accounts(browser, dropped.url)
   t.equal(unread.status, 401)
-  t.same(unread.headers.getSetCookie(), [], 'what cannot be read is not cleared')
-  t.equal((await accounts(browser)).status, 200, 'nor deleted')
+  t.same(unread.headers.getSetCookie(), [], 'a cookie that this instance cannot read is not cleared')
+  t.equal((await accounts(browser)).status, 200, 'its session is not deleted')
 })
 
-await test('without the store: 503 at once, cookie kept, and all is well when it is back', async (t) => {
+await test('without Redis the API answers 503 at once and keeps the cookie, and it serves again when Redis is back', async (t) => {
   const world = await testWorld(t, { redis: true })
   const { browser, redis } = world
   await logIn(browser, world.server.url)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await accounts(browser)).status === 503)
-  const answer = await accounts(browser)
-  t.match(await answer.json(), { code: 'session_store_unavailable' })
-  t.ok(answer.headers.get('retry-after'))
-  t.same(answer.headers.getSetCookie(), [])
+  const response = await accounts(browser)
+  t.match(await response.json(), { code: 'session_store_unavailable' })
+  t.ok(response.headers.get('retry-after'))
+  t.same(response.headers.getSetCookie(), [])
   t.equal((await browser.fetch('/auth/session')).status, 503)
   const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
-  t.equal(logout.status, 503, 'never a false 204')
+  t.equal(logout.status, 503, 'a logout that failed does not answer 204')
   t.equal(browser.named('__Host-session').length, 1)
   const login = await browser.navigate(`${world.server.url}/auth/login`)
   t.equal(login.url.searchParams.get('auth_error'), 'try_later')
   redis?.process.kill('SIGCONT')
   await until(async () => (await accounts(browser)).status === 200)
-  t.pass('back')
+  t.pass('the API serves again')
 })

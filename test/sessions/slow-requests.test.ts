@@ -10,14 +10,14 @@ import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const USERS = 10
-/** Of each user, on each of two instances. */
+/** Requests of each user on each of two instances. */
 const CALLS = 10
 const CALLS_IN_ALL = USERS * 2 * CALLS
 
 const ask = (path: string, cookie: string, { url }: { url: string }): Promise<Response> =>
   fetch(url + path, { headers: { cookie, 'x-csrf': '1' } })
 
-/** Two instances before an upstream that answers when it is told to, and users who are logged in. */
+/** Two instances, an upstream that responds when it is released, and users who are logged in. */
 async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<string, string> } = {}) {
   const waiting: ServerResponse[] = []
   const upstream = createServer((_request, response) => void waiting.push(response))
@@ -31,8 +31,14 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
   const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
   const redis = await testRedis(t)
   const settings = {
-    ...{ PUBLIC_URL: publicUrl, AUTH_URL: gate.url, API_URL: upstreamUrl, WS_URL: upstreamUrl },
-    ...{ REDIS_URL: redis.url, LOG_LEVEL: 'warn', AUTH_STARTS_PER_MINUTE: '0', ...more.settings },
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: gate.url,
+    API_URL: upstreamUrl,
+    WS_URL: upstreamUrl,
+    REDIS_URL: redis.url,
+    LOG_LEVEL: 'warn',
+    AUTH_STARTS_PER_MINUTE: '0',
+    ...more.settings,
   }
   settings.WS_URL = settings.WS_URL.replace('http', 'ws')
   const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
@@ -45,8 +51,12 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
   const keys = cookies.map((cookie) => sessionKey(/__Host-session=([^.;]+)/.exec(cookie)?.[1] ?? ''))
 
   return {
-    ...{ gate, publicUrl, browsers, client, keys, waiting },
-    /** Calls that are under way when this returns. */
+    gate,
+    publicUrl,
+    browsers,
+    client,
+    keys,
+    waiting,
     start: () =>
       cookies.flatMap((cookie) =>
         servers.flatMap((server) =>
@@ -56,7 +66,6 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
     release: () => {
       for (const response of waiting.splice(0)) response.end('{}')
     },
-    /** How many of the sessions there were are alive anywhere, by any account. */
     alive: async () => {
       const states = cookies.flatMap((cookie) =>
         servers.map(async (server) => {
@@ -72,7 +81,7 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
   }
 }
 
-await test('slow requests across a logout leave no session behind', async (t) => {
+await test('requests that are in flight during a logout do not bring the session back', async (t) => {
   const world = await slowWorld(t)
   const answers = world.start()
   await until(() => world.waiting.length === CALLS_IN_ALL)
@@ -81,30 +90,30 @@ await test('slow requests across a logout leave no session behind', async (t) =>
     t.equal(logout.status, 204)
   }
   world.release()
-  t.same(new Set(await Promise.all(answers)), new Set([200]), 'they are let finish')
+  t.same(new Set(await Promise.all(answers)), new Set([200]), 'requests in flight finish')
   t.equal(await world.alive(), 0)
 })
 
-await test('slow requests across a second login leave only the new session', async (t) => {
+await test('requests that are in flight during a second login leave the new session alone', async (t) => {
   const world = await slowWorld(t)
   const answers = world.start()
   await until(() => world.waiting.length === CALLS_IN_ALL)
   await Promise.all(world.browsers.map((browser) => logIn(browser, world.publicUrl)))
   world.release()
   await Promise.all(answers)
-  t.equal(await world.alive(), 0, 'of those there were')
+  t.equal(await world.alive(), 0, 'no session is left')
   for (const browser of world.browsers) {
     const state = (await (await browser.fetch('/auth/session')).json()) as { authenticated: boolean }
     t.ok(state.authenticated)
   }
 })
 
-await test('requests that wait for a refresh across a logout leave no session behind', async (t) => {
+await test('requests that wait for a refresh during a logout do not bring the session back', async (t) => {
   const world = await slowWorld(t, { expiresIn: 0.001 })
   const opened = Promise.withResolvers<boolean>()
   world.gate.before = () => opened.promise
   const answers = world.start()
-  // One refresh a session, on whichever instance; all its calls wait for it.
+  // Each session is refreshed once, on one instance, and all its calls wait for that.
   await until(() => world.gate.refreshes.length === USERS)
   await Promise.all(
     world.browsers.map((browser) =>
@@ -117,7 +126,7 @@ await test('requests that wait for a refresh across a logout leave no session be
   t.equal(world.gate.refreshes.length, USERS)
 })
 
-await test('slow requests across the end of a session do not prolong it', async (t) => {
+await test('requests that are in flight when a session ends do not prolong it', async (t) => {
   const world = await slowWorld(t, { settings: { SESSION_MAX_SECONDS: '4' } })
   const answers = world.start()
   await until(() => world.waiting.length === CALLS_IN_ALL)

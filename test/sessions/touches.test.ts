@@ -6,18 +6,18 @@ import { instanceOn, newSession, sessionInstance } from '../support/session-inst
 import { touchesOf } from '../support/touches.ts'
 import { testRedis } from '../support/world.ts'
 
-await test('of a session in use Redis hears once a step and instance, and nothing else', async (t) => {
-  // Steps of the idle limit of 1 s, in place of a minute.
+await test('a session in use costs Redis one EVAL for each step of its idle limit and instance, and no other command', async (t) => {
+  // The idle limit moves in steps of 1 s instead of a minute.
   const touches = await touchesOf(t, { sessions: 10, requests: 300, pauseMs: 8, idleSeconds: 10 })
   t.comment(JSON.stringify(touches))
   const { PING: _, ...commands } = touches.commands
   t.same(Object.keys(commands), ['EVAL'])
   t.equal(touches.most, 1)
-  t.ok(touches.limits >= 2, 'the limits did move')
-  t.ok(touches.limits <= touches.listenedMs / 1000 + 1, 'by a step at a time')
+  t.ok(touches.limits >= 2, 'the limits move')
+  t.ok(touches.limits <= touches.listenedMs / 1000 + 1, 'a limit moves once a step')
 })
 
-await test('an idle limit is what was promised, a step more at most, and never past the absolute limit', async (t) => {
+await test('an idle limit lasts for SESSION_IDLE_SECONDS, at most a step longer, and never past the absolute limit', async (t) => {
   const [idleMs, stepMs] = [600_000, 60_000]
   const store = new MemoryStore()
   const instance = instanceOn(store, idleMs)
@@ -28,18 +28,18 @@ await test('an idle limit is what was promised, a step more at most, and never p
     await instance.sessions.touch(id, endsAt)
     const idleEndsAt = (await store.read(sessionKey(id)))?.expiresAt ?? 0
     t.ok(idleEndsAt <= endsAt, 'not past the absolute limit')
-    t.ok(idleEndsAt >= Math.min(endsAt, before + idleMs), 'not early')
-    t.ok(idleEndsAt <= Date.now() + idleMs + stepMs, 'not late')
+    t.ok(idleEndsAt >= Math.min(endsAt, before + idleMs), 'no session ends early')
+    t.ok(idleEndsAt <= Date.now() + idleMs + stepMs, 'no session ends late')
   }
 })
 
-await test('a store that takes no writes does not end a request, and is not asked with every one', async (t) => {
+await test('while Redis takes no writes requests succeed, and not every one of them tries a touch', async (t) => {
   const redis = await testRedis(t)
   const { store } = await sessionInstance(t, redis.url)
   const instance = instanceOn(store, 600_000)
   const id = await newSession(instance)
   await instance.reader.use(instance.cookie(id))
-  // Due at once, in the eyes of who wants more of it; and Redis wants a replica that it has not.
+  // An instance with a longer idle limit owes the session a touch at once. Redis refuses writes without a replica.
   const demanding = instanceOn(store, 1_200_000)
   await askRedis(redis, ['CONFIG', 'SET', 'min-replicas-to-write', '1'])
   await askRedis(redis, ['CONFIG', 'RESETSTAT'])

@@ -1,35 +1,36 @@
 import { test } from 'tap'
+import { Caps } from '../../src/sockets/caps.ts'
 import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 
-await test('public sockets leave a quarter of all places to trading', async (t) => {
+await test('public sockets leave a quarter of MAX_RELAYS to trading sockets', async (t) => {
   const world = await relayWorld(t, { settings: { MAX_RELAYS: '8' } })
-  const market = await Promise.all(Array.from({ length: 6 }, () => world.line(PUBLIC).opened()))
-  t.same(await world.line(PUBLIC).closed, full)
-  const trading = await Promise.all(Array.from({ length: 2 }, () => world.line(TRADING).opened()))
-  t.same(await world.line(TRADING).closed, full, 'which is not without an end')
+  const market = await Promise.all(Array.from({ length: 6 }, () => world.connect(PUBLIC).opened()))
+  t.same(await world.connect(PUBLIC).closed, full)
+  const trading = await Promise.all(Array.from({ length: 2 }, () => world.connect(TRADING).opened()))
+  t.same(await world.connect(TRADING).closed, full, 'trading sockets are limited too')
 
   market[0]?.socket.close()
   await market[0]?.closed
   await until(() => world.upstream.open === 7)
-  const third = await world.line(TRADING).opened()
-  t.same(await world.line(PUBLIC).closed, full, 'and trading may have more than its quarter')
+  const third = await world.connect(TRADING).opened()
+  t.same(await world.connect(PUBLIC).closed, full, 'trading sockets may take more than a quarter')
   trading[0]?.socket.close()
   await trading[0]?.closed
-  await world.line(PUBLIC).opened()
-  for (const line of [...market, ...trading, third]) line.socket.terminate()
+  await world.connect(PUBLIC).opened()
+  for (const client of [...market, ...trading, third]) client.socket.terminate()
 })
 
-await test('PUBLIC_HANDSHAKES_PER_MINUTE: an address opens so many public sockets, and costs upstream no more', async (t) => {
+await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an address opens, and the handshakes upstream', async (t) => {
   const world = await relayWorld(t, { settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '3', TRUST_PROXY: '1' } })
   const from = (address: string, path = PUBLIC) =>
-    world.line(path, { headers: { 'x-forwarded-for': address } })
+    world.connect(path, { headers: { 'x-forwarded-for': address } })
   const opened = async (address: string): Promise<void> => {
-    const line = await from(address).opened()
-    line.socket.close()
-    await line.closed
+    const client = await from(address).opened()
+    client.socket.close()
+    await client.closed
   }
   for (const last of ['1', '2', 'ffff']) await opened(`2001:db8::${last}`)
   for (let count = 0; count < 5; count++) {
@@ -39,11 +40,11 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE: an address opens so many public socket
   await opened('192.0.2.1')
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const headers = { 'x-forwarded-for': '2001:db8::1', cookie }
-  const trading = await world.line(TRADING, { headers }).opened()
+  const trading = await world.connect(TRADING, { headers }).opened()
   trading.socket.close()
 })
 
-await test('PUBLIC_HANDSHAKES_PER_MINUTE is four times MAX_PUBLIC_RELAYS_PER_IP unless set, and 0 is no limit', async (t) => {
+await test('PUBLIC_HANDSHAKES_PER_MINUTE is four times MAX_PUBLIC_RELAYS_PER_IP by default, and 0 means no limit', async (t) => {
   for (const [setting, most] of [
     ['', 4],
     ['0', 12],
@@ -52,10 +53,73 @@ await test('PUBLIC_HANDSHAKES_PER_MINUTE is four times MAX_PUBLIC_RELAYS_PER_IP 
     const world = await relayWorld(t, { settings, anonymous: true })
     let opened = 0
     for (let count = 0; count < 12; count++) {
-      const line = world.line(PUBLIC)
-      await Promise.race([line.opened().then(() => line.socket.close()), line.closed])
-      if ((await line.closed).code === 1005) opened++
+      const client = world.connect(PUBLIC)
+      await Promise.race([client.opened().then(() => client.socket.close()), client.closed])
+      if ((await client.closed).code === 1005) opened++
     }
     t.equal(opened, most)
   }
+})
+
+await test('MAX_RELAYS, MAX_RELAYS_PER_SESSION and MAX_PUBLIC_RELAYS_PER_IP hold, and a closed socket releases its permit at once', async (t) => {
+  const settings = {
+    MAX_RELAYS: '6',
+    MAX_RELAYS_PER_SESSION: '2',
+    MAX_PUBLIC_RELAYS_PER_IP: '3',
+    TRUST_PROXY: '1',
+  }
+  const world = await relayWorld(t, { settings })
+  const full = { code: 4429, reason: 'too_many_relays' }
+  const from = (address: string) =>
+    world.connect(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
+  const trading = [await world.connect(TRADING).opened(), await world.connect(TRADING).opened()]
+  await until(() => world.upstream.open === 2)
+  t.same(await world.connect(TRADING).closed, full, 'the limit of a session')
+  t.equal(world.upstream.otpRequests.length, 2, 'a refused socket causes no request for a one-time URL')
+
+  const household = [from('2001:db8:1:2::1'), from('2001:db8:1:2:ffff::1'), from('2001:db8:1:2:3:4:5:6')]
+  await until(() => world.upstream.open === 5)
+  t.same(await from('2001:db8:1:2::9').closed, full, 'the limit of an address, which for IPv6 is a /64')
+  const neighbour = from('2001:db8:1:3::1')
+  await until(() => world.upstream.open === 6)
+  t.same(await from('192.0.2.1').closed, full, 'the limit of the process')
+
+  household[0]?.socket.close()
+  await household[0]?.closed
+  const again = from('192.0.2.1')
+  await until(() => world.upstream.open === 6)
+  for (const client of [...trading, ...household, neighbour, again]) client.socket.terminate()
+  for (let round = 0; round < 20; round++) {
+    const two = [await world.connect(TRADING).opened(), await world.connect(TRADING).opened()]
+    for (const client of two) {
+      client.socket.close(1000)
+      await client.closed
+    }
+  }
+  t.pass('a page that reloads is not refused because of the sockets that it has just closed')
+  await world.quiet()
+})
+
+await test('a permit that is released twice counts once', async (t) => {
+  const caps = new Caps({
+    maxRelays: 1,
+    maxSessionSockets: 1,
+    maxPerSession: 2,
+    maxPublicPerIp: 1,
+    publicHandshakesPerMinute: 0,
+  })
+  const release = caps.acquireProcess()
+  t.equal(caps.acquireProcess(), undefined)
+  release?.()
+  release?.()
+  t.ok(caps.acquireProcess())
+  t.equal(caps.acquireProcess(), undefined)
+  const first = caps.acquireSession('a')
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined)
+  t.ok(caps.acquireSession('b'), 'another session has permits of its own')
+  first?.()
+  first?.()
+  t.ok(caps.acquireSession('a'))
+  t.equal(caps.acquireSession('a'), undefined, 'one permit was released, not two')
 })

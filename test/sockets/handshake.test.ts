@@ -5,8 +5,8 @@ import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-w
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 
-/** The HTTP answer to a request for a relay; '' leaves a header out. */
-async function answerTo(
+/** The HTTP response to a handshake; '' leaves a header out. */
+async function responseTo(
   world: RelayWorld,
   path: string,
   headers: Record<string, string>,
@@ -35,7 +35,7 @@ async function answerTo(
 
 const PLAIN = { connection: '', upgrade: '', 'sec-websocket-version': '', 'sec-websocket-key': '' }
 
-await test('what is refused before the 101', async (t) => {
+await test('a handshake without the right Origin, Upgrade, version or key gets an HTTP problem, and causes no call upstream', async (t) => {
   const world = await relayWorld(t)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] =
@@ -75,34 +75,34 @@ await test('what is refused before the 101', async (t) => {
     ]
   for (const path of [PUBLIC, TRADING]) {
     for (const [why, headers, status, code] of cases) {
-      const answer = await answerTo(world, path, { cookie, ...headers })
-      t.equal(answer.statusCode, status, `${path}: ${why}`)
-      t.match(JSON.parse(answer.body), { code, status })
-      t.match(answer.headers, { 'x-content-type-options': 'nosniff', 'x-request-id': /^[\w-]{36}$/ })
+      const response = await responseTo(world, path, { cookie, ...headers })
+      t.equal(response.statusCode, status, `${path}: ${why}`)
+      t.match(JSON.parse(response.body), { code, status })
+      t.match(response.headers, { 'x-content-type-options': 'nosniff', 'x-request-id': /^[\w-]{36}$/ })
     }
   }
   for (const id of ['a.b', 'a%20b', 'ä', 'a'.repeat(65), 'a'.repeat(200), 'a'.repeat(8000), '%2e%2e', '']) {
-    const answer = await answerTo(world, `/ws/trading/${encodeURI(id)}`, { cookie })
-    t.equal(answer.statusCode, 404, `no account can be called ${id.slice(0, 70)}, ${id.length} characters`)
-    t.match(JSON.parse(answer.body), { code: 'not_found' })
+    const response = await responseTo(world, `/ws/trading/${encodeURI(id)}`, { cookie })
+    t.equal(response.statusCode, 404, `${id.slice(0, 70)} of ${id.length} characters is no account id`)
+    t.match(JSON.parse(response.body), { code: 'not_found' })
   }
   for (const id of ['a'.repeat(200), 'a'.repeat(8000)]) {
-    const answer = await fetch(`${world.server.url}/api/payment-agents/v1/agents/${id}`, {
+    const response = await fetch(`${world.server.url}/api/payment-agents/v1/agents/${id}`, {
       headers: { cookie, 'x-csrf': '1' },
     })
-    t.equal(answer.status, 404, 'nor anything in the API')
+    t.equal(response.status, 404, 'the API accepts no such id either')
   }
-  t.equal((await answerTo(world, '/ws/trading/a.b', { cookie })).statusCode, 404)
-  t.equal((await answerTo(world, '/ws/trading/a.b', { cookie, origin: 'null' })).statusCode, 403)
-  const told = await answerTo(world, PUBLIC, PLAIN)
-  t.match(told.headers, { upgrade: 'websocket', connection: 'upgrade, close' })
-  t.same(world.upstream.otpRequests, [], 'no one-time URL was spent')
-  t.same(world.upstream.upgrades, [], 'no socket was opened')
+  t.equal((await responseTo(world, '/ws/trading/a.b', { cookie })).statusCode, 404)
+  t.equal((await responseTo(world, '/ws/trading/a.b', { cookie, origin: 'null' })).statusCode, 403)
+  const plain = await responseTo(world, PUBLIC, PLAIN)
+  t.match(plain.headers, { upgrade: 'websocket', connection: 'upgrade, close' })
+  t.same(world.upstream.otpRequests, [], 'no one-time URL is requested')
+  t.same(world.upstream.upgrades, [], 'no socket is opened upstream')
   t.same(await world.metric('bff_relay_endings_total'), new Map())
   await world.quiet()
 })
 
-await test('a browser that is not logged in', async (t) => {
+await test('GET /ws/trading/:account without a session is closed with login_required, and GET /ws/public needs none', async (t) => {
   const world = await relayWorld(t)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const refused = { code: 4401, reason: 'login_required' }
@@ -113,20 +113,20 @@ await test('a browser that is not logged in', async (t) => {
     cookie.replace('session=', 'session=x'),
     'a=b',
   ]) {
-    t.same(await world.line(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
+    t.same(await world.connect(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
   }
   t.same(world.upstream.otpRequests, [])
   t.same(
-    (await world.line(PUBLIC, { headers: { cookie: '' } }).opened()).received,
+    (await world.connect(PUBLIC, { headers: { cookie: '' } }).opened()).received,
     [],
-    'market data is for all',
+    'the public socket opens',
   )
 })
 
-await test('what upstream gets to see, and what nobody gets to read', async (t) => {
+await test('upstream gets the bearer and no header of the browser, and no secret is in the log', async (t) => {
   const world = await relayWorld(t, { settings: { SERVICE_APP_ID: 'app-77', LOG_LEVEL: 'trace' } })
-  const line = await world
-    .line(TRADING, { headers: { authorization: 'Bearer of-the-browser', 'x-forwarded-for': '1.2.3.4' } })
+  const client = await world
+    .connect(TRADING, { headers: { authorization: 'Bearer of-the-browser', 'x-forwarded-for': '1.2.3.4' } })
     .opened()
   const [asked] = world.upstream.otpRequests
   t.equal(asked?.url, '/trading/v1/options/accounts/VRTC100/otp')
@@ -136,17 +136,20 @@ await test('what upstream gets to see, and what nobody gets to read', async (t) 
     t.notOk(name in (opened?.headers ?? {}), `no ${name}`)
   }
   t.notOk('cookie' in (asked?.headers ?? {}))
-  t.equal(line.socket.extensions, '')
-  t.equal(line.socket.protocol, '')
-  // This client gives up without a confirmed one, as browsers do.
-  const offering = world.line(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
+  t.equal(client.socket.extensions, '')
+  t.equal(client.socket.protocol, '')
+  // This client ends the connection when no subprotocol is confirmed, as browsers do.
+  const offering = world.connect(TRADING, { headers: { 'sec-websocket-protocol': 'graphql-ws, mqtt' } })
   const [response] = (await once(offering.socket, 'upgrade')) as [IncomingMessage]
-  t.notOk('sec-websocket-protocol' in response.headers, 'none is confirmed')
-  t.notOk('sec-websocket-protocol' in (world.upstream.upgrades.at(-1)?.headers ?? {}), 'nor offered')
+  t.notOk('sec-websocket-protocol' in response.headers, 'no subprotocol is confirmed')
+  t.notOk(
+    'sec-websocket-protocol' in (world.upstream.upgrades.at(-1)?.headers ?? {}),
+    'no subprotocol is offered to upstream',
+  )
   offering.socket.terminate()
-  line.socket.close()
+  client.socket.close()
   await world.quiet()
   const secrets = [String(asked?.headers.authorization).slice(7), 'secret-otp', 'otp=']
   const log = JSON.stringify(world.server.log)
-  for (const secret of secrets) t.notOk(log.includes(secret), 'not in the log')
+  for (const secret of secrets) t.notOk(log.includes(secret), 'the secret is not in the log')
 })

@@ -4,22 +4,22 @@ import { logOut, PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 
 const ROUNDS = 5000
 
-/** What the event loop still holds on to, by kind. */
-function held(): Record<string, number> {
+/** How many resources keep the event loop alive, by kind. */
+function activeResources(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1
   return counts
 }
 
-await test('relays come and go by the thousand, and nothing of them stays', async (t) => {
+await test('thousands of relays open and close without leaving timers, connections, listeners or buffered bytes', async (t) => {
   const world = await relayWorld(t, { redis: true, settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '0' } })
   let newest: WebSocket | undefined
   world.upstream.onSocket = (socket) => (newest = socket)
   const round = async (path: string): Promise<void> => {
-    const line = await world.line(path).opened()
-    line.socket.send('{"ping":1}')
-    line.socket.close(1000)
-    await line.closed
+    const client = await world.connect(path).opened()
+    client.socket.send('{"ping":1}')
+    client.socket.close(1000)
+    await client.closed
   }
   const warnings: Error[] = []
   const onWarning = (warning: Error): void => void warnings.push(warning)
@@ -27,36 +27,36 @@ await test('relays come and go by the thousand, and nothing of them stays', asyn
   t.teardown(() => process.off('warning', onWarning))
   await round(TRADING)
   await world.quiet()
-  const before = held()
-  // Eight at a time, two of them of the session.
+  const before = activeResources()
+  // Eight run at a time. Two of them are trading sockets of the one session.
   await Promise.all(
     Array.from({ length: 8 }, async (_, lane) => {
       for (let index = 0; index < ROUNDS / 8; index++) await round(lane < 2 ? TRADING : PUBLIC)
     }),
   )
   await world.quiet()
-  const after = held()
+  const after = activeResources()
   for (const kind of ['Timeout', 'TCPSocketWrap', 'Immediate']) {
     const more = (after[kind] ?? 0) - (before[kind] ?? 0)
     t.ok(more < 20, `${more} more ${kind}`)
   }
-  t.same(warnings, [], 'no listener stays')
+  t.same(warnings, [], 'no emitter has too many listeners')
   t.equal((await world.metric('bff_relay_operations_total')).get('operation="ping"'), ROUNDS + 1)
   t.equal((await world.metric('bff_relay_messages_total')).get('direction="to_upstream"'), ROUNDS + 1)
   t.equal((await world.metric('bff_relay_bytes_total')).get('direction="to_upstream"'), (ROUNDS + 1) * 10)
   t.equal((await world.metric('bff_relay_endings_total')).get('code="1000"'), ROUNDS + 1)
   t.equal((await world.metric('bff_relay_buffered_bytes')).get(''), 0)
 
-  // One end per relay, whatever comes together.
-  const line = await world.line(TRADING).opened()
+  // A relay is counted once, although three causes end it at the same time.
+  const client = await world.connect(TRADING).opened()
   newest?.close(1000)
-  line.socket.close(1000)
+  client.socket.close(1000)
   await logOut(world.browser)
-  await line.closed
+  await client.closed
   await world.quiet()
-  const endings = [...(await world.metric('bff_relay_endings_total')).values()]
+  const closes = [...(await world.metric('bff_relay_endings_total')).values()]
   t.equal(
-    endings.reduce((sum, count) => sum + count, 0),
+    closes.reduce((sum, count) => sum + count, 0),
     ROUNDS + 2,
   )
 })

@@ -4,18 +4,18 @@ import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
 
-await test('slow readers of a fast upstream cost what may wait for them, and no more', async (t) => {
+await test('browsers that read slowly cost no more memory than MAX_BUFFERED_BYTES each', async (t) => {
   const { upstream, memory, open } = await measuredServer(t, { SLOW_CONSUMER_SECONDS: '3600' })
   const relays = 4
   const { resident: before } = await memory()
-  // Half a GiB in all; here it is one and the same piece of memory.
+  // The messages are half a GiB, but this process has one copy of them.
   const message = Buffer.alloc(16_384)
   upstream.onSocket = (socket) => {
     for (let count = 0; count < 8192; count++) socket.send(message)
   }
-  const lines = await open(relays)
-  for (const { socket, received } of lines) {
-    // It reads a little, rests, and reads on.
+  const clients = await open(relays)
+  for (const { socket, received } of clients) {
+    // The browser reads a little, pauses, and reads on.
     socket.on('message', () => {
       received.length = 0
       socket.pause()
@@ -30,16 +30,16 @@ await test('slow readers of a fast upstream cost what may wait for them, and no 
     buffered = Math.max(buffered, now.buffered)
     resident = Math.max(resident, now.resident)
   }
-  // A message is added to less than the limit, and one piece of a connection's may have been read already.
+  // One message may be added just below the limit, and one chunk of the connection may have been read already.
   t.ok(buffered < relays * (MIB + 131_072), `${buffered} bytes waited`)
   t.ok(resident - before < 128 * MIB, `${Math.round((resident - before) / MIB)} MiB more`)
   t.ok(
-    lines.every(({ socket }) => socket.readyState === 1),
-    'they are slow, but not gone',
+    clients.every(({ socket }) => socket.readyState === 1),
+    'the slow relays stay open',
   )
 })
 
-await test('an idle relay costs little', async (t) => {
+await test('an idle relay costs less than 90 kB', async (t) => {
   const { upstream, memory, open } = await measuredServer(t)
   const warm = 300
   await open(warm)
@@ -48,6 +48,6 @@ await test('an idle relay costs little', async (t) => {
   await open(relays)
   await until(() => upstream.open === warm + relays)
   const each = Math.round(((await memory()).resident - before) / relays)
-  // Half of it is what the opening has left for the collector; a single forgotten read buffer would be 65,536 more.
+  // Half of it is garbage of the handshake. One read buffer that is kept by mistake would add 65,536 bytes.
   t.ok(each < 90_000, `${each} bytes`)
 })

@@ -1,15 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 
-const fresh = (): string => `contract:${randomUUID()}`
+let keys = 0
+const fresh = (): string => `contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /**
- * What every store must do.
- * @param open gives a fresh handle on one and the same store
- * @param isReplicated what it says of a fresh key; undefined: there are no replicas
+ * The behaviour that every store must have.
+ * @param open returns a new handle on the same store
+ * @param isReplicated what the store reports for a new key; undefined without replicas
  */
 export async function storeContract(
   t: Test,
@@ -18,7 +18,7 @@ export async function storeContract(
 ): Promise<void> {
   const store = await open()
 
-  await t.test('creates a key once, also of many at the same moment', async (t) => {
+  await t.test('create succeeds once, even for concurrent writers', async (t) => {
     const key = fresh()
     const tries = await Promise.all(['a', 'b', 'c', 'd'].map((value) => store.create(key, value, soon())))
     t.equal(tries.filter(Boolean).length, 1)
@@ -27,7 +27,7 @@ export async function storeContract(
     t.equal((await store.read(key))?.value, winner)
   })
 
-  await t.test('reads value and expiry, several in order, and nothing of what is not there', async (t) => {
+  await t.test('read, readUntracked and readMany return undefined for a missing key', async (t) => {
     const [one, two] = [fresh(), fresh()]
     const expiresAt = soon()
     await store.create(one, '1', expiresAt)
@@ -40,20 +40,20 @@ export async function storeContract(
     t.same(await store.readMany([]), [])
   })
 
-  await t.test('replaces only the value that was read, and never brings a removed key back', async (t) => {
+  await t.test('replace changes only the expected value, and never brings a removed key back', async (t) => {
     const key = fresh()
     await store.create(key, 'old', soon())
     t.equal(await store.replace(key, 'other', 'new', soon()), false)
     const winners = await Promise.all(
       ['x', 'y', 'z'].map((value) => store.replace(key, 'old', value, soon())),
     )
-    t.equal(winners.filter(Boolean).length, 1, 'of three writers one wins')
+    t.equal(winners.filter(Boolean).length, 1, 'one of three writers wins')
     await store.remove(key)
     t.equal(await store.replace(key, 'old', 'back', soon()), false)
     t.equal(await store.read(key), undefined)
   })
 
-  await t.test('moves an expiry later, never earlier, and revives nothing', async (t) => {
+  await t.test('extend moves an expiry later, never earlier, and revives no key', async (t) => {
     const key = fresh()
     const expiresAt = soon()
     await store.create(key, 'v', expiresAt)
@@ -66,7 +66,7 @@ export async function storeContract(
     t.equal(await store.read(gone), undefined)
   })
 
-  await t.test('removes once, and conditionally only what is expected', async (t) => {
+  await t.test('remove succeeds once, and removeIf removes only the expected value', async (t) => {
     const key = fresh()
     await store.create(key, 'mine', soon())
     t.equal(await store.removeIf(key, 'yours'), false)
@@ -76,22 +76,22 @@ export async function storeContract(
     t.same([await store.remove(key), await store.remove(key)], [true, false])
   })
 
-  await t.test('forgets a key when its time has come', async (t) => {
+  await t.test('a key expires at its time', async (t) => {
     const key = fresh()
     await store.create(key, 'short', Date.now() + 40)
     while ((await store.read(key)) !== undefined) await new Promise((resolve) => void setTimeout(resolve, 5))
     t.equal(await store.create(key, 'again', soon()), true)
   })
 
-  await t.test('says for how long a value may be relied on', async (t) => {
+  await t.test('staleMs says for how long a value may be used', async (t) => {
     t.ok(store.staleMs === Infinity || store.staleMs <= 1000)
   })
-  await t.test('knows whether a replica has it, if there are any', async (t) => {
+  await t.test('isReplicated says whether a replica has the key, undefined without replicas', async (t) => {
     const key = fresh()
     await store.create(key, 'v', soon())
     t.equal(await store.isReplicated(key), isReplicated)
   })
-  await t.test('counts from nothing until its time has come, without moving it', async (t) => {
+  await t.test('count starts at zero and does not move the expiry', async (t) => {
     const key = fresh()
     const until = Date.now() + 60_000
     t.equal(await store.count(key, 3, until), 3)
@@ -100,7 +100,7 @@ export async function storeContract(
     const counts = await Promise.all([1, 2, 3].map(() => store.count(key, 1, until)))
     t.same(new Set(counts), new Set([5, 6, 7]))
   })
-  await t.test('locks what is not locked, once, until it is given back', async (t) => {
+  await t.test('lock succeeds once, until removeIf releases it', async (t) => {
     const key = fresh()
     t.equal(
       (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, soon())))).filter(Boolean)
@@ -111,7 +111,7 @@ export async function storeContract(
     t.equal(await store.removeIf(key, owner), true)
     t.equal(await store.lock(key, 'another', soon()), true)
   })
-  await t.test('buries what is there, once, and puts no tombstone where nothing was', async (t) => {
+  await t.test('bury removes a key once, and writes no tombstone for a missing key', async (t) => {
     const key = fresh()
     const tombstone = { key: tombstoneKey(key), value: 'logout', expiresAt: soon() }
     t.equal(await store.bury(key, tombstone), undefined)
@@ -123,10 +123,10 @@ export async function storeContract(
     t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
   })
 
-  await t.test('is there', async (t) => t.equal(store.unavailableSince(), undefined))
+  await t.test('the store is available', async (t) => t.equal(store.unavailableSince(), undefined))
   if (store.staleMs !== Infinity) return
 
-  await t.test('says that a key has expired', async (t) => {
+  await t.test('onChange announces an expired key', async (t) => {
     const key = fresh()
     await store.create(key, 'short', Date.now() + 40)
     await store.read(key)
@@ -135,13 +135,13 @@ export async function storeContract(
         if (name === key) resolve()
       })
     })
-    // Expiry is noticed by a read at the latest.
+    // A read notices the expiry at the latest.
     while ((await store.read(key)) !== undefined) await new Promise((resolve) => void setTimeout(resolve, 5))
     await changed
-    t.pass('heard')
+    t.pass('the change is announced')
   })
 
-  await t.test('tells of changes made through another handle', async (t) => {
+  await t.test('onChange announces changes of another handle', async (t) => {
     const other = await open()
     const key = fresh()
     await store.create(key, 'v', soon())
@@ -151,14 +151,14 @@ export async function storeContract(
       () => other.remove(key),
     ]) {
       await store.read(key)
-      const heard = new Promise<void>((resolve) => {
+      const announced = new Promise<void>((resolve) => {
         store.onChange((name) => {
           if (name === key) resolve()
         })
       })
       await change()
-      await heard
-      t.pass('heard')
+      await announced
+      t.pass('the change is announced')
     }
   })
 }

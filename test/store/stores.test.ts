@@ -30,23 +30,23 @@ await test('the Redis store keeps the contract', async (t) => {
   })
 })
 
-await test('a Redis that is gone is said to be unavailable, at once and by name', async (t) => {
+await test('reads and writes reject with StoreUnavailable while Redis is down, and cached values are invalidated', async (t) => {
   const redis = await testRedis(t)
   const store = await connected(redis.url)
   t.teardown(() => store.close())
-  const doubt = new Promise<void>((resolve) => {
+  const invalidated = new Promise<void>((resolve) => {
     store.onChange((key) => {
       if (key === undefined) resolve()
     })
   })
   await redis.close()
-  await doubt
+  await invalidated
   await t.rejects(store.read('k'), StoreUnavailable)
   await t.rejects(store.create('k', 'v', Date.now() + 1000), StoreUnavailable)
   t.type(store.unavailableSince(), 'number')
 })
 
-await test('a Redis that hangs is given up on, and used again when it goes on', async (t) => {
+await test('a Redis that hangs is unavailable, and is used again once it responds', async (t) => {
   const redis = await testRedis(t)
   const store = await connected(redis.url)
   t.teardown(() => store.close())
@@ -60,12 +60,12 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
     })
   })
   redis.process.kill('SIGSTOP')
-  // Others go on asking all the while: that must not make the link look alive.
+  // Other commands go on meanwhile. They must not make the connection look healthy.
   const traffic = setInterval(() => void store.read('other').catch(() => undefined), 10)
   t.teardown(() => clearInterval(traffic))
   await doubted
   await t.rejects(store.read('k'), StoreUnavailable)
-  t.equal(warnings.count, 1, 'said once')
+  t.equal(warnings.count, 1, 'the outage is logged once')
   redis.process.kill('SIGCONT')
   const back = async (): Promise<string | undefined> => {
     try {
@@ -80,11 +80,11 @@ await test('a Redis that hangs is given up on, and used again when it goes on', 
   t.equal(store.unavailableSince(), undefined)
 })
 
-await test('a link that stays dead is opened anew', async (t) => {
+await test('a connection that stays silent is replaced by a new one', async (t) => {
   const redis = await testRedis(t)
   const store = await connected(redis.url)
   t.teardown(() => store.close())
-  // A peer that vanished without a word: what is written to it is never answered.
+  // A peer that vanished silently: no command to it gets a reply.
   redis.process.kill('SIGSTOP')
   while (store.unavailableSince() === undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
   const { port } = redis
@@ -103,7 +103,7 @@ await test('a store that is closed while it cannot connect closes at once', asyn
   t.type(store.unavailableSince(), 'number')
 })
 
-/** A store, and what it logs: why it is away. */
+/** A store, and the reasons for its outages that it logs. */
 async function watched(t: Test, url: string): Promise<{ store: RedisStore; reasons: string[] }> {
   const reasons: string[] = []
   const warn = (details: object): unknown => reasons.push((details as { reason: string }).reason)
@@ -113,13 +113,13 @@ async function watched(t: Test, url: string): Promise<{ store: RedisStore; reaso
   return { store, reasons }
 }
 
-await test('a server that is demoted is left as soon as it says so, and served from again', async (t) => {
+await test('a Redis that becomes a replica is left at once, and used again as a master', async (t) => {
   const redis = await testRedis(t)
-  const refused = (answer: Promise<unknown>) => t.rejects(answer, StoreUnavailable)
+  const refused = (response: Promise<unknown>) => t.rejects(response, StoreUnavailable)
   for (const [servesReads, use] of [
     ['yes', (store: RedisStore) => refused(store.create('other', 'v', Date.now() + 1000))],
     ['yes', async (store: RedisStore) => void (await store.extend('k', Date.now() + 90_000))],
-    // Without its master it may not even be read from.
+    // Without its master it refuses reads too.
     ['no', (store: RedisStore) => refused(store.read('k'))],
   ] as const) {
     const { store, reasons } = await watched(t, redis.url)
@@ -130,7 +130,7 @@ await test('a server that is demoted is left as soon as it says so, and served f
     await askRedis(redis, ['REPLICAOF', '127.0.0.1', '1'])
     await use(store)
     t.type(store.unavailableSince(), 'number')
-    t.equal(warnings.length, 1, 'what was read before is doubted')
+    t.equal(warnings.length, 1, 'the values that were read before are invalidated')
     await refused(store.read('k'))
     t.match(reasons, [/^READONLY|MASTERDOWN$/])
     await askRedis(redis, ['REPLICAOF', 'NO', 'ONE'])
@@ -140,7 +140,7 @@ await test('a server that is demoted is left as soon as it says so, and served f
   }
 })
 
-await test('a replica is not served from', async (t) => {
+await test('the store does not use a replica', async (t) => {
   const master = await testRedis(t)
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const reasons: string[] = []
@@ -155,12 +155,12 @@ await test('a replica is not served from', async (t) => {
   await until(() => store.unavailableSince() === undefined)
 })
 
-await test('a server that still loads its data is waited for', async (t) => {
+await test('the store waits while Redis loads its data', async (t) => {
   const redis = await testRedis(t, ['--enable-debug-command', 'yes'])
   const { store, reasons } = await watched(t, redis.url)
   await store.create('k', 'v', Date.now() + 60_000)
   await askRedis(redis, ['DEBUG', 'POPULATE', '2000'])
-  // 2 s of loading, with a look at its clients now and then.
+  // It loads for 2 s, and serves its clients now and then.
   const slowly = ['key-load-delay', '1000', 'loading-process-events-interval-bytes', '1024']
   await askRedis(redis, ['CONFIG', 'SET', ...slowly])
   void askRedis(redis, ['DEBUG', 'RELOAD'])
@@ -176,7 +176,7 @@ await test('a server that still loads its data is waited for', async (t) => {
   t.same(reasons, ['LOADING'])
 })
 
-await test('closing it is no outage, and the log does not call it one', async (t) => {
+await test('closing the store logs no outage', async (t) => {
   const redis = await testRedis(t)
   const warnings: unknown[] = []
   const log = { ...quiet, warn: (details: object) => void warnings.push(details) }

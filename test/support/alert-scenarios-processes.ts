@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
 import { json, logInThere, loginWorld } from './token-endpoint.ts'
@@ -6,7 +5,7 @@ import { ready, serverProcess } from './server-process.ts'
 import { ALONE } from './settings.ts'
 import { SECRETS, testServer } from './world.ts'
 import { said, twoWorkers, workerPids } from './two-workers.ts'
-import { until } from './until.ts'
+import { nextEvent, until } from './until.ts'
 import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
 
 /** Two instances whose secrets differ. */
@@ -25,7 +24,7 @@ export async function secretsScenario(t: Test): Promise<Scenario> {
   }
 }
 
-/** An instance that is new, and whose first refusal came before its first scrape. */
+/** A new instance whose first refusal comes before its first scrape. */
 export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   const world = await loginWorld(t)
   const before = await scrape(world.server)
@@ -39,7 +38,7 @@ export async function firstRefusalScenario(t: Test): Promise<Scenario> {
   }
 }
 
-/** A process that has no time for anything, and one that has. To be started when nothing else runs. */
+/** A process whose event loop is late, and one whose event loop is not. Run this alone. */
 export async function lagScenarios(t: Test): Promise<Scenario[]> {
   const { opsUrl } = (await loginWorld(t)).server
   await scrapeAll({ opsUrl })
@@ -65,7 +64,7 @@ export async function lagScenarios(t: Test): Promise<Scenario[]> {
   ]
 }
 
-/** A process that has hardly any descriptors left, and whose log nobody takes. */
+/** A process that has hardly any descriptors left, and whose log cannot be written. */
 export async function scarcityScenario(t: Test): Promise<Scenario> {
   const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: '10' }, { descriptors: 64, log: '/dev/full' })
   t.ok(await ready(server))
@@ -77,7 +76,7 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
     async () => {
       const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
       t.teardown(() => sockets.forEach((socket) => socket.destroy()))
-      await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+      await Promise.all(sockets.map((socket) => nextEvent(socket, 'connect')))
       const before = await linesLost(opsUrl)
       await fetch(`http://127.0.0.1:${server.port}/auth/session`)
       await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')

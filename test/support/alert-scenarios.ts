@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -6,20 +5,20 @@ import { JarBrowser } from './jar-browser.ts'
 import { PUBLIC, relayWorld } from './relay-world.ts'
 import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from './token-endpoint.ts'
 import { testRedis } from './world.ts'
-import { until } from './until.ts'
+import { nextEvent, until } from './until.ts'
 import { around, scrape, type Scenario } from './scrapes.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
-/** As many as make a rate, and not only one event. */
+/** Enough events to make a rate. */
 const TIMES = 6
-/** A lifetime that is over as soon as it has begun. */
+/** A token lifetime that is over at once. */
 const OVER = 0.001
 
 async function times(what: () => Promise<unknown>): Promise<void> {
   for (let count = 0; count < TIMES; count++) await what()
 }
 
-/** Everything that goes wrong between a browser, the provider and upstream's REST API. */
+/** Faults between a browser, the provider and upstream's REST API. */
 export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   const api = await scriptedApi(t)
   const world = await loginWorld(t, { settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' } })
@@ -73,7 +72,7 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   ]
 }
 
-/** An upstream REST API that does as it is told. */
+/** An upstream REST API that a test scripts. */
 async function scriptedApi(t: Test): Promise<{ url: string; behave: (response: ServerResponse) => unknown }> {
   const server = createServer((_request, response) => void api.behave(response))
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
@@ -108,14 +107,14 @@ export async function storeScenario(t: Test): Promise<Scenario> {
   })
 }
 
-/** Redis fills up, and then is emptied. */
+/** Redis is filled, and then emptied. */
 export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
   const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
   const { server } = world
   const redis = await storeClient(t, world)
   for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
-  const says = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
-  await says(/^bff_sessions 25$/m)
+  const shows = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
+  await shows(/^bff_sessions 25$/m)
   const full = await around(
     server,
     'Redis is full',
@@ -123,19 +122,19 @@ export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
     async () => {
       await redis.configSet({ maxmemory: '1', 'maxmemory-policy': 'noeviction' })
       await new JarBrowser().navigate(`${server.url}/auth/login`)
-      await says(/^bff_session_store_memory_max_bytes 1$/m)
+      await shows(/^bff_session_store_memory_max_bytes 1$/m)
     },
   )
   await redis.configSet({ maxmemory: '0' })
-  await says(/^bff_session_store_memory_max_bytes 0$/m)
+  await shows(/^bff_session_store_memory_max_bytes 0$/m)
   const emptied = await around(server, 'Redis is emptied', ['BffSessionsLost'], async () => {
     await redis.flushAll()
-    await says(/^bff_sessions 0$/m)
+    await shows(/^bff_sessions 0$/m)
   })
   return [full, emptied]
 }
 
-/** A replica of Redis that is stopped does not hear of a logout. */
+/** A stopped replica of Redis does not receive a logout. */
 export async function replicaScenario(t: Test): Promise<Scenario> {
   const world = await loginWorld(t, { redis: true })
   const { server, browser, redis } = world
@@ -155,7 +154,7 @@ export async function replicaScenario(t: Test): Promise<Scenario> {
   })
 }
 
-/** Sockets: all that there may be, and readers that are too slow. */
+/** The number of sockets reaches its limit, and readers are too slow. */
 export async function socketScenario(t: Test): Promise<Scenario> {
   const settings = { MAX_RELAYS: '3', MAX_BUFFERED_BYTES: '200000', SLOW_CONSUMER_SECONDS: '1' }
   const world = await relayWorld(t, { anonymous: true, settings })
@@ -166,14 +165,14 @@ export async function socketScenario(t: Test): Promise<Scenario> {
     slow.socket.pause()
     const message = 'x'.repeat(10_000)
     for (let count = 0; count < 4000; count++) peer.send(message)
-    await once(peer, 'close')
+    await nextEvent(peer, 'close')
     slow.socket.resume()
     await slow.closed
     for (let count = 0; count < 3; count++) await world.line(PUBLIC).opened()
   })
 }
 
-/** A day as it should be: nothing of it may raise anything. */
+/** An ordinary day, which must raise no alert. */
 export async function ordinaryScenario(t: Test): Promise<Scenario> {
   const api = await scriptedApi(t)
   const world = await loginWorld(t, { redis: true, settings: { API_URL: api.url } })

@@ -1,22 +1,22 @@
-import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { rawUpstream, type RawUpstream } from './raw-upstream.ts'
+import { nextEvent } from './until.ts'
 import { logIn, testWorld, type World, type WorldOptions } from './world.ts'
 
-/** An answer, read whole. */
+/** A response with its whole body. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
   readonly text: string
-  /** The body, parsed; a problem document as a rule. */
+  /** The parsed body, which usually is a problem document. */
   readonly json: Record<string, unknown>
 }
 
-/** What a call sends. Headers are exactly these, beside Host and framing. */
+/** The headers and body of a call. No other headers are sent except Host and framing. */
 export interface CallInit {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer | Readable
@@ -30,11 +30,11 @@ export interface ApiWorld {
   readonly cookie: string
   /** A call as a script of the frontend makes it, without a session unless a cookie is given. */
   readonly send: (method: string, path: string, init?: CallInit) => Promise<Answer>
-  /** The same with the session and X-CSRF. */
+  /** Like {@link send}, with the session and X-CSRF. */
   readonly call: (method: string, path: string, init?: CallInit) => Promise<Answer>
-  /** Writes bytes on a new connection, and reads until the server hangs up, or has been silent for a second. */
+  /** Writes bytes on a new connection, and reads until the server closes it or has been silent for a second. */
   readonly raw: (bytes: string) => Promise<string>
-  /** A new connection to the server, for what none of these can do. */
+  /** A new connection to the server. */
   readonly connection: () => Promise<Socket>
 }
 
@@ -52,14 +52,25 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
     const socket = connect(server.port, '127.0.0.1')
     t.teardown(() => socket.destroy())
     socket.on('error', () => undefined)
-    await once(socket, 'connect')
+    await nextEvent(socket, 'connect')
     return socket
   }
   const send: ApiWorld['send'] = (method, path, init) => sendTo(server.port, method, path, init)
   return {
-    ...{ world, upstream, cookie, send, connection },
+    world,
+    upstream,
+    cookie,
+    send,
+    connection,
     call: (method, path, init = {}) =>
-      send(method, path, { ...init, headers: { cookie, 'x-csrf': '1', ...init.headers } }),
+      send(method, path, {
+        ...init,
+        headers: {
+          cookie,
+          'x-csrf': '1',
+          ...init.headers,
+        },
+      }),
     async raw(bytes) {
       const socket = await connection()
       socket.write(bytes, 'latin1')
@@ -69,11 +80,11 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
   }
 }
 
-/** Everything until the other side hangs up. */
+/** Every byte until the peer closes the connection. */
 export async function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-  if (!socket.destroyed) await once(socket, 'close')
+  if (!socket.destroyed) await nextEvent(socket, 'close')
   return text
 }
 
@@ -90,8 +101,8 @@ export async function sendTo(
   if (isBuffer && headers['transfer-encoding'] === undefined) {
     outgoing.setHeader('content-length', Buffer.byteLength(body))
   }
-  const answered = once(outgoing, 'response')
-  // The answer may come before all of the body is sent; then what becomes of the rest does not matter.
+  const answered = nextEvent(outgoing, 'response')
+  // The response may come before the whole body is sent. An error of the rest does not matter then.
   outgoing.on('error', () => undefined)
   if (body === undefined || isBuffer) outgoing.end(body)
   else body.pipe(outgoing)
@@ -103,7 +114,8 @@ export async function sendTo(
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
-    ...{ bytes, text },
+    bytes,
+    text,
     get json() {
       return JSON.parse(text) as Record<string, unknown>
     },

@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type IncomingMessage } from 'node
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** How often each instance was chosen. */
+/** A running balancer, and how often it chose each instance. */
 export interface Balancer {
   readonly url: string
   readonly chosen: readonly number[]

@@ -2,7 +2,7 @@ import { launch, type Browser, type LaunchOptions, type Page } from 'puppeteer-c
 import type { Test } from 'tap'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from './chromium.ts'
 
-/** Debian's; another path through FIREFOX. */
+/** Debian's path; the variable FIREFOX names another one. */
 const FIREFOX = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
 
 const LAUNCH = {
@@ -10,7 +10,7 @@ const LAUNCH = {
   firefox: { browser: 'firefox', executablePath: FIREFOX },
 } as const satisfies Record<string, LaunchOptions>
 
-/** The browsers every journey is made in. */
+/** The browsers that every journey runs in. */
 export const BROWSERS = ['chrome', 'firefox'] as const
 
 /** A real headless browser that ends with the test. */
@@ -20,7 +20,7 @@ export async function testBrowser(t: Test, name: (typeof BROWSERS)[number]): Pro
   return browser
 }
 
-/** Clicks, and waits for the navigation that follows. */
+/** Clicks an element, and waits for the navigation. */
 export async function follow(page: Page, selector: string): Promise<void> {
   await page.waitForSelector(selector, { visible: true })
   await Promise.all([page.waitForNavigation(), page.click(selector)])
@@ -33,7 +33,7 @@ export async function allow(page: Page, email: string): Promise<void> {
   await follow(page, '[data-action=continue]')
 }
 
-/** Waits until the demo page knows its session to be so. */
+/** Waits until the demo page shows this session state. */
 export async function sessionIs(page: Page, state: 'authenticated' | 'anonymous'): Promise<void> {
   await page.waitForSelector(`[data-testid=session-state][data-state=${state}]`)
 }

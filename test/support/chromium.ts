@@ -2,9 +2,9 @@ import { chromium, type Browser, type BrowserContext, type Page } from 'playwrig
 import type { Test } from 'tap'
 import type { Place } from './token-hunt.ts'
 
-/** Debian's; another path through CHROMIUM. */
+/** Debian's path; the variable CHROMIUM names another one. */
 export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
-/** No sandbox of its own, since tests run as root in containers; nothing that asks the internet. */
+/** Without Chromium's own sandbox, because tests run as root in containers, and without requests to the internet. */
 export const CHROMIUM_ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -15,7 +15,7 @@ export const CHROMIUM_ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** Evaluated in the page: what it can read without asking anybody. */
+/** Runs in the page: everything that it can read without a request. */
 const HELD_BY_A_PAGE = `({
   'document.cookie': document.cookie,
   localStorage: JSON.stringify({ ...localStorage }),
@@ -34,22 +34,22 @@ export async function testChromium(t: Test): Promise<Browser> {
   return browser
 }
 
-/** Everything a page could read, collected while it runs. */
+/** Collects everything that a page could read while it runs. */
 export class PageRecord {
   readonly #places: Place[] = []
   readonly #reading: Promise<void>[] = []
-  /** Bodies that the browser did not give out. */
+  /** URLs of bodies that the browser did not return. */
   readonly unread: string[] = []
 
   constructor(context: BrowserContext) {
     context.on('page', (page) => this.#watch(page))
   }
 
-  /** What was seen so far, and what the page holds right now: cookies, storage, document. */
+  /** Everything collected so far, and the current cookies, storage and document. */
   async places(page: Page): Promise<Place[]> {
     await Promise.all(this.#reading)
-    const held = await page.evaluate<Record<string, string>>(HELD_BY_A_PAGE)
-    return [...this.#places, ...Object.entries(held).map(([where, text]) => ({ where, text }))]
+    const readable = await page.evaluate<Record<string, string>>(HELD_BY_A_PAGE)
+    return [...this.#places, ...Object.entries(readable).map(([where, text]) => ({ where, text }))]
   }
 
   #watch(page: Page): void {
@@ -57,7 +57,7 @@ export class PageRecord {
     page.on('response', (response) => {
       const request = response.request()
       const url = response.url()
-      // Hops of a navigation are the browser's own: no page can read them, nor the Set-Cookie header of any answer.
+      // No page can read the redirects of a navigation, nor the Set-Cookie header of a response.
       if (response.status() >= 300 && response.status() < 400) return
       const headers = Object.entries(response.headers()).filter(([name]) => name !== 'set-cookie')
       this.#places.push({ where: `url of ${request.method()} ${url}`, text: url })

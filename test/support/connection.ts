@@ -9,7 +9,7 @@ export type Send = (
   init?: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
 ) => Promise<Response>
 
-/** One connection to a server, over which requests go like those of a page. It ends with the test. */
+/** One connection to a server for requests like those of a page. It ends with the test. */
 export function connection(t: Test, browser: JarBrowser, publicUrl: string, allowH2 = false): Send {
   const dispatcher = new Agent({ allowH2, connections: 1, connect: { ca: getCACertificates('default') } })
   t.teardown(() => dispatcher.destroy())

@@ -8,10 +8,10 @@ import { proxyProcess, type ProxyProcess } from './proxy-process.ts'
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
 
-/** Where browsers find it. */
+/** The origin that browsers use. */
 export const PUBLIC_URL = 'https://localhost:8443'
 
-/** Puts a certificate for localhost where proxies look for it; this process trusts it from then on. */
+/** Installs a certificate for localhost where the proxies expect it, and makes this process trust it. */
 export async function installCertificate(t: Test): Promise<void> {
   const dir = join(t.testdir({}), 'secrets')
   execFileSync(join(DEPLOY, 'make-secrets.sh'), [dir], { stdio: 'ignore' })
@@ -21,8 +21,8 @@ export async function installCertificate(t: Test): Promise<void> {
 }
 
 /**
- * Starts haproxy with deploy/haproxy.cfg, for which there must be a name server; inside enterNamespaces().
- * @param edit changes what a test cannot wait for; without it the file is run as it stands
+ * Starts haproxy with deploy/haproxy.cfg inside enterNamespaces(). It needs a name server.
+ * @param edit changes timeouts that a test cannot wait for; without it the file runs unchanged
  */
 export async function deployedBalancer(t: Test, edit?: (text: string) => string): Promise<ProxyProcess> {
   await installCertificate(t)

@@ -3,25 +3,25 @@ import type { Test } from 'tap'
 import { startProvider } from '../../sandbox/provider.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { deployedBalancer, PUBLIC_URL } from './deployed-balancer.ts'
-import { answerJson, LineUpstream } from './line-upstream.ts'
+import { answerJson, ScriptedUpstream } from './scripted-upstream.ts'
 import { keepOutOfLogs } from './log-scan.ts'
 import { startNameServer } from './name-server.ts'
 import type { ProxyProcess } from './proxy-process.ts'
 import { ready, serverProcess, type ServerProcess } from './server-process.ts'
-import { until } from './until.ts'
+import { untilSlow } from './until.ts'
 import { CLIENT_ID, SECRETS, testRedis } from './world.ts'
 
-/** Instances on one Redis, with nothing in front of them yet. */
+/** Instances on one Redis, without a balancer. */
 export interface Fleet {
-  readonly upstream: LineUpstream
+  readonly upstream: ScriptedUpstream
   /** Ids of the calls that upstream has executed. */
   readonly executed: readonly string[]
   readonly redis: RedisProcess
-  /** Starts one at an address of its own, on the ports that all have. */
+  /** Starts an instance at an address of its own, on the ports that all instances have. */
   readonly launch: (host: string, settings?: Record<string, string>) => Promise<ServerProcess>
 }
 
-/** Makes room for instances with these settings; inside enterNamespaces(). All ends with the test. */
+/** Starts everything that instances with these settings need, inside enterNamespaces(). It ends with the test. */
 export async function startFleet(
   t: Test,
   publicUrl: string,
@@ -56,19 +56,18 @@ export async function startFleet(
   }
 }
 
-/** Instances behind the balancer as deployed, which finds them by name. */
+/** Instances behind the deployed balancer, which finds them by name. */
 export interface Deployment extends Omit<Fleet, 'launch'> {
   readonly balancer: ProxyProcess
-  /** Those that it began with. */
+  /** The first instances. */
   readonly instances: readonly ServerProcess[]
   /**
-   * Starts one more, at a new address. Its name is known as soon as its process runs, and until that has ended, as with
-   * containers.
+   * Starts one more instance, at a new address. As with containers, its name resolves while its process runs.
    */
   readonly start: (settings?: Record<string, string>) => Promise<ServerProcess>
 }
 
-/** Starts one with an instance for each of these settings; inside enterNamespaces(). It ends with the test. */
+/** Starts a deployment with an instance for each of these settings, inside enterNamespaces(). It ends with the test. */
 export async function deployment(
   t: Test,
   common: Record<string, string>,
@@ -84,23 +83,23 @@ export async function deployment(
     const host = `127.0.1.${++last}`
     const instance = await launch(host, settings)
     addresses.add(host)
-    void instance.exited.then(() => addresses.delete(host))
+    instance.child.once('close', () => addresses.delete(host))
     t.ok(await ready(instance), 'an instance has started')
     return instance
   }
   const instances = await Promise.all(each.map(start))
-  await until(async () => (await fetch(`${PUBLIC_URL}/auth/session`)).ok)
+  await untilSlow(async () => (await fetch(`${PUBLIC_URL}/auth/session`)).ok)
   return { ...fleet, balancer, start, instances }
 }
 
-/** An upstream that takes its time, writes down what it executes, and sends prices for ever. */
-async function slowUpstream(t: Test): Promise<{ upstream: LineUpstream; executed: string[] }> {
-  const upstream = await LineUpstream.start(t)
+/** A slow upstream that records the calls that it executes, and sends prices for ever. */
+async function slowUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; executed: string[] }> {
+  const upstream = await ScriptedUpstream.start(t)
   const executed: string[] = []
   upstream.onRest = (request, response) => {
     void text(request).then((body) => {
       executed.push(body === '' ? (request.url ?? '').replace(/.*\?/, '') : body)
-      setTimeout(() => answerJson(response, 200, { data: [] }), Math.random() * 150)
+      setTimeout(() => answerJson(response, 200, { data: [] }), (executed.length * 37) % 150)
     })
   }
   upstream.onSocket = (socket) => {
@@ -110,7 +109,7 @@ async function slowUpstream(t: Test): Promise<{ upstream: LineUpstream; executed
   return { upstream, executed }
 }
 
-/** Whether calls have reached it. */
+/** Whether calls have reached this instance. */
 export async function hasServed({ host, opsPort }: ServerProcess): Promise<boolean> {
   const metrics = await (await fetch(`http://${host}:${opsPort}/metrics`)).text()
   return /bff_http_request_duration_seconds_count\{[^}]*route="\/api\/[^}]*\} [1-9]/.test(metrics)

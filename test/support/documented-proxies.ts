@@ -20,7 +20,7 @@ const AS_DOCUMENTED = {
   usesUnready: true,
 } as const
 
-/** The part of docs/operating.md that is written in a language. @throws Error when there is not one of it */
+/** The code block of docs/operating.md in this language. @throws Error unless there is exactly one */
 async function snippet(language: string, isImpatient: boolean): Promise<string> {
   const found = [...(await readFile(GUIDE, 'utf8')).matchAll(/```(\w+)\n([^]*?)```/g)].filter(
     ([, name]) => name === language,
@@ -50,7 +50,7 @@ export const HAPROXY: DocumentedProxy = {
   },
 }
 
-/** nginx, in the smallest file that can hold what is documented. */
+/** nginx, with the smallest configuration around the documented part. */
 export const NGINX: DocumentedProxy = {
   ...AS_DOCUMENTED,
   asks: false,
@@ -74,14 +74,14 @@ export const NGINX: DocumentedProxy = {
 
 const APACHE_COPY = '/run/etc-apache2'
 
-/** Apache as Debian sets it up, with the modules and the site that are documented. */
+/** Debian's Apache with the documented modules and site. */
 export const APACHE: DocumentedProxy = {
   ...AS_DOCUMENTED,
   asks: false,
   async start(t, isImpatient) {
     await installCertificate(t)
     if (!existsSync(APACHE_COPY)) {
-      // So that what is enabled here is not enabled on this machine.
+      // A copy, so that the modules are not enabled on this machine.
       await cp('/etc/apache2', APACHE_COPY, { recursive: true, verbatimSymlinks: true })
       execFileSync('mount', ['--bind', APACHE_COPY, '/etc/apache2'])
       const [, commands = ''] = /`(a2dissite [^`]*)`/.exec(await readFile(GUIDE, 'utf8')) ?? []
@@ -94,12 +94,12 @@ export const APACHE: DocumentedProxy = {
   },
 }
 
-/** Caddy, with nothing but what is documented. */
+/** Caddy, with the documented configuration alone. */
 export const CADDY: DocumentedProxy = {
   ...AS_DOCUMENTED,
-  // It has no limit for silence; our pings end what is dead.
+  // Caddy has no limit for silence. The pings of the server end dead connections.
   hasPatience: false,
-  // Not what has a body: that is gone with the first attempt.
+  // A request with a body cannot be sent again.
   triesOthers: false,
   usesUnready: false,
   async start(t, isImpatient) {
@@ -146,7 +146,7 @@ export const VARNISH: DocumentedProxy = {
   },
 }
 
-/** Starts one; its log is in a file, or what it prints. */
+/** Starts a proxy. Its log is a file, or its output. */
 async function running(
   t: Test,
   program: Parameters<typeof proxyProcess>[1],

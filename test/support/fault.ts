@@ -1,6 +1,5 @@
 /**
- * Loaded into a process of the server before it (`node --import`), to break it from within: FAULT names how, and
- * SIGUSR2 is the moment.
+ * Loaded into a server process with `node --import`. On SIGUSR2 it causes the fault that FAULT names.
  */
 import cluster from 'node:cluster'
 
@@ -15,7 +14,7 @@ const faults: Record<string, () => void> = {
     setImmediate(() => faults['throw']?.())
     throw new Error('a planted error')
   },
-  /** For longer than any test, and not for ever. */
+  /** Blocks for longer than any test, but not for ever. */
   hang() {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)
   },

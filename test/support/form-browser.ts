@@ -3,7 +3,7 @@ export interface Visit {
   url: URL
   status: number
   html: string
-  /** Set when a redirect led to another origin: that address, which is not fetched. */
+  /** The address on another origin that a redirect led to, which is not fetched. */
   left?: URL
 }
 
@@ -14,13 +14,12 @@ interface Cookie {
 }
 
 /**
- * As much of a browser as the provider's pages need: cookies, redirects, forms. No scripts, since those pages have
- * none. For tests that need no real one.
+ * A browser that is reduced to cookies, redirects and forms, which is all that the provider's pages need.
  */
 export class TestBrowser {
   readonly #cookies = new Map<string, Cookie>()
 
-  /** Follows redirects for as long as they stay on the origin. */
+  /** Follows redirects within the origin. */
   async visit(address: string | URL, form?: URLSearchParams): Promise<Visit> {
     const url = new URL(address)
     const response = await fetch(url, {

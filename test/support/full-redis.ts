@@ -2,27 +2,28 @@ import { createClient } from 'redis'
 import type { Test } from 'tap'
 
 const MAX_BYTES = 4 * 1_048_576
-/** Large pieces first, then small ones, until nothing fits any more. */
+/** Sizes of values: large ones first, then small ones, until nothing fits. */
 const PIECES = [100_000, 1000, 10] as const
 
-/** A Redis that has no room left. */
+/** A full Redis. */
 export interface FullRedis {
   readonly maxBytes: number
-  /** Fills it once more: what Redis keeps for its connections comes and goes, so that there may be room for a moment. */
+  /** Fills it once more, because the memory of connections varies and may leave room for a moment. */
   fillUp(): Promise<void>
   /** Makes room again. */
   empty(): Promise<void>
 }
 
-/** Fills a Redis to its limit, as strangers would with logins that they start; it refuses to make room by itself. */
+/** Fills a Redis to its limit, as many started logins would. It evicts nothing. */
 export async function fillRedis(t: Test, url: string): Promise<FullRedis> {
   const client = await createClient({ url }).connect()
   t.teardown(() => client.close())
   await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: String(MAX_BYTES) })
+  let keys = 0
   const fill = async (bytes: number): Promise<void> => {
     for (;;) {
       try {
-        await client.set(`junk:${Math.random()}`, 'x'.repeat(bytes))
+        await client.set(`junk:${++keys}`, 'x'.repeat(bytes))
       } catch (error) {
         if (!(error as Error).message.startsWith('OOM')) throw error
         return

@@ -10,13 +10,13 @@ import { CLIENT_ID } from './world.ts'
 export interface GatedProvider {
   readonly provider: SandboxProvider
   readonly url: string
-  /** The refresh requests that came to the gate. */
+  /** The refresh requests that reached the gate. */
   readonly refreshes: URLSearchParams[]
-  /** Tokens that were sent to be revoked. */
+  /** Tokens that were revoked. */
   readonly revoked: string[]
-  /** How long the next tokens say that they live; undefined: as long as they do. */
+  /** The expires_in of the next tokens; undefined: the real one. */
   expiresIn: number | undefined
-  /** What a refresh goes through before the provider sees it, or before its answer goes back. False: hang up. */
+  /** Hooks before a refresh reaches the provider, and before its response is sent. False closes the connection. */
   before: () => Promise<boolean>
   after: () => Promise<boolean>
 }

@@ -13,7 +13,7 @@ export interface JarCookie {
   readonly expiresAt: number
 }
 
-/** A script's request; headers by name. */
+/** The request of a script. */
 export type PageRequest = Omit<RequestInit, 'headers'> & {
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -29,21 +29,21 @@ export interface Arrival {
 const MAX_HOPS = 20
 
 /**
- * As much of a browser as a login needs: navigations over several sites, forms, and a cookie jar that keeps the rules
- * browsers keep: `__Host-`, Max-Age, and Strict cookies withheld when another site's page started the navigation.
+ * A browser that is reduced to what a login needs: navigations over several sites, forms, and a cookie jar. The jar obeys
+ * `__Host-` and Max-Age, and withholds Strict cookies when a page of another site started the navigation.
  */
 export class JarBrowser {
   readonly cookies = new Map<string, JarCookie>()
   /** The page the browser shows; undefined: a new tab. */
   page: URL | undefined
 
-  /** Opens an address: from the address bar, or by a link of the page shown. */
+  /** Opens an address from the address bar, or from a link of the current page. */
   async navigate(address: string, options: { from?: URL | 'address bar' } = {}): Promise<Arrival> {
     const from = options.from ?? this.page ?? 'address bar'
     return this.#go(new URL(address, this.page), from === 'address bar' ? undefined : from, undefined, [])
   }
 
-  /** Sends a form of the page shown: hidden fields, then the given ones. */
+  /** Sends the form of the current page: its hidden fields, then the given ones. */
   async submit(arrival: Arrival, fields: Record<string, string>): Promise<Arrival> {
     const form = new URLSearchParams()
     for (const [, name = '', value = ''] of arrival.body.matchAll(
@@ -55,7 +55,7 @@ export class JarBrowser {
     return this.#go(arrival.url, arrival.url, form, [])
   }
 
-  /** A script's fetch from the page shown, with the headers a browser adds. */
+  /** A fetch by a script of the current page, with the headers that a browser adds. */
   async fetch(path: string, init: PageRequest = {}): Promise<Response> {
     const page = this.page ?? new URL(path)
     const url = new URL(path, page)
@@ -140,7 +140,7 @@ export class JarBrowser {
       const name = pair.slice(0, at)
       const has = new Map(attributes.map((each) => [each.split('=')[0]?.toLowerCase(), each.split('=')[1]]))
       const isPrefixed = name.startsWith('__Host-')
-      // A browser drops such a cookie without a word, so here it is an error.
+      // A browser drops such a cookie silently, so this is an error here.
       if (isPrefixed && (!has.has('secure') || has.get('path') !== '/' || has.has('domain'))) {
         throw new Error(`a browser refuses this cookie: ${line}`)
       }

@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { BrowserLine } from './browser-line.ts'
-import { LineUpstream } from './line-upstream.ts'
+import { BrowserSocket } from './browser-socket.ts'
+import { ScriptedUpstream } from './scripted-upstream.ts'
 import { PUBLIC } from './relay-world.ts'
 import { ready, serverProcess } from './server-process.ts'
 
-const COLLECTOR = new URL('collector.ts', import.meta.url).href
-/** More than a collection takes. */
+const COLLECT_GARBAGE = new URL('collect-garbage.ts', import.meta.url).href
+/** Longer than a garbage collection. */
 const COLLECTING_MS = 200
 
-/** A server in a process of its own, where its memory can be told from that of browsers and upstream. */
+/** A server in a process of its own, whose memory is apart from that of browsers and upstream. */
 export interface MeasuredServer {
-  readonly upstream: LineUpstream
+  readonly upstream: ScriptedUpstream
   readonly publicUrl: string
   readonly port: number
-  /** Resident memory, and what waits in it for slow peers, in bytes. */
+  /** Resident memory, and the part of it that waits for slow peers, in bytes. */
   readonly memory: () => Promise<{ resident: number; buffered: number }>
-  /** Bytes that are really held, the garbage collected. */
-  readonly held: () => Promise<number>
-  /** So many browsers' public sockets. */
-  readonly open: (count: number) => Promise<BrowserLine[]>
+  /** Bytes in use after a garbage collection. */
+  readonly usedBytes: () => Promise<number>
+  /** Opens so many public sockets. */
+  readonly open: (count: number) => Promise<BrowserSocket[]>
 }
 
 /** Starts one that ends with the test. */
@@ -28,7 +28,7 @@ export async function measuredServer(
   t: Test,
   settings: Record<string, string> = {},
 ): Promise<MeasuredServer> {
-  const upstream = await LineUpstream.start(t)
+  const upstream = await ScriptedUpstream.start(t)
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
   const server = await serverProcess(t, {
@@ -40,8 +40,8 @@ export async function measuredServer(
     CLIENT_ID: 'test-client',
     MAX_PUBLIC_RELAYS_PER_IP: '10000',
     LOG_LEVEL: 'warn',
-    // What is held is to be seen, and not what is left for the collector to find.
-    NODE_OPTIONS: `--max-semi-space-size=1 --import=${COLLECTOR}`,
+    // Memory in use is to be measured, not garbage.
+    NODE_OPTIONS: `--max-semi-space-size=1 --import=${COLLECT_GARBAGE}`,
     ...settings,
   })
   t.ok(await ready(server))
@@ -50,15 +50,20 @@ export async function measuredServer(
     return names.map((name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]))
   }
   return {
-    ...{ upstream, publicUrl, port },
+    upstream,
+    publicUrl,
+    port,
     async memory() {
       const [resident = NaN, buffered = NaN] = await metrics(
         'process_resident_memory_bytes',
         'bff_relay_buffered_bytes',
       )
-      return { resident, buffered }
+      return {
+        resident,
+        buffered,
+      }
     },
-    async held() {
+    async usedBytes() {
       server.child.kill('SIGUSR2')
       await delay(COLLECTING_MS)
       const [heap = NaN, external = NaN] = await metrics(
@@ -68,10 +73,10 @@ export async function measuredServer(
       return heap + external
     },
     async open(count) {
-      const lines: BrowserLine[] = []
+      const lines: BrowserSocket[] = []
       while (lines.length < count) {
         const batch = Array.from({ length: Math.min(50, count - lines.length) }, () => {
-          const line = new BrowserLine(`ws://127.0.0.1:${port}${PUBLIC}`, { origin: publicUrl })
+          const line = new BrowserSocket(`ws://127.0.0.1:${port}${PUBLIC}`, { origin: publicUrl })
           t.teardown(() => line.socket.terminate())
           return line.opened()
         })

@@ -3,7 +3,7 @@ export async function samplesOf(opsUrl: string, name: string): Promise<Map<strin
   return samples(await (await fetch(`${opsUrl}/metrics`)).text(), name)
 }
 
-/** The value of a metric that has no labels; undefined where it has none. */
+/** The value of a metric without labels; undefined where the metric does not exist. */
 export async function valueOf(opsUrl: string, name: string): Promise<number | undefined> {
   return (await samplesOf(opsUrl, name)).get('')
 }

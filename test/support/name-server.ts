@@ -2,23 +2,23 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Test } from 'tap'
 
-/** Where a container of Docker's finds its resolver. */
+/** The address of the resolver in a Docker container. */
 const ADDRESS = '127.0.0.11'
 const PORT = 53
 
 const HEADER_BYTES = 12
 const TYPE_A = 1
 const CLASS_IN = 1
-/** An answer, as asked for, with authority: what the resolver of a network of containers says. */
+/** An authoritative response with recursion, like that of Docker's resolver. */
 const FLAGS = 0x8580
 const NO_SUCH_NAME = 3
-/** The name that was asked for, which stands right behind the header. */
+/** A pointer to the name of the question, which follows the header. */
 const SAME_NAME = 0xc000 + HEADER_BYTES
-/** As Docker's. */
+/** Docker's value. */
 const TTL_SECONDS = 600
 
 /**
- * A resolver that knows one name, and the addresses that it has at the moment (RFC 1035). It ends with the test.
+ * A resolver that knows one name and its current addresses (RFC 1035). It ends with the test.
  * @param addresses may change at any time
  */
 export async function startNameServer(t: Test, name: string, addresses: ReadonlySet<string>): Promise<void> {
@@ -40,7 +40,7 @@ export async function startNameServer(t: Test, name: string, addresses: Readonly
   t.teardown(() => socket.close())
 }
 
-/** The name that is asked for, and where the question ends. */
+/** The name of the question, and the offset of its end. */
 function questionOf(query: Buffer): { asked: string; end: number } {
   const labels: string[] = []
   let at = HEADER_BYTES

@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import { execve } from 'node:process'
 
-/** Set in what runs inside. */
+/** Set in processes inside the namespaces. */
 const INSIDE = 'BFF_TEST_NAMESPACES'
 const UNSHARE = '/usr/bin/unshare'
-/** Who is not root may become it inside. */
+/** A user who is not root becomes root inside the namespaces. */
 const FLAGS = [
   ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
   ...['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
 ]
-/** What a machine of a deployment has: addresses, a resolver, and room for secrets and logs. */
+/** Gives the namespaces what a machine of a deployment has: addresses, a resolver, and directories for secrets and logs. */
 const FURNISH = `
 ip link set lo up
 ip address add 10.0.0.1/24 dev lo
@@ -25,10 +25,10 @@ exec "$@"
 `
 
 /**
- * Begins this test file again in network, mount and process namespaces of its own, where every port is free, files
- * outside can be given their places of a container, and nothing outlives the test. To be called before anything else.
- * @returns inside: false; where that cannot be: why not
- * @throws Error where it cannot be although it must: in CI
+ * Restarts this test file in network, mount and process namespaces of its own. There every port is free, files can be
+ * mounted where a container has them, and no process outlives the test. Call this before anything else.
+ * @returns false inside the namespaces; the reason where namespaces cannot be created
+ * @throws Error in CI where namespaces cannot be created
  */
 export function enterNamespaces(): string | false {
   if (process.env[INSIDE] !== undefined) return false
@@ -43,7 +43,7 @@ export function enterNamespaces(): string | false {
   return reason
 }
 
-/** Why the kernel, or its operator, does not let us. */
+/** Why the kernel or its configuration refuses namespaces. */
 function refusal(): string | undefined {
   const { error, status, stderr } = spawnSync(UNSHARE, [...FLAGS, 'ip', 'link', 'set', 'lo', 'up'], {
     encoding: 'utf8',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { TestBrowser, type Visit } from './form-browser.ts'
 
-/** The registered address the test client pretends to live at. Nothing listens there. */
+/** The registered redirect address. Nothing listens there. */
 export const REDIRECT_URI = 'http://127.0.0.1:9/auth/callback'
 export const CLIENT_ID = 'test-client'
 export const DEMO_USER = { email: 'demo@example.test', password: 'any' }
@@ -20,7 +20,7 @@ export interface TokenAnswer {
 export class TestClient {
   readonly #provider: string
 
-  /** Takes the provider's url. */
+  /** @param provider the provider's URL */
   constructor(provider: string) {
     this.#provider = provider
   }
@@ -76,8 +76,8 @@ export class TestClient {
 }
 
 /**
- * The parameters the provider sent the browser back with.
- * @throws when it did not
+ * The parameters of the provider's redirect.
+ * @throws Error when there was no redirect
  */
 export function callbackOf({ left, html }: Visit): URLSearchParams {
   if (left?.href.startsWith(`${REDIRECT_URI}?`) !== true) throw new Error(`no callback, but ${html}`)

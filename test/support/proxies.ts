@@ -5,20 +5,20 @@ import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { proxyProcess } from './proxy-process.ts'
 
-/** How a proxy of an operator may be set up. */
+/** A configuration of an operator's proxy. */
 export interface ProxySetup {
   readonly program: 'nginx' | 'haproxy'
-  /** It lets pass what it can, and streams bodies, instead of what its makers advise. */
+  /** It passes as much as it can and streams bodies, unlike its default configuration. */
   readonly lenient: boolean
-  /** Paths that it lets nobody have. */
+  /** A path that it forbids. */
   readonly forbidden: string
 }
 
 /** One request as the proxy understood it. */
 interface ProxiedRequest {
-  /** It chose our server for it, whatever came of that. */
+  /** Whether it chose our server for the request. */
   readonly wasForwarded: boolean
-  /** Of the answer, which is ours if it was forwarded. */
+  /** The status of the response, which is ours if the request was forwarded. */
   readonly status: string
   readonly line: string
 }
@@ -26,11 +26,11 @@ interface ProxiedRequest {
 /** A reverse proxy that runs until the test ends. */
 export interface Proxy {
   readonly port: number
-  /** Lets it finish, and tells every request that it has seen. */
+  /** Lets it finish. @returns every request that it has seen */
   readonly stop: () => Promise<ProxiedRequest[]>
 }
 
-/** Idle connections end soon, so that a test need not wait for it; a request may take its time on a busy machine. */
+/** Idle connections end soon, so that a test need not wait. A request may take longer on a busy machine. */
 const IDLE_MS = 100
 const REQUEST_MS = 3000
 
@@ -114,7 +114,7 @@ backend back
 `
 }
 
-/** Lines of `seen <server> <status> <request line>`, as both were told to write them. */
+/** Lines of `seen <server> <status> <request line>`, the log format of both proxies. */
 function readLog(log: string): ProxiedRequest[] {
   return [...log.matchAll(/^seen (\S+) (\S+) (.*)$/gm)].map(([, server = '', status = '', line = '']) => ({
     wasForwarded: server !== '-' && server !== '<NOSRV>',

@@ -8,48 +8,48 @@ import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from 
 import { openSocket, SILENCE_MS, socketsPass } from './proxy-sockets.ts'
 import { PUBLIC } from './relay-world.ts'
 import { ready } from './server-process.ts'
-import { until } from './until.ts'
+import { untilSlow } from './until.ts'
 import { logIn } from './world.ts'
 
 /** A proxy that the documentation shows. */
 export interface DocumentedProxy {
-  /** Where browsers find it. */
+  /** The origin that browsers use. */
   readonly publicUrl: string
-  /** Where it sends browsers on to https. */
+  /** The origin from which it redirects browsers to https. */
   readonly insecureUrl: string
   /** Addresses of the instances that it may send to. */
   readonly hosts: readonly [string, string, ...string[]]
   /**
-   * Starts it as documented, or with one second in place of 75. It ends with the test.
-   * @returns stops it; its logs
+   * Starts it as documented, or with timeouts of one second instead of 75. It ends with the test.
+   * @returns a function that stops it and returns its logs
    */
   start(t: Test, isImpatient: boolean): Promise<() => Promise<string>>
-  /** Whether it cuts silent sockets off at all. */
+  /** Whether it closes silent sockets. */
   readonly hasPatience: boolean
-  /** Whether what it could not send to a dead instance goes to another one, a POST too. */
+  /** Whether it sends a request, a POST too, to another instance after a dead one refused the connection. */
   readonly triesOthers: boolean
-  /** Shorter answers of known length it may hold back until they are whole; absent: none. */
+  /** It may buffer responses of a known length up to this size; absent: none. */
   readonly streamsFromBytes?: number
-  /** Whether it asks instances if they are ready. */
+  /** Whether it checks the readiness of instances. */
   readonly asks: boolean
   /** Whether it sends to instances that are not ready when none is. */
   readonly usesUnready: boolean
 }
 
 const FORGED = '203.0.113.9'
-/** Until one that asks every second has noticed a dead instance. */
+/** The time in which a proxy that checks every second notices a dead instance. */
 const NOTICE_MS = 2500
-/** A roll takes little time, and so does the end of readiness without Redis. */
+/** Settings that make a roll, and the loss of readiness without Redis, fast. */
 const FLEET = { DRAIN_WAIT_SECONDS: '3', DRAIN_SECONDS: '5', READY_GRACE_SECONDS: '1' }
 
-/** Puts a proxy in front of instances, and checks everything that docs/operating.md wants of it; inside enterNamespaces(). */
+/** Starts a proxy in front of instances and checks all requirements of docs/operating.md, inside enterNamespaces(). */
 export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void> {
   const fleet = await startFleet(t, proxy.publicUrl, FLEET)
   const [host, other] = proxy.hosts
   const first = await fleet.launch(host)
   t.ok(await ready(first))
   const stop = await proxy.start(t, false)
-  await until(() => isServing(proxy))
+  await untilSlow(() => isServing(proxy))
   const browser = new JarBrowser()
   await logIn(browser, proxy.publicUrl)
   const send = connection(t, browser, proxy.publicUrl)
@@ -73,7 +73,7 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
 
   fleet.redis.process.kill('SIGKILL')
   let stopped = proxy.hasPatience ? await silenceIsCut(t, fleet, proxy, browser, stop) : undefined
-  await until(async () => !(await fetch(`http://${third.host}:${third.opsPort}/readyz`)).ok)
+  await untilSlow(async () => !(await fetch(`http://${third.host}:${third.opsPort}/readyz`)).ok)
   if (proxy.asks) await delay(NOTICE_MS)
   const health = await fetch(`${proxy.publicUrl}/api/v1/health`, { headers: { 'x-csrf': '1' } })
   t.equal(health.status, proxy.usesUnready ? 200 : 503, 'without Redis')
@@ -85,10 +85,10 @@ export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void>
   await third.exited
   const logs = [first, second, third].map((each) => each.output().stdout).join('')
   t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
-  t.notMatch(logs, FORGED, 'nobody believes what a client says of its address')
+  t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
 }
 
-/** Starts it again, with less patience. @returns the log of the first */
+/** Restarts the proxy with short timeouts. @returns the log of the first run */
 async function silenceIsCut(
   t: Test,
   { upstream }: Fleet,
@@ -98,7 +98,7 @@ async function silenceIsCut(
 ): Promise<string> {
   const log = await stop()
   await proxy.start(t, true)
-  await until(() => isServing(proxy))
+  await untilSlow(() => isServing(proxy))
   upstream.onSocket = () => undefined
   const line = await openSocket(t, proxy.publicUrl, browser, PUBLIC)
   const openedAt = performance.now()

@@ -4,12 +4,12 @@ import type { Send } from './connection.ts'
 import { hasServed, type Fleet } from './deployment.ts'
 import { ACCOUNTS, TRANSFER, VERIFICATION } from './proxy-requests.ts'
 import { ready, type ServerProcess } from './server-process.ts'
-import { until } from './until.ts'
+import { untilSlow } from './until.ts'
 
 const CALLERS = 4
 const PAUSE_MS = 15
 
-/** An instance dies under orders while another one lives: none is executed twice. */
+/** Kills an instance during orders while another one runs, and checks that no order is executed twice. */
 export async function noOrderIsRepeated(
   t: Test,
   { upstream }: Fleet,
@@ -32,7 +32,7 @@ export async function noOrderIsRepeated(
   const outcomes = await Promise.all(
     orders.map(async ({ allowH2, path, body }) => {
       const send = connect(allowH2)
-      // What a proxy says may differ for the first request of a connection.
+      // A proxy may treat the first request of a connection differently.
       await (await send(ACCOUNTS)).arrayBuffer()
       const outcome = send(path, { method: 'POST', body }).then(
         ({ status }) => status,
@@ -41,18 +41,18 @@ export async function noOrderIsRepeated(
       return { outcome }
     }),
   )
-  await until(() => arrived.length === outcomes.length)
+  await untilSlow(() => arrived.length === outcomes.length)
   const other = await launchOther()
   t.ok(await ready(other))
   const asker = connect(false)
-  await until(async () => {
+  await untilSlow(async () => {
     await (await asker(ACCOUNTS)).arrayBuffer()
     return hasServed(other)
   })
   victim.child.kill('SIGKILL')
   for (const { outcome } of outcomes) {
     const status = await outcome
-    t.ok(Number(status) >= 502, `an order that was lost is said to be: ${String(status)}`)
+    t.ok(Number(status) >= 502, `a lost order gets a 5xx: ${String(status)}`)
   }
   await delay(500)
   t.equal(arrived.length, outcomes.length, 'and is not sent again')
@@ -60,7 +60,7 @@ export async function noOrderIsRepeated(
   return other
 }
 
-/** One instance takes over from another under load, and nothing is lost. */
+/** Replaces one instance by another under load, and checks that no call is lost. */
 export async function rollLosesNothing(
   t: Test,
   fleet: Fleet,
@@ -86,7 +86,7 @@ export async function rollLosesNothing(
   })
   const fresh = await launchNew()
   t.ok(await ready(fresh))
-  await until(() => hasServed(fresh))
+  await untilSlow(() => hasServed(fresh))
   old.child.kill('SIGTERM')
   t.equal(await old.exited, 0, 'the old one has drained')
   stage.isOver = true

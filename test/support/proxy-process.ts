@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Test } from 'tap'
 import { answers } from '../../sandbox/listening.ts'
+import { nextEvent } from './until.ts'
 
-/** What Debian calls it, and the package that has it. */
+/** Debian's programs and the packages that contain them. */
 const PACKAGES = {
   nginx: 'nginx-light',
   haproxy: 'haproxy',
@@ -15,20 +15,22 @@ const PACKAGES = {
   varnishncsa: 'varnish',
   hitch: 'hitch',
 } as const
+/** A proxy that drains waits for its slowest connection. */
+const STOP_MS = 30_000
 type Program = keyof typeof PACKAGES
 
-/** A proxy of Debian's that runs until the test ends. */
+/** One of Debian's proxies, which runs until the test ends. */
 export interface ProxyProcess {
-  /** Everything that it printed so far. */
+  /** Its output so far. */
   readonly output: () => Promise<string>
-  /** Tells it to finish what it does. @returns everything that it printed */
+  /** Lets it finish its connections. @returns its whole output */
   readonly stop: (signal: NodeJS.Signals) => Promise<string>
 }
 
 /**
- * Starts it and waits until it listens.
+ * Starts a proxy and waits until it listens.
  * @param port where it will listen
- * @param log the file that gets what it prints
+ * @param log the file for its output
  * @throws Error when it is not installed, or ends
  */
 export async function proxyProcess(
@@ -38,13 +40,13 @@ export async function proxyProcess(
   { port, log }: { port: number; log: string },
 ): Promise<ProxyProcess> {
   const output = await open(log, 'a')
-  // Where Debian installs both; not everybody has that in PATH.
+  // Debian installs them in /usr/sbin, which is not in every PATH.
   const env = { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: dirname(log) }
   const child = spawn(program, options, { env, stdio: ['ignore', output.fd, output.fd] })
   t.teardown(async () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL')
-      await once(child, 'exit')
+      await nextEvent(child, 'exit')
     }
     await output.close()
   })
@@ -53,7 +55,7 @@ export async function proxyProcess(
       reject(new Error(`This test needs ${program}: apt-get install ${PACKAGES[program]}`, { cause })),
     )
     child.once('exit', () => {
-      void readFile(log, 'utf8').then((said) => reject(new Error(`${program} ended: ${said}`)))
+      void readFile(log, 'utf8').then((text) => reject(new Error(`${program} ended: ${text}`)))
     })
   })
   failed.catch(() => undefined)
@@ -61,7 +63,7 @@ export async function proxyProcess(
   return {
     output: () => readFile(log, 'utf8'),
     async stop(signal) {
-      const ended = once(child, 'exit')
+      const ended = nextEvent(child, 'exit', STOP_MS)
       child.kill(signal)
       await ended
       return readFile(log, 'utf8')

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,8 +6,8 @@ import { connect } from 'node:tls'
 import type { Test } from 'tap'
 import type { Send } from './connection.ts'
 import type { Fleet } from './deployment.ts'
-import { answerJson } from './line-upstream.ts'
-import { until } from './until.ts'
+import { answerJson } from './scripted-upstream.ts'
+import { nextEvent, until } from './until.ts'
 
 /** Paths of the catalog: a read, an order, and an order without a body. */
 export const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -17,10 +16,10 @@ export const VERIFICATION = '/api/payment-agents/v1/withdraw/verification_code'
 
 const DOWNLOAD = Buffer.alloc(20 * 1024 * 1024, 'a download of twenty MiB ')
 const LARGEST_UPLOAD = Buffer.alloc(1024 * 1024, 'an upload of one MiB ')
-/** A part of a stream that a proxy holds back has not come by then. */
+/** A part of a stream that a proxy buffers has not arrived after this time. */
 const STREAM_MS = 3000
 
-/** What every connection and every request passes. */
+/** Checks the redirect to https, HTTP/2, and the headers of requests. */
 export async function entranceIsOurs(
   t: Test,
   { publicUrl, insecureUrl }: { readonly publicUrl: string; readonly insecureUrl: string },
@@ -33,7 +32,7 @@ export async function entranceIsOurs(
     ALPNProtocols: ['h2', 'http/1.1'],
     servername: host,
   })
-  await once(tls, 'secureConnect')
+  await nextEvent(tls, 'secureConnect')
   t.equal(tls.alpnProtocol, 'h2', 'it speaks HTTP/2')
   tls.destroy()
   const insecure = await fetch(`${insecureUrl}/auth/session?x=%2F`, { redirect: 'manual' })
@@ -55,7 +54,7 @@ export async function entranceIsOurs(
   }
 }
 
-/** Lets upstream answer calls of one name; others are answered as usual. */
+/** Scripts the response of upstream to calls of one name. */
 function answerTo(
   { upstream }: Fleet,
   name: string,
@@ -67,10 +66,10 @@ function answerTo(
   return `?${name}`
 }
 
-/** Tells whether bytes are the same. */
+/** A hash to compare bodies with. */
 export const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Bodies pass whole, and conditions; what is too large is refused by us. */
+/** Checks that bodies and conditional requests pass, and that the server itself refuses a body that is too large. */
 export async function bodiesPass(t: Test, fleet: Fleet, send: Send): Promise<void> {
   const tagged = answerTo(fleet, 'tagged', ({ headers }, response) => {
     if (headers['if-none-match'] === '"one"') response.writeHead(304, { etag: '"one"' }).end()
@@ -95,7 +94,7 @@ export async function bodiesPass(t: Test, fleet: Fleet, send: Send): Promise<voi
   t.match(await refused.json(), { code: 'body_too_large' }, 'more is refused in our words')
 }
 
-/** Nothing is held back: neither side sends its second part before the other has the first. */
+/** Checks that nothing is buffered: neither peer sends its second part before the other has the first. */
 export async function nothingIsHeldBack(
   t: Test,
   fleet: Fleet,
@@ -145,7 +144,7 @@ export async function nothingIsHeldBack(
   t.ok(didArrive, 'a request goes as it is sent')
 }
 
-/** Many requests share a connection. */
+/** Checks that many requests share a connection. */
 export async function manyRequestsPass(t: Test, send: Send, overHttp2: Send): Promise<void> {
   const statuses: number[] = []
   const count = async (call: ReturnType<Send>): Promise<void> => {

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { RawData } from 'ws'
-import { BrowserLine } from './browser-line.ts'
+import { BrowserSocket } from './browser-socket.ts'
 import type { Fleet } from './deployment.ts'
 import { JarBrowser } from './jar-browser.ts'
 import { digest } from './proxy-requests.ts'
 import { PUBLIC, TRADING } from './relay-world.ts'
 
-/** Longer than an impatient proxy waits, shorter than one as documented. */
+/** Longer than the short timeouts of a proxy, shorter than the documented ones. */
 export const SILENCE_MS = 3000
 const LARGE = Buffer.alloc(60_000, 'a message of some length ')
 
@@ -17,7 +17,7 @@ export function openSocket(
   publicUrl: string,
   browser: JarBrowser,
   path: string,
-): Promise<BrowserLine> {
+): Promise<BrowserSocket> {
   return socket(t, publicUrl, { path, origin: publicUrl, browser }).opened()
 }
 
@@ -25,15 +25,18 @@ function socket(
   t: Test,
   publicUrl: string,
   { path, origin, browser }: { path: string; origin: string; browser: JarBrowser },
-): BrowserLine {
+): BrowserSocket {
   const url = new URL(path, publicUrl)
   const cookie = browser.cookieHeader(url, url)
-  const line = new BrowserLine(url.href.replace('https', 'wss'), { origin, ...(cookie !== '' && { cookie }) })
+  const line = new BrowserSocket(url.href.replace('https', 'wss'), {
+    origin,
+    ...(cookie !== '' && { cookie }),
+  })
   t.teardown(() => line.socket.terminate())
   return line
 }
 
-/** Sockets of both kinds pass frames, endings and refusals, and live in silence. */
+/** Checks that sockets of both kinds pass messages, closes and refusals, and survive silence. */
 export async function socketsPass(
   t: Test,
   fleet: Fleet,

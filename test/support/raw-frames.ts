@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** What a frame consists of (RFC 6455 §5.2), right or wrong. */
+/** The fields of a frame (RFC 6455 §5.2), valid or not. */
 export interface Frame {
   readonly opcode: number
   readonly payload?: Buffer | string
@@ -37,11 +37,11 @@ export function frame({
     tail.writeBigUInt64BE(BigInt(length))
   }
   const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8
-  // The mask of zeros is a valid one.
+  // A mask of zeros is valid.
   return Buffer.concat([Buffer.from(head), tail.subarray(0, lengthBytes), Buffer.alloc(masked ? 4 : 0), data])
 }
 
-/** The code of the close frame that stands in these bytes; undefined: there is none, or it has no code. */
+/** The code of the first close frame in these bytes; undefined without a close frame or without a code. */
 export function closeCode(bytes: Buffer): number | undefined {
   let at = 0
   while (at + 2 <= bytes.length) {
@@ -67,7 +67,7 @@ export function closeCode(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** Answers a handshake by hand (RFC 6455 §4.2.2). */
+/** Writes the response to a handshake (RFC 6455 §4.2.2). */
 export function switchProtocols(request: IncomingMessage, socket: Duplex): void {
   const key = `${request.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   const accept = createHash('sha1').update(key).digest('base64')

@@ -1,7 +1,7 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
+import { nextEvent } from './until.ts'
 
-/** The whole answer to a GET whose headers are sent as they are, as latin1. The server is on this machine. */
+/** The whole response to a GET whose headers are sent unchanged, as latin1. The server is on this machine. */
 export async function rawGet(address: string, headers: Readonly<Record<string, string>>): Promise<string> {
   const { host, port, pathname, search } = new URL(address)
   const socket = connect(Number(port), '127.0.0.1')
@@ -11,6 +11,6 @@ export async function rawGet(address: string, headers: Readonly<Record<string, s
   socket.write(`GET ${pathname}${search} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-  await once(socket, 'close')
+  await nextEvent(socket, 'close')
   return text
 }

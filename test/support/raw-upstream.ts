@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
+import { nextEvent, within } from './until.ts'
 
 /** One request as its bytes arrived. */
 export interface RawRequest {
@@ -13,35 +14,37 @@ export interface RawRequest {
   readonly connection: number
 }
 
-/** An upstream reduced to TCP: it writes down what arrives, and answers what a test tells it to, be it nonsense. */
+/** An upstream that is reduced to TCP: it records every byte, and a test scripts its responses, valid or not. */
 export interface RawUpstream {
   readonly url: string
-  /** Whole requests, in the order they were finished. */
+  /** Whole requests, in the order in which they were complete. */
   readonly requests: RawRequest[]
   /** Every byte of each connection, as latin1. */
   readonly received: string[]
   readonly open: ReadonlySet<Socket>
-  /** Told of every whole request. */
+  /** Called with every whole request. */
   answer: (request: RawRequest, socket: Socket) => void
-  /** Told as soon as the head of a request is there. */
+  /** Called as soon as the headers of a request have arrived. */
   onHead: (head: string, socket: Socket) => void
-  /** The value of a header of the newest request. */
+  /** The value of a header of the latest request. */
   readonly header: (name: string) => string | undefined
   /** Resolves with the next whole request. */
   readonly next: () => Promise<RawRequest>
-  /** Forgets the requests, and answers as usual again. */
+  /** Forgets the requests, and restores the default response. */
   readonly reset: () => void
 }
 
-/** An ordinary answer. */
+/** A response with status 200. */
 export function ok(body = '{}', headers = ''): string {
   return `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** Resolves once a connection is gone, however it went. */
+/** Resolves once a connection is closed. */
 export async function gone(socket: Socket | undefined): Promise<void> {
   if (socket === undefined || socket.destroyed) return
-  await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+  // An error on the way is no failure, so this is not `nextEvent`.
+  const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()))
+  await within(closed, 'a connection is closed')
 }
 
 const answerOk = (_request: RawRequest, socket: Socket): void => void socket.write(ok())
@@ -64,7 +67,10 @@ export async function rawUpstream(t: Test): Promise<RawUpstream> {
     answer: answerOk,
     onHead: () => undefined,
     header: (name) => upstream.requests.at(-1)?.headers.find(([each]) => each === name)?.[1],
-    next: () => new Promise((resolve) => void waiting.push(resolve)),
+    next: () => {
+      const request = new Promise<RawRequest>((resolve) => void waiting.push(resolve))
+      return within(request, 'upstream receives a request')
+    },
     reset() {
       upstream.requests.length = 0
       upstream.answer = answerOk
@@ -72,7 +78,7 @@ export async function rawUpstream(t: Test): Promise<RawUpstream> {
     },
   }
   t.teardown(async () => {
-    const closed = once(server, 'close')
+    const closed = nextEvent(server, 'close')
     server.close()
     for (const socket of open) socket.destroy()
     await closed
@@ -116,7 +122,7 @@ function parseHead(head: string): Pick<RawRequest, 'method' | 'target' | 'header
   return { method, target, headers }
 }
 
-/** The body behind a head, once it is all there. */
+/** The body after the headers, once it is complete. */
 function wholeBody(head: string, after: string): { text: string; rest: string } | undefined {
   const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
   if (!/^transfer-encoding: *chunked/im.test(head)) {

@@ -10,7 +10,7 @@ export interface TestCa {
   readonly caFile: string
   /** The server's certificate and key in one file. */
   readonly pemFile: string
-  /** What a redis-server that is to speak TLS on this port is told. */
+  /** The options of a redis-server that speaks TLS on this port. */
   readonly serverOptions: (tlsPort: number) => string[]
 }
 
@@ -32,7 +32,8 @@ export async function testCa(t: Test): Promise<TestCa> {
   const parts = await Promise.all(['redis.crt', 'redis.key'].map((name) => readFile(join(dir, name))))
   await writeFile(pemFile, Buffer.concat(parts))
   return {
-    ...{ caFile, pemFile },
+    caFile,
+    pemFile,
     serverOptions: (tlsPort) => [
       ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', caFile],
       ...['--tls-cert-file', join(dir, 'redis.crt'), '--tls-key-file', join(dir, 'redis.key')],
@@ -40,7 +41,7 @@ export async function testCa(t: Test): Promise<TestCa> {
   }
 }
 
-/** Lets this very process trust a CA until the test ends: NODE_EXTRA_CA_CERTS is read when a process starts. */
+/** Makes this process trust a CA until the test ends. NODE_EXTRA_CA_CERTS would be read only at its start. */
 export async function trust(t: Test, { caFile }: TestCa): Promise<void> {
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, await readFile(caFile, 'utf8')])

@@ -7,27 +7,27 @@ import type { Test } from 'tap'
 import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import type { TestCa } from './redis-tls.ts'
-import { until } from './until.ts'
+import { untilSlow } from './until.ts'
 
-/** How soon Sentinels and cluster nodes call a server dead: short, so that a test need not wait. */
+/** The time after which Sentinels and cluster nodes consider a server dead, short for the tests. */
 const DOWN_MS = 1000
-/** A master waits for more replicas before it feeds the first: 5 s unless it is told not to. */
+/** By default a master waits 5 s for more replicas before it synchronises the first. */
 const AT_ONCE = ['--repl-diskless-sync-delay', '0']
 
-/** What the servers of a topology ask for that is not open to everybody. */
+/** The password of a topology that needs one. */
 const PASSWORD = 'a:secret'
 const URL_PASSWORD = encodeURIComponent(PASSWORD)
 
 /** Several redis-servers that belong together. */
 export interface Topology {
-  /** What REDIS_URL says. */
+  /** The value of REDIS_URL. */
   readonly url: string
   readonly nodes: readonly RedisProcess[]
-  /** The servers that take writes at the moment. */
+  /** The servers that take writes now. */
   readonly masters: () => Promise<RedisProcess[]>
 }
 
-/** One answer of one server; undefined when it gives none. */
+/** The reply of one server; undefined without one. */
 export async function askRedis(redis: RedisProcess, command: readonly string[]): Promise<unknown> {
   const socket = { socketTimeout: 500, connectTimeout: 500, reconnectStrategy: false as const }
   const client = createClient({ url: redis.url, socket })
@@ -44,7 +44,7 @@ export async function askRedis(redis: RedisProcess, command: readonly string[]):
 
 /**
  * A master with two replicas, and three Sentinels that watch it.
- * @param ca with one, everybody speaks TLS, and the servers (not the Sentinels) want a password
+ * @param ca makes all of them speak TLS, and the servers (not the Sentinels) demand a password
  */
 export async function testSentinel(
   t: Test,
@@ -53,7 +53,7 @@ export async function testSentinel(
   const master = await node(t, AT_ONCE, { ca })
   const replicaOf = ['--replicaof', '127.0.0.1', String(master.peerPort), ...AT_ONCE]
   const nodes = [master, await node(t, replicaOf, { ca }), await node(t, replicaOf, { ca })]
-  await until(async () => (await info(master)).split('state=online').length === 3)
+  await untilSlow(async () => (await info(master)).split('state=online').length === 3)
   const dir = await mkdtemp(join(tmpdir(), 'bff-sentinel-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const sentinels: Node[] = []
@@ -70,14 +70,14 @@ export async function testSentinel(
         '',
       ].join('\n'),
     )
-    // The file comes first on the command line; what follows is added to it.
+    // The file comes first on the command line. The other options are added to it.
     sentinels.push(await node(t, ['--sentinel'], { ca, port, file, isOpen: true }))
   }
   for (const sentinel of sentinels) {
-    await until(async () =>
+    await untilSlow(async () =>
       String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'),
     )
-    await until(
+    await untilSlow(
       async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2,
     )
   }
@@ -89,7 +89,7 @@ export async function testSentinel(
 
 /**
  * Three masters with a replica each.
- * @param ca with one, everybody speaks TLS and wants a password
+ * @param ca makes all of them speak TLS and demand a password
  */
 export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
   const nodes: Node[] = []
@@ -105,18 +105,20 @@ export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
   const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
   execFileSync('redis-cli', [...access, ...create])
   for (const each of nodes) {
-    await until(async () => String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'))
-    // A replica that is connected but still being fed confirms nothing yet.
-    await until(async () => /state=online|master_link_status:up/.test(await info(each)))
+    await untilSlow(async () =>
+      String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
+    )
+    // A replica that is still synchronising confirms nothing.
+    await untilSlow(async () => /state=online|master_link_status:up/.test(await info(each)))
   }
   const scheme = ca === undefined ? 'redis://' : `rediss://:${URL_PASSWORD}@`
   return { url: hosts.map((host) => scheme + host).join(','), nodes, masters: () => mastersOf(nodes) }
 }
 
-/** The nodes talk to each other on the port 10000 above. */
+/** Nodes use the port 10000 above theirs to talk to each other. */
 const clusterPort = (): Promise<number> => freePort(10_000)
 
-/** A server, and the port that others reach it at. */
+/** A server, and the port that its peers use. */
 type Node = RedisProcess & { readonly peerPort: number }
 
 async function node(
@@ -127,7 +129,7 @@ async function node(
     port?: number
     tlsPort?: number
     file?: string
-    /** Whether it wants no password. */
+    /** Whether it demands no password. */
     isOpen?: boolean
   },
 ): Promise<Node> {

@@ -4,16 +4,17 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { COMPILED } from './settings.ts'
+import { nextEvent, within } from './until.ts'
 import { CLIENT_ID } from './world.ts'
 
 const SERVE = fileURLToPath(new URL('../../sandbox/serve.ts', import.meta.url))
 
-/** Provider and trading service as a process of their own: one that can be killed. */
+/** The provider and the trading service in a process of their own, which can be killed. */
 export interface SandboxProcess {
   readonly providerUrl: string
   /** `host:port` of the trading service. */
   readonly upstreamHost: string
-  /** SIGKILL: it has no time to say good-bye. */
+  /** Sends SIGKILL, so that no connection is closed properly. */
   kill(): Promise<void>
   /** Starts it again, on the same ports. */
   restart(): Promise<void>
@@ -31,13 +32,13 @@ export async function sandboxProcess(t: Test, publicUrl: string): Promise<Sandbo
   }
   const start = () => {
     const child = spawn(process.execPath, [SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-    // It says where it listens once it does.
-    return { child, exited: once(child, 'exit'), listening: once(child.stdout, 'data') }
+    // It prints its addresses once it listens.
+    return { child, exited: once(child, 'exit'), listening: nextEvent(child.stdout, 'data') }
   }
   let running = start()
   const kill = async (): Promise<void> => {
     running.child.kill('SIGKILL')
-    await running.exited
+    await within(running.exited, 'the sandbox is killed')
   }
   t.teardown(kill)
   await running.listening

@@ -1,12 +1,12 @@
 import type { Test } from 'tap'
 import { type ProviderOptions, type SandboxProvider, startProvider } from '../../sandbox/provider.ts'
 import { CLIENT_ID, REDIRECT_URI, TestClient } from './oauth-client.ts'
-import { TestLine } from './message-line.ts'
+import { MessageSocket } from './message-socket.ts'
 import { type SandboxUpstream, startUpstream } from '../../sandbox/upstream.ts'
 
 export type Json = Record<string, unknown>
 
-/** For tests without log-ins. */
+/** Introspection for tests without logins. */
 export const nobody = { isActive: async () => undefined }
 
 /** A contract on a rising price, of so many ticks. */
@@ -34,11 +34,11 @@ export interface TradingWorld {
   token: string
   /** Calls as the demo user; headers may be replaced, '' leaves one out. */
   call: (method: string, path: string, body?: Json, headers?: Record<string, string>) => Promise<Answer>
-  /** A fresh WebSocket URL for an account of the demo user. */
+  /** A new WebSocket URL for an account of the demo user. */
   otpUrl: (type: 'demo' | 'real') => Promise<string>
 }
 
-/** A JSON answer of the REST surface. */
+/** A JSON response of the REST API. */
 interface Answer {
   status: number
   headers: Headers
@@ -76,8 +76,8 @@ export async function trading(t: Test): Promise<TradingWorld> {
 }
 
 /** A WebSocket that ends with the test. */
-export async function lineOf(t: Test, url: string): Promise<TestLine> {
-  const line = await TestLine.connect(url)
+export async function lineOf(t: Test, url: string): Promise<MessageSocket> {
+  const line = await MessageSocket.connect(url)
   t.teardown(() => line.socket.terminate())
   return line
 }

@@ -1,25 +1,25 @@
-/** What /metrics of one server said before something happened and after it, and which alerts that must raise. */
+/** The metrics of servers before and after an incident, and the alerts that it must raise. */
 export interface Scenario {
   readonly name: string
   readonly raises: readonly string[]
-  /** By instance. `before` is undefined where that instance was not there yet. */
+  /** By instance. `before` is undefined where the instance did not exist yet. */
   readonly scrapes: Readonly<Record<string, { readonly before?: string; readonly after: string }>>
 }
 
-/** How late the event loop is. */
+/** The metric of the event loop's lag. */
 export const LAG = /^nodejs_eventloop_lag_p99_seconds (\S+)$/m
 
-/** Without the lag of the event loop: so many servers at once are all late. */
+/** The metrics without the lag of the event loop, which is high while so many servers run. */
 export async function scrape(server: { readonly opsUrl: string }): Promise<string> {
   return (await scrapeAll(server)).replace(LAG, '')
 }
 
-/** All of it. */
+/** All metrics. */
 export async function scrapeAll({ opsUrl }: { readonly opsUrl: string }): Promise<string> {
   return (await fetch(`${opsUrl}/metrics`)).text()
 }
 
-/** What one server said around `happen`. */
+/** The metrics of one server before and after `happen`. */
 export async function around(
   server: { readonly opsUrl: string },
   name: string,

@@ -5,8 +5,14 @@ import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { scanLog } from './log-scan.ts'
 import { COMPILED } from './settings.ts'
+import { until, within } from './until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+/** A start compiles the program, and waits for Redis. */
+const START_MS = 30_000
+/** A drain takes up to DRAIN_SECONDS. */
+const EXIT_MS = 60_000
 
 /** The server as a process of its own. */
 export interface ServerProcess {
@@ -15,19 +21,19 @@ export interface ServerProcess {
   readonly host: string
   readonly port: number
   readonly opsPort: number
-  /** Everything it printed so far. */
+  /** Its output so far. */
   output(): { stdout: string; stderr: string }
-  /** Resolves with the exit code. */
-  exited: Promise<number | null>
+  /** Resolves with the exit code, null after a signal; the deadline starts when this is read. */
+  readonly exited: Promise<number | null>
 }
 
-/** How a server's process is started, beside its settings. */
+/** Options of a server process beside its settings. */
 export interface ProcessOptions {
   /** The most files that it may have open. */
   readonly descriptors?: number
-  /** A file that takes its log, in place of a pipe that is read. */
+  /** A file for its log, instead of a pipe. */
   readonly log?: string
-  /** Options of Node's. */
+  /** Command-line options of Node.js. */
   readonly nodeOptions?: readonly string[]
 }
 
@@ -46,28 +52,40 @@ export async function serverProcess(
   const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"${redirect}`, ...words], {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Not where a .env may lie about.
+    // A directory without a .env file.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
   })
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
-  // 'close' and not 'exit': all output has come by then.
-  const exited = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  // 'close' and not 'exit', because all output has arrived by then.
+  const closed = once(child, 'close').then(([code]: (number | null)[]) => code ?? null)
+  const exited = (): Promise<number | null> => within(closed, 'a server exits', EXIT_MS)
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-    await exited
+    await exited()
     scanLog(t, `${output.stdout}\n${output.stderr}`)
   })
-  return { child, host, port, opsPort, output: () => output, exited }
+  return {
+    child,
+    host,
+    port,
+    opsPort,
+    output: () => output,
+    get exited() {
+      return exited()
+    },
+  }
 }
 
-/** Resolves when the process says it is ready, or has ended. */
+/** Resolves with true once the server is ready, with false once its process has exited. */
 export async function ready({ host, opsPort, child }: ServerProcess): Promise<boolean> {
-  while (child.exitCode === null) {
-    const answer = await fetch(`http://${host}:${opsPort}/readyz`).catch(() => undefined)
-    if (answer?.ok === true) return true
-    await new Promise((resolve) => void setTimeout(resolve, 20))
+  let isReady = false
+  const check = async (): Promise<boolean> => {
+    const response = await fetch(`http://${host}:${opsPort}/readyz`).catch(() => undefined)
+    isReady = response?.ok === true
+    return isReady || child.exitCode !== null
   }
-  return false
+  await until(check, 'the server is ready, or has exited', START_MS)
+  return isReady
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
 import { SessionWatcher } from '../../src/sessions/watcher.ts'
 import { SessionCookie } from '../../src/sessions/session-cookie.ts'
@@ -9,7 +9,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { SECRETS } from './world.ts'
 
-/** What one instance of the server has of sessions, without its routes. */
+/** The sessions of one instance, without a server. */
 export interface SessionInstance {
   readonly store: Store
   readonly sessions: SessionRepository
@@ -41,22 +41,27 @@ export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): Se
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {
-    ...{ store, sessions, reader, endings },
+    store,
+    sessions,
+    reader,
+    endings,
     cookie: (id) => `${cookie.name}=${cookie.signer.sign(id)}`,
   }
 }
 
-/** A new session. @returns its id */
+let created = 0
+
+/** A new session. @returns its id, which is new in this process alone */
 export async function newSession(
   { sessions }: SessionInstance,
   more: Partial<SessionRecord> = {},
 ): Promise<string> {
-  const id = randomBytes(32).toString('base64url')
+  const id = createHash('sha256').update(`session ${++created}`).digest('base64url')
   await sessions.create(id, sessionRecord(more))
   return id
 }
 
-/** A record as a login makes it. */
+/** A record like that of a login. */
 export function sessionRecord(more: Partial<SessionRecord> = {}): SessionRecord {
   const endsAt = Date.now() + 3_600_000
   const times = { tokenExpiresAt: endsAt, tokenLifetimeMs: 3_600_000, endsAt }

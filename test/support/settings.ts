@@ -1,4 +1,4 @@
-/** Settings of a server whose provider and upstream nobody needs. */
+/** Settings of a server without a provider and an upstream. */
 export const ALONE = {
   PUBLIC_URL: 'http://localhost:3000',
   AUTH_URL: 'http://127.0.0.1:1',
@@ -9,6 +9,6 @@ export const ALONE = {
 
 const { NODE_COMPILE_CACHE } = process.env
 
-/** For the environment of every Node.js process that a test starts: what one compiled, the next need not (`npm test`). */
+/** The environment of every Node.js process that a test starts, with the compile cache of `npm test`. */
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }

@@ -13,7 +13,7 @@ import type { RedisProcess } from '../../sandbox/redis-process.ts'
 /** What a token endpoint does with a request. */
 export type Behaviour = (request: IncomingMessage, response: ServerResponse, form: URLSearchParams) => unknown
 
-/** A provider that is only a token endpoint, and behaves as it is told. Its login page asks nothing and has no form. */
+/** A provider that is only a scripted token endpoint. Its login page has no form. */
 export interface TokenEndpoint {
   readonly url: string
   /** Forms that were posted to the token endpoint, and its headers. */
@@ -24,7 +24,7 @@ export interface TokenEndpoint {
   behaviour: Behaviour
 }
 
-/** An answer of JSON. */
+/** A JSON response. */
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Behaviour {
   return (_request, response) =>
     response
@@ -32,18 +32,18 @@ export function json(body: unknown, status = 200, headers: Record<string, string
       .end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-/** An answer that is not JSON. */
+/** A response that is not JSON. */
 export function html(status = 200): Behaviour {
   return (_request, response) =>
     response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Something else</h1>')
 }
 
-/** A token answer (RFC 6749 §5.1), with what `other` says. */
+/** A token response (RFC 6749 §5.1) with other fields. */
 export function tokens(other: Record<string, unknown> = {}): Behaviour {
   return json({ access_token: 'the-access-token', expires_in: 3600, token_type: 'Bearer', ...other })
 }
 
-/** An answer that comes when it is told to. `asked` resolves when the request is there. */
+/** A response that waits for `release`. `asked` resolves once the request has arrived. */
 export function held(answer: Behaviour = tokens()): {
   readonly behaviour: Behaviour
   readonly asked: Promise<void>
@@ -59,7 +59,7 @@ export function held(answer: Behaviour = tokens()): {
   return { behaviour, asked: asked.promise, release: () => gate.resolve() }
 }
 
-/** Starts one that ends with the test. It gives tokens until it is told otherwise. */
+/** Starts one that ends with the test. By default it returns tokens. */
 export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   const forms: URLSearchParams[] = []
   const headers: IncomingMessage['headers'][] = []
@@ -89,7 +89,7 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   return endpoint
 }
 
-/** A server whose provider is such an endpoint. Nothing upstream is there. */
+/** A server whose provider is such an endpoint, without an upstream. */
 export interface LoginWorld {
   readonly endpoint: TokenEndpoint
   readonly server: TestServer
@@ -150,7 +150,7 @@ export async function logInThere(world: Pick<LoginWorld, 'browser' | 'server'>):
   return (await startLogin(world)).finish()
 }
 
-/** What a page is told of its session. */
+/** The session as GET /auth/session reports it to a page. */
 export async function sessionState(
   browser: JarBrowser,
   url: string,
@@ -161,19 +161,19 @@ export async function sessionState(
   return (await answer.json()) as Record<string, unknown> & { authenticated: boolean }
 }
 
-/** Whether a page is told that somebody is logged in. */
+/** Whether GET /auth/session reports a login. */
 export async function isLoggedIn(browser: JarBrowser, url: string): Promise<boolean> {
   return (await sessionState(browser, url)).authenticated
 }
 
-/** A login cookie as version 0.1 made them, without a MAC, of a login that never was. */
+/** A login cookie of version 0.1, without a MAC, of no existing login. */
 export function oldLoginCookie(): string {
   const secret = randomBytes(24).toString('base64url')
   const state = createHmac('sha256', secret).update('state').digest('base64url')
   return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`
 }
 
-/** A connection of the test's own to the world's store. */
+/** A Redis client of the test for the world's store. */
 export async function storeClient(t: Test, { redis }: Pick<LoginWorld, 'redis'>) {
   const client = await createClient({ url: redis?.url ?? '' }).connect()
   t.teardown(() => client.close())

@@ -1,31 +1,32 @@
 import { createClient } from 'redis'
 import type { Test } from 'tap'
 import { JarBrowser } from './jar-browser.ts'
+import { within } from './until.ts'
 import { logIn, testServer, testWorld } from './world.ts'
 
-/** What Redis was asked for while sessions were used. */
+/** The commands that Redis received while sessions were used. */
 export interface Touches {
   readonly requests: number
   readonly listenedMs: number
-  /** How often each command came, those inside of scripts apart. */
+  /** How often Redis received each command, without the commands inside scripts. */
   readonly commands: Readonly<Record<string, number>>
-  /** The most scripts that one instance sent to move one session to the same idle limit. */
+  /** The highest number of scripts with which one instance moved one session to the same idle limit. */
   readonly most: number
-  /** How many idle limits a session got at most, all instances together. */
+  /** The highest number of idle limits that a session got from all instances. */
   readonly limits: number
 }
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const MONITOR_LINE = /^\S+ \[\d+ (\S+)\] "(\w+)"(.*)$/
 
-interface Heard {
-  /** An address, which tells one instance from the other; `lua` inside of scripts. */
+interface Seen {
+  /** The address of the instance; `lua` inside scripts. */
   readonly from: string
   readonly command: string
   readonly rest: string
 }
 
-/** Uses sessions on two servers in turn, over HTTP, one request after the other, and listens with MONITOR. */
+/** Uses sessions on two servers in turn, one request after the other, and watches Redis with MONITOR. */
 export async function touchesOf(
   t: Test,
   plan: { sessions: number; requests: number; pauseMs: number; idleSeconds: number },
@@ -40,19 +41,19 @@ export async function touchesOf(
     const round = Math.floor(request / users.length)
     const url = round % 2 === 0 ? world.server.url : second.url
     const cookie = users[request % users.length] ?? ''
-    const answer = await fetch(url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
-    await answer.arrayBuffer()
-    if (answer.status !== 200) throw new Error(`${answer.status} instead of an answer`)
+    const response = await fetch(url + ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+    await response.arrayBuffer()
+    if (response.status !== 200) throw new Error(`${response.status} instead of an answer`)
   }
-  // Once on each, so that both hold all of them near.
+  // One use on each server, so that both cache all sessions.
   for (let request = 0; request < 2 * users.length; request++) await use(request)
   const startedAt = performance.now()
-  const heard = await monitor(t, world.redis?.url ?? '')
+  const seen = await monitor(t, world.redis?.url ?? '')
   for (let request = 0; request < plan.requests; request++) {
     await use(request)
     await new Promise((resolve) => void setTimeout(resolve, plan.pauseMs))
   }
-  const all = await heard()
+  const all = await seen()
   return { requests: plan.requests, listenedMs: performance.now() - startedAt, ...summary(all) }
 }
 
@@ -62,10 +63,10 @@ async function user(url: string): Promise<string> {
   return browser.cookieHeader(new URL(url), new URL(url))
 }
 
-/** Listens from now on. @returns what ends it, with everything that was asked until then */
-async function monitor(t: Test, url: string): Promise<() => Promise<Heard[]>> {
+/** Watches Redis from now on. @returns a function that ends the watch and returns the commands */
+async function monitor(t: Test, url: string): Promise<() => Promise<Seen[]>> {
   const [watcher, asker] = [createClient({ url, RESP: 2 }), createClient({ url })]
-  const heard: Heard[] = []
+  const seen: Seen[] = []
   const last = Promise.withResolvers<void>()
   await Promise.all([watcher.connect(), asker.connect()])
   t.teardown(() => watcher.destroy())
@@ -74,20 +75,20 @@ async function monitor(t: Test, url: string): Promise<() => Promise<Heard[]>> {
     const [, from = '', name = '', rest = ''] = MONITOR_LINE.exec(line) ?? []
     const command = name.toUpperCase()
     if (command === 'ECHO') last.resolve()
-    else heard.push({ from, command, rest })
+    else seen.push({ from, command, rest })
   })
   return async () => {
     await asker.echo('that was all')
-    await last.promise
-    return heard
+    await within(last.promise, 'MONITOR shows the last command')
+    return seen
   }
 }
 
-function summary(heard: readonly Heard[]): Pick<Touches, 'commands' | 'most' | 'limits'> {
+function summary(seen: readonly Seen[]): Pick<Touches, 'commands' | 'most' | 'limits'> {
   const commands: Record<string, number> = {}
   const scripts = new Map<string, number>()
   const limits = new Map<string, Set<string>>()
-  for (const { from, command, rest } of heard) {
+  for (const { from, command, rest } of seen) {
     if (from === 'lua') continue
     commands[command] = (commands[command] ?? 0) + 1
     const [, key = '', limit = ''] = /"(bff:[^"]+)" "(\d+)"$/.exec(rest) ?? []

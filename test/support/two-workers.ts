@@ -13,7 +13,7 @@ export function said(server: ServerProcess, msg: string): LogLine[] {
   return lines.map((line) => JSON.parse(line) as LogLine).filter((line) => line.msg === msg)
 }
 
-/** A server of two workers, both of which serve. */
+/** A server of two ready workers. */
 export async function twoWorkers(
   t: Test,
   settings: Record<string, string> = {},
@@ -30,12 +30,12 @@ export async function twoWorkers(
   return server
 }
 
-/** The processes of the workers that were started. */
+/** The process ids of the workers that were started. */
 export function workerPids(server: ServerProcess): number[] {
   return said(server, 'a worker starts').map(({ pid }) => Number(pid))
 }
 
-/** The status of a GET on a connection of its own, which the next worker in turn gets. */
+/** The status of a GET on a connection of its own, which the next worker accepts. */
 export async function status(
   port: number,
   path: string,

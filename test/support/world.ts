@@ -12,12 +12,13 @@ import { loggerOptions } from '../../src/telemetry/log.ts'
 import { createOpsListener } from '../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
 import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from './log-scan.ts'
 
-/** The registered application of every test. */
+/** The client id of every test. */
 export const CLIENT_ID = 'test-client'
-/** Secrets of every test's servers: several instances must share them. */
+/** The secrets of every server, which all instances must share. */
 export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
 
 /** One line of a server's log. */
@@ -40,8 +41,15 @@ export async function testRedis(t: Test, options: readonly string[] = []): Promi
   return redis
 }
 
-/** A server with these settings that ends with the test. Without REDIS_URL its sessions are in memory. */
-export async function testServer(t: Test, settings: Record<string, string>): Promise<TestServer> {
+/**
+ * A server with these settings that ends with the test.
+ * @param ownStore keeps its sessions; without one they are in Redis, or in memory where there is no REDIS_URL
+ */
+export async function testServer(
+  t: Test,
+  settings: Record<string, string>,
+  ownStore?: Store,
+): Promise<TestServer> {
   const port = Number(settings['PORT'] ?? (await freePort()))
   const config = readConfig({
     PUBLIC_URL: `http://localhost:${port}`,
@@ -55,7 +63,8 @@ export async function testServer(t: Test, settings: Record<string, string>): Pro
   })
   const lines: LogLine[] = []
   const log = pino(loggerOptions(config.logLevel), intoLines(lines))
-  const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
+  const store =
+    ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log))
   if (store instanceof RedisStore) await store.connected(5000)
   const app = await buildApp(config, { store, log })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
@@ -83,7 +92,7 @@ function intoLines(lines: LogLine[]): Writable {
   })
 }
 
-/** What a world is made of beside its defaults. */
+/** Options of {@link testWorld}. */
 export interface WorldOptions {
   readonly settings?: Record<string, string>
   readonly provider?: Partial<ProviderOptions>

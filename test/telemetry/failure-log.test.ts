@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { test } from 'tap'
 import { flushFailures, logFailure } from '../../src/telemetry/failure-log.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount as toldOf } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 type Line = Record<string, unknown>

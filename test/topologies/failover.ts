@@ -3,7 +3,7 @@ import { sessionKey } from '../../src/store/keys.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { newSession, sessionInstance } from '../support/session-instance.ts'
 import { askRedis, type Topology } from '../support/redis-topologies.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 
 const SESSIONS = 60
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { askRedis, testCluster, testSentinel } from '../support/redis-topologies.ts'
 import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { until } from '../support/until.ts'
+import { untilSlow as until } from '../support/until.ts'
 
 const MEGABYTE = 1_048_576
 

@@ -7,12 +7,12 @@ import { gone, ok } from '../support/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const LIMIT = 100_000
-/** More than is waited for before a body is sent on. */
+/** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
 const get = (cookie: string) =>
   `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
 
-await test('bodies up to the limit pass, longer ones are 413 and executed nowhere', async (t) => {
+await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and does not reach upstream', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { MAX_BODY_BYTES: String(LIMIT) } })
   const chunked = { 'transfer-encoding': 'chunked' }
   for (const [name, body, headers] of [
@@ -38,15 +38,15 @@ await test('bodies up to the limit pass, longer ones are 413 and executed nowher
     ['many chunks', Readable.from(Array.from({ length: 101 }, () => Buffer.alloc(LIMIT / 100))), chunked],
   ] as const) {
     upstream.reset()
-    const answer = await call('POST', ACCOUNTS, { body, headers })
-    t.equal(answer.status, 413, name)
-    t.equal(answer.json['code'], 'body_too_large')
+    const response = await call('POST', ACCOUNTS, { body, headers })
+    t.equal(response.status, 413, name)
+    t.equal(response.json['code'], 'body_too_large')
     t.same(upstream.requests, [], `${name}: no whole request arrived`)
   }
-  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'and the next one is served')
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'the next call is served')
 })
 
-await test('a refused upload does not take the connection with it', async (t) => {
+await test('a connection serves the next request after a 413', async (t) => {
   const { connection, upstream, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
@@ -60,7 +60,7 @@ await test('a refused upload does not take the connection with it', async (t) =>
   t.equal(upstream.requests[0]?.body, '{}')
 })
 
-await test('who uploads too much and then hangs up can still read why', async (t) => {
+await test('a client that sends too much and closes its end can still read the 413', async (t) => {
   const { connection, cookie } = await apiWorld(t, { settings: { MAX_BODY_BYTES: '10' } })
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\nConnection: close\r\n`
   const body = Buffer.alloc(8 * 1024 * 1024)
@@ -68,50 +68,56 @@ await test('who uploads too much and then hangs up can still read why', async (t
   socket.pause()
   socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`)
   const error = await new Promise((resolve) => void socket.write(body, resolve))
-  t.notOk(error, 'all of it was taken')
+  t.notOk(error, 'the server read the whole body')
   socket.resume()
   t.match(await readAll(socket), /^HTTP\/1\.1 413 .*body_too_large/s)
 })
 
-await test('bodies stream both ways', async (t) => {
+await test('request and response bodies are streamed', async (t) => {
   const { call, connection, upstream, cookie } = await apiWorld(t)
-  await t.test('up: of a large one the first byte arrives before the last is sent', async (t) => {
-    for (const framing of ['chunked', 'length']) {
-      const body = new PassThrough()
-      const headers: Record<string, string> =
-        framing === 'length'
-          ? { 'content-length': String(LARGE.length + 5) }
-          : { 'transfer-encoding': 'chunked' }
-      const head = new Promise<void>((resolve) => {
-        upstream.onHead = () => resolve()
-      })
-      const answer = call('POST', ACCOUNTS, { body, headers })
-      body.write(LARGE)
-      await head
-      upstream.reset()
-      body.end('world')
-      t.equal((await answer).status, 200, framing)
-      t.equal(upstream.requests[0]?.body, `${LARGE}world`)
-    }
-  })
-  await t.test('down: the first byte is there before the last is sent', async (t) => {
-    let rest = (): void => void t.fail('too early')
-    upstream.answer = (_request, socket) => {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
-      rest = () => void socket.write('world')
-    }
-    const socket = await connection()
-    socket.write(get(cookie))
-    let text = ''
-    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    while (!text.includes('hello')) await once(socket, 'data')
-    rest()
-    while (!text.includes('world')) await once(socket, 'data')
-    t.match(text, /content-length: 10/i)
-  })
+  await t.test(
+    'the first byte of a large request body arrives upstream before the last is sent',
+    async (t) => {
+      for (const framing of ['chunked', 'length']) {
+        const body = new PassThrough()
+        const headers: Record<string, string> =
+          framing === 'length'
+            ? { 'content-length': String(LARGE.length + 5) }
+            : { 'transfer-encoding': 'chunked' }
+        const head = new Promise<void>((resolve) => {
+          upstream.onHead = () => resolve()
+        })
+        const response = call('POST', ACCOUNTS, { body, headers })
+        body.write(LARGE)
+        await head
+        upstream.reset()
+        body.end('world')
+        t.equal((await response).status, 200, framing)
+        t.equal(upstream.requests[0]?.body, `${LARGE}world`)
+      }
+    },
+  )
+  await t.test(
+    'the first byte of a response body arrives at the browser before the last is sent',
+    async (t) => {
+      let rest = (): void => void t.fail('too early')
+      upstream.answer = (_request, socket) => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+        rest = () => void socket.write('world')
+      }
+      const socket = await connection()
+      socket.write(get(cookie))
+      let text = ''
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      while (!text.includes('hello')) await once(socket, 'data')
+      rest()
+      while (!text.includes('world')) await once(socket, 'data')
+      t.match(text, /content-length: 10/i)
+    },
+  )
 })
 
-/** Writes without end, and counts what the other side took. */
+/** Writes without end, and counts the bytes that the peer takes. */
 function pour(socket: Socket): { taken: () => number } {
   const block = Buffer.alloc(65_536)
   let taken = 0
@@ -126,7 +132,7 @@ function pour(socket: Socket): { taken: () => number } {
   return { taken: () => taken }
 }
 
-/** Resolves once a count stands still. */
+/** Resolves once a count no longer changes. */
 async function standstill(count: () => number): Promise<number> {
   for (let last = -1; ;) {
     const now = count()
@@ -136,7 +142,7 @@ async function standstill(count: () => number): Promise<number> {
   }
 }
 
-await test('a browser that does not read holds upstream back, and is cut off in the end', async (t) => {
+await test('a browser that does not read makes upstream wait, and is cut off in the end', async (t) => {
   const { connection, upstream, cookie } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '2' } })
   let poured = { taken: () => 0 }
   upstream.answer = (_request, socket) => {
@@ -147,14 +153,14 @@ await test('a browser that does not read holds upstream back, and is cut off in 
   socket.pause()
   socket.write(get(cookie))
   await upstream.next()
-  const [held] = upstream.open
+  const [paused] = upstream.open
   const bytes = await standstill(() => poured.taken())
   t.ok(bytes < 32 * 1024 * 1024, `${bytes} bytes, most of them in the sockets`)
-  await gone(held)
-  t.pass('upstream was let go although nobody read')
+  await gone(paused)
+  t.pass('the connection to upstream ends although the browser does not read')
 })
 
-await test('upstream that does not read holds the browser back', async (t) => {
+await test('an upstream that does not read makes the browser wait', async (t) => {
   const { connection, upstream, cookie } = await apiWorld(t, {
     settings: { MAX_BODY_BYTES: '1000000000', UPSTREAM_HEADERS_SECONDS: '2' },
   })
@@ -166,7 +172,7 @@ await test('upstream that does not read holds the browser back', async (t) => {
   t.ok(bytes < 32 * 1024 * 1024, `${bytes} bytes, most of them in the sockets`)
 })
 
-/** Sends a request whose answer does not come, and leaves once it has arrived upstream. */
+/** Sends a request that upstream does not answer, and leaves once it has arrived upstream. */
 async function leave({ connection, upstream }: ApiWorld, text: string, answered = false): Promise<Socket> {
   const arrived = new Promise<Socket>((resolve) => {
     upstream.answer = (_request, upstreamSocket) => {
@@ -182,7 +188,7 @@ async function leave({ connection, upstream }: ApiWorld, text: string, answered 
   return upstreamSocket
 }
 
-await test('when the browser leaves', async (t) => {
+await test('when the browser leaves, a GET is aborted upstream, and an order that was sent whole finishes', async (t) => {
   const api = await apiWorld(t)
   const { upstream, world, cookie, connection } = api
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
@@ -202,10 +208,10 @@ await test('when the browser leaves', async (t) => {
   }
 
   const posted = await leave(api, `${head}Content-Length: 2\r\n\r\n{}`)
-  // A round trip of another request: whatever was to happen to the first has happened.
+  // A round trip of another request, after which the first has been handled.
   upstream.answer = (_request, socket) => void socket.write(ok())
   await api.call('GET', ACCOUNTS)
-  t.equal(posted.destroyed, false, 'what was sent whole is let finish')
+  t.equal(posted.destroyed, false, 'an order that was sent whole finishes')
   posted.write('HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}')
   const session = /[\w-]{10}/
   t.match(await logged(1), { method: 'POST', status: 201, sent: 'whole', session })
@@ -222,10 +228,10 @@ await test('when the browser leaves', async (t) => {
   const upstreamSocket = await begun
   half.destroy()
   await gone(upstreamSocket)
-  t.match(await logged(3), { status: 0, sent: 'part' }, 'half a request is not let finish')
+  t.match(await logged(3), { status: 0, sent: 'part' }, 'half an order does not finish')
 
   upstream.reset()
-  await t.test('of several requests sent at once, each is aborted', async (t) => {
+  await t.test('each of several pipelined requests is aborted', async (t) => {
     const arrived: Socket[] = []
     const all = new Promise<void>((resolve) => {
       upstream.answer = (_request, socket) => {
@@ -241,26 +247,26 @@ await test('when the browser leaves', async (t) => {
   })
 })
 
-await test('a fault of upstream in the middle of an upload is told, not hung up on', async (t) => {
+await test('a fault of upstream during an upload gets a problem response', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const framing of ['chunked', 'length']) {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => socket.resetAndDestroy()
     const headers: Record<string, string> =
       framing === 'length' ? { 'content-length': '80000' } : { 'transfer-encoding': 'chunked' }
-    const answer = call('POST', ACCOUNTS, { body, headers })
+    const response = call('POST', ACCOUNTS, { body, headers })
     body.write(LARGE)
-    const { status, json } = await answer
+    const { status, json } = await response
     t.equal(status, 502, framing)
     t.match(json, { code: 'upstream_lost', outcome: 'unknown' })
     body.end('world')
   }
-  await t.test('so is an answer that comes early', async (t) => {
+  await t.test('an early response of upstream reaches the browser', async (t) => {
     const body = new PassThrough()
     upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 415 No\r\nContent-Length: 2\r\n\r\n{}')
-    const answer = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })
+    const response = call('POST', ACCOUNTS, { body, headers: { 'content-length': '80000' } })
     body.write(LARGE)
-    t.equal((await answer).status, 415)
+    t.equal((await response).status, 415)
     body.end('world')
   })
 })

@@ -7,14 +7,14 @@ import { ALONE } from '../support/settings.ts'
 
 const MAX_AGE_MS = 1000
 const LOAD_MS = 4500
-/** On a machine that is busy with other things the last request may reach upstream late. */
+/** On a busy machine the last request may reach upstream late. */
 const LATE_MS = 1000
 
 for (const [what, connections, loops] of [
   ['connections are free', 8, 3],
   ['all connections are taken, and requests wait for one', 2, 6],
 ] as const) {
-  await test(`no connection is used for longer than it may be, while ${what}`, async (t) => {
+  await test(`no connection is used for longer than maxConnectionMs, while ${what}`, async (t) => {
     const upstream = await rawUpstream(t)
     const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: String(MAX_AGE_MS / 1000) }
     const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream, { connections })
@@ -23,7 +23,7 @@ for (const [what, connections, loops] of [
     upstream.answer = ({ connection, target }, socket) => {
       const now = performance.now()
       spans.set(connection, { first: spans.get(connection)?.first ?? now, last: now })
-      // One is under way for longer than its connection may be used.
+      // One request takes longer than its connection may be used.
       setTimeout(() => socket.write(ok()), target === '/slow' ? 2.5 * MAX_AGE_MS : 2)
     }
     const outcomes = new Map<string, number>()
@@ -38,18 +38,22 @@ for (const [what, connections, loops] of [
     }
     await Promise.all([post('/slow'), ...Array.from({ length: loops }, loop)])
 
-    t.same([...outcomes], [['answered', sent + 1]], 'no request was hurt')
+    t.same([...outcomes], [['answered', sent + 1]], 'every request gets its response')
     t.equal(upstream.requests.length, sent + 1)
-    t.equal(new Set(upstream.requests.map(({ target }) => target)).size, sent + 1, 'and each was sent once')
-    t.ok(spans.size >= 2 * Math.min(connections, loops), `there were new ones: ${spans.size}`)
-    t.ok(spans.size < 50, 'but not one for every request')
+    t.equal(
+      new Set(upstream.requests.map(({ target }) => target)).size,
+      sent + 1,
+      'each request is sent once',
+    )
+    t.ok(spans.size >= 2 * Math.min(connections, loops), `${spans.size} connections were opened`)
+    t.ok(spans.size < 50, 'connections are reused')
     for (const { first, last } of spans.values()) {
       t.ok(last - first <= MAX_AGE_MS + LATE_MS, `used for ${Math.round(last - first)} ms`)
     }
   })
 }
 
-await test('one that is idle is kept within its age, and not used beyond, whatever upstream says', async (t) => {
+await test('an idle connection is reused within maxConnectionMs and not after it, whatever keep-alive upstream announces', async (t) => {
   const upstream = await rawUpstream(t)
   const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: '2' }
   const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream)
@@ -57,7 +61,7 @@ await test('one that is idle is kept within its age, and not used beyond, whatev
   upstream.answer = (_request, socket) => void socket.write(ok('{}', 'Keep-Alive: timeout=60\r\n'))
   const connectionOfNext = async (): Promise<number | undefined> => {
     await rest.exchange({ method: 'POST', path: '/', headers: [], body: null })
-    // It is free as soon as undici has seen the end of the response.
+    // A connection is free once undici has read the end of the response.
     await delay(20)
     return upstream.requests.at(-1)?.connection
   }

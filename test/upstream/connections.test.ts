@@ -5,18 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/api-world.ts'
-import { BrowserLine } from '../support/browser-line.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { proxyProcess } from '../support/proxy-process.ts'
 import { ok } from '../support/raw-upstream.ts'
 import { testCa, trust } from '../support/redis-tls.ts'
 import { TRADING } from '../support/relay-world.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { logIn, testWorld } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const UNFRAMED = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhalf of it'
 
-await test('a response without a length is whole when upstream closes, and broken off when it resets', async (t) => {
+await test('a response without a length is complete when upstream closes, and cut off when it resets', async (t) => {
   const { call, upstream, world } = await apiWorld(t)
   for (const method of ['GET', 'POST']) {
     upstream.answer = (_request, socket) => void socket.end(UNFRAMED)
@@ -36,7 +36,7 @@ await test('a response without a length is whole when upstream closes, and broke
   )
 })
 
-await test('a connection that was idle for longer than upstream may keep it is not used again', async (t) => {
+await test('a connection that has been idle for longer than upstream keeps it is not reused', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const connectionOf = async (method: string, keepAlive = ''): Promise<number> => {
     upstream.answer = (_request, socket) => void socket.write(ok('{}', keepAlive))
@@ -47,16 +47,16 @@ await test('a connection that was idle for longer than upstream may keep it is n
   const post = await connectionOf('POST')
   t.equal(await connectionOf('GET'), get)
   t.equal(await connectionOf('POST', 'Keep-Alive: timeout=60\r\n'), post)
-  t.not(get, post, 'reads do not take the connections of orders')
+  t.not(get, post, 'a GET does not use the connection of an order')
   await delay(1200)
   t.equal(await connectionOf('GET', 'Keep-Alive: timeout=3\r\n'), get)
   const next = await connectionOf('POST')
-  t.not(next, post, 'an order waits for a new one rather than be lost on an old one')
+  t.not(next, post, 'an order uses a new connection rather than an old one')
   await delay(1200)
-  t.not(await connectionOf('GET'), get, 'with a margin to what upstream says')
+  t.not(await connectionOf('GET'), get, 'the server keeps a margin to the keep-alive timeout of upstream')
 })
 
-await test('upstream that closes idle connections without a word costs no order', async (t) => {
+await test('no order is lost when upstream closes idle connections silently', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const idleMs = 1000
   const timers = new Map<Socket, NodeJS.Timeout>()
@@ -80,7 +80,7 @@ await test('upstream that closes idle connections without a word costs no order'
   t.same(new Set((await Promise.all(offsets.map(orders))).flat()), new Set([200]))
 })
 
-await test('a client certificate that upstream asks for in vain: nothing was sent, and the log says why', async (t) => {
+await test('an upstream that demands a client certificate gets no request, and the log names the reason', async (t) => {
   const ca = await testCa(t)
   await trust(t, ca)
   const dir = t.testdir({})
@@ -108,19 +108,19 @@ frontend tls
     const init = { headers: { cookie, 'x-csrf': '1' }, ...(method === 'POST' && { body: '{}' }) }
     const { status, json } = await sendTo(server.port, method, ACCOUNTS, init)
     t.match([status, json['code']], [502, 'upstream_unreachable'], method)
-    t.notOk('outcome' in json, 'it was not executed')
+    t.notOk('outcome' in json, 'the order was not executed')
   }
   for (const path of [TRADING, '/ws/public']) {
-    const line = new BrowserLine(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, cookie })
+    const line = new BrowserSocket(`ws://127.0.0.1:${server.port}${path}`, { origin: server.url, cookie })
     t.same(await line.closed, { code: 1013, reason: 'upstream_unreachable' }, path)
   }
   const why = /CERTIFICATE_REQUIRED/
   await server.close()
-  const told = server.log.filter(({ level }) => Number(level) >= 40)
+  const logged = server.log.filter(({ level }) => Number(level) >= 40)
   const kinds = ['request failed', 'upstream refused a socket', 'no one-time URL for a relay']
   t.same(
-    kinds.map((msg) => toldOf(told, msg)),
+    kinds.map((msg) => failureCount(logged, msg)),
     [2, 1, 1],
   )
-  for (const line of told) t.match(JSON.stringify(line), why)
+  for (const line of logged) t.match(JSON.stringify(line), why)
 })

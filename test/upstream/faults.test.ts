@@ -2,18 +2,18 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
 import { gone, ok } from '../support/raw-upstream.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const TOKEN = 'a-token-in-the-answer'
 
-/** What a fault must become: status, code, and how often each method is seen upstream. */
+/** A fault, and the status and code that it must cause. */
 type Fault = {
-  readonly says: (socket: Socket) => void
+  readonly sends: (socket: Socket) => void
   readonly status: number
   readonly code: string
-  /** A GET is repeated once where the connection failed before any answer byte. */
+  /** Whether a GET is repeated: the connection failed before the first byte of a response. */
   readonly repeated?: true
 }
 
@@ -22,118 +22,139 @@ const end = (text: string) => (socket: Socket) => void socket.end(text, 'latin1'
 
 const FAULTS: Record<string, Fault> = {
   'reset before any answer': {
-    says: (socket) => socket.resetAndDestroy(),
-    ...{ status: 502, code: 'upstream_lost', repeated: true },
+    sends: (socket) => socket.resetAndDestroy(),
+    status: 502,
+    code: 'upstream_lost',
+    repeated: true,
   },
   'closed before any answer': {
-    says: (socket) => socket.end(),
-    ...{ status: 502, code: 'upstream_lost', repeated: true },
+    sends: (socket) => socket.end(),
+    status: 502,
+    code: 'upstream_lost',
+    repeated: true,
   },
-  'closed in the middle of the head': { says: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
+  'closed in the middle of the head': { sends: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
   'reset after half the head': {
-    says: (socket) =>
+    sends: (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nA: b\r\n', () => setImmediate(() => socket.resetAndDestroy())),
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
-  'no HTTP': { says: write('SSH-2.0-OpenSSH_9.2\r\n\r\n'), status: 502, code: 'upstream_lost' },
-  'HTTP/0.9': { says: end('<html>hello'), status: 502, code: 'upstream_lost' },
+  'no HTTP': { sends: write('SSH-2.0-OpenSSH_9.2\r\n\r\n'), status: 502, code: 'upstream_lost' },
+  'HTTP/0.9': { sends: end('<html>hello'), status: 502, code: 'upstream_lost' },
   'a head of 40 KB': {
-    says: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(40_000)}\r\n`),
-    ...{ status: 502, code: 'upstream_lost' },
+    sends: write(`HTTP/1.1 200 OK\r\nA: ${'a'.repeat(4e4)}\r\n`),
+    status: 502,
+    code: 'upstream_lost',
   },
   'headers without end': {
-    says: (socket) => {
-      const more = (): void => void (socket.writable && socket.write(`A: ${'a'.repeat(9000)}\r\n`, more))
+    sends: (socket) => {
+      const more = (): void => void (socket.writable && socket.write(`A: ${'a'.repeat(9e3)}\r\n`, more))
       socket.write('HTTP/1.1 200 OK\r\n', more)
     },
-    ...{ status: 502, code: 'upstream_lost' },
+    status: 502,
+    code: 'upstream_lost',
   },
   '1xx without end': {
-    says: write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(20)),
-    ...{ status: 502, code: 'upstream_lost' },
+    sends: write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'.repeat(20)),
+    status: 502,
+    code: 'upstream_lost',
   },
   'an unasked 100': {
-    says: write(`HTTP/1.1 100 Continue\r\n\r\n${ok()}`),
+    sends: write(`HTTP/1.1 100 Continue\r\n\r\n${ok()}`),
     status: 502,
     code: 'upstream_lost',
   },
   'an unasked 101': {
-    says: write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_lost' },
+    sends: write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    status: 502,
+    code: 'upstream_lost',
   },
   'two lengths': {
-    says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
-    ...{ status: 502, code: 'upstream_lost' },
+    sends: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
+    status: 502,
+    code: 'upstream_lost',
   },
   'length and chunks': {
-    says: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_lost' },
+    sends: write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    status: 502,
+    code: 'upstream_lost',
   },
   redirect: {
-    says: write('HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    sends: write('HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\nContent-Length: 0\r\n\r\n'),
+    status: 502,
+    code: 'upstream_error',
   },
   'redirect of any method': {
-    says: write('HTTP/1.1 307 T\r\nLocation: /trading/v1/options/accounts\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    sends: write('HTTP/1.1 307 T\r\nLocation: /trading/v1/options/accounts\r\nContent-Length: 0\r\n\r\n'),
+    status: 502,
+    code: 'upstream_error',
   },
   'a status that HTTP does not know': {
-    says: write('HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n'),
-    ...{ status: 502, code: 'upstream_error' },
+    sends: write('HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n'),
+    status: 502,
+    code: 'upstream_error',
   },
 }
 for (const status of [500, 501, 502, 503, 504, 599]) {
   FAULTS[`${status} with a token`] = {
-    says: write(
+    sends: write(
       `HTTP/1.1 ${status} Oh\r\nContent-Type: text/html\r\nRetry-After: 7\r\nSet-Cookie: t=${TOKEN}\r\nETag: ${TOKEN}\r\nContent-Length: ${TOKEN.length}\r\n\r\n${TOKEN}`,
     ),
-    ...{ status, code: 'upstream_error' },
+    status,
+    code: 'upstream_error',
   }
 }
 
-await test('faults of upstream become problems, and only a GET is ever repeated, once', async (t) => {
+await test('a fault of upstream becomes a problem, and only a GET is repeated, once', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const [name, fault] of Object.entries(FAULTS)) {
     for (const method of ['GET', 'POST', 'PATCH']) {
       const path = method === 'PATCH' ? '/api/payment-agents/v1/clients/me' : ACCOUNTS
       upstream.reset()
-      upstream.answer = (_request, socket) => fault.says(socket)
-      const answer = await call(method, path, method === 'GET' ? {} : { body: '{}' })
+      upstream.answer = (_request, socket) => fault.sends(socket)
+      const response = await call(method, path, method === 'GET' ? {} : { body: '{}' })
       const title = `${name}: ${method}`
-      t.equal(answer.status, fault.status, title)
-      t.equal(answer.headers['content-type'], 'application/problem+json')
-      t.equal(answer.headers['cache-control'], 'no-store')
-      t.match(answer.json, {
-        ...{ code: fault.code, status: fault.status, type: `/problems/${fault.code}` },
-        request_id: answer.headers['x-request-id'],
+      t.equal(response.status, fault.status, title)
+      t.equal(response.headers['content-type'], 'application/problem+json')
+      t.equal(response.headers['cache-control'], 'no-store')
+      t.match(response.json, {
+        code: fault.code,
+        status: fault.status,
+        type: `/problems/${fault.code}`,
+        request_id: response.headers['x-request-id'],
       })
-      t.equal(answer.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
-      t.equal(upstream.requests.length, method === 'GET' && fault.repeated ? 2 : 1, `${title}: times`)
-      const all = JSON.stringify(answer.headers) + answer.text
+      t.equal(response.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
+      t.equal(
+        upstream.requests.length,
+        method === 'GET' && fault.repeated ? 2 : 1,
+        `${title}: requests upstream`,
+      )
+      const all = JSON.stringify(response.headers) + response.text
       t.notMatch(all, TOKEN)
       t.notMatch(all, /evil\.example|127\.0\.0\.1|ECONN|socket|undici|\.ts|stack/i)
-      if (name.includes('token')) t.equal(answer.headers['retry-after'], '7')
+      if (name.includes('token')) t.equal(response.headers['retry-after'], '7')
     }
   }
 })
 
-await test('a repeated GET gets the answer; a 103 before it does no harm', async (t) => {
+await test('a repeated GET gets the response, also after a 103', async (t) => {
   const { call, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => {
     if (upstream.requests.length === 1) socket.resetAndDestroy()
     else socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok('{"n":2}')}`)
   }
-  const answer = await call('GET', `${ACCOUNTS}?a=1`)
-  t.equal(answer.status, 200)
-  t.equal(answer.text, '{"n":2}')
-  t.equal(answer.headers['link'], undefined)
+  const response = await call('GET', `${ACCOUNTS}?a=1`)
+  t.equal(response.status, 200)
+  t.equal(response.text, '{"n":2}')
+  t.equal(response.headers['link'], undefined)
   t.same(
     upstream.requests.map(({ target }) => target),
     ['/trading/v1/options/accounts?a=1', '/trading/v1/options/accounts?a=1'],
   )
 })
 
-await test('an answer that breaks off cuts the connection, so that nobody takes it for whole', async (t) => {
+await test('a response that upstream cuts off is cut off for the browser too', async (t) => {
   const { call, upstream, world } = await apiWorld(t)
   const cuts: Record<string, (socket: Socket) => void> = {
     'half a body': end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello'),
@@ -144,19 +165,19 @@ await test('an answer that breaks off cuts the connection, so that nobody takes 
     'chunks without end': end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'),
     'a bad chunk': write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n'),
   }
-  for (const [name, says] of Object.entries(cuts)) {
+  for (const [name, sends] of Object.entries(cuts)) {
     for (const method of ['GET', 'POST']) {
       upstream.reset()
-      upstream.answer = (_request, socket) => says(socket)
+      upstream.answer = (_request, socket) => sends(socket)
       await t.rejects(call(method, ACCOUNTS), { code: 'ECONNRESET' }, `${name}: ${method}`)
       t.equal(upstream.requests.length, 1)
     }
   }
   await world.server.close()
-  t.equal(toldOf(world.server.log, 'upstream broke off its response'), 8)
+  t.equal(failureCount(world.server.log, 'upstream broke off its response'), 8)
 })
 
-await test('bytes that nobody asked for are given to nobody', async (t) => {
+await test('unexpected bytes of upstream reach no browser', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const stray = ok('{"of":"another user"}')
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":1}') + stray)
@@ -164,50 +185,54 @@ await test('bytes that nobody asked for are given to nobody', async (t) => {
   const [first] = upstream.open
   await gone(first)
   upstream.answer = (_request, socket) => void socket.write(ok('{"mine":2}'))
-  t.equal((await call('GET', ACCOUNTS)).text, '{"mine":2}', 'in the same packet')
+  t.equal((await call('GET', ACCOUNTS)).text, '{"mine":2}', 'the bytes came in the same packet')
 
-  // On a connection that lies idle.
+  // The bytes arrive on an idle connection.
   const [idle] = upstream.open
   idle?.write(stray)
   await gone(idle)
-  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).text, '{"mine":2}', 'later')
+  t.equal(
+    (await call('POST', ACCOUNTS, { body: '{}' })).text,
+    '{"mine":2}',
+    'the bytes came on an idle connection',
+  )
 
-  // And when they arrive together with the next request.
+  // The bytes arrive together with the next request.
   for (let round = 0; round < 20; round++) {
     const [socket] = upstream.open
     socket?.write(stray)
-    const answer = await call('GET', ACCOUNTS)
-    t.equal(answer.text, '{"mine":2}', 'at the same moment')
+    const response = await call('GET', ACCOUNTS)
+    t.equal(response.text, '{"mine":2}', 'the bytes came with the request')
   }
 })
 
-await test('a service that is not there: nothing was sent, and the problem says so', async (t) => {
+await test('an upstream that cannot be reached causes upstream_unreachable without an outcome', async (t) => {
   const { call } = await apiWorld(t, { settings: { API_URL: `http://127.0.0.1:${await freePort()}` } })
   for (const method of ['GET', 'POST']) {
-    const answer = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
-    t.equal(answer.status, 502)
-    t.equal(answer.json['code'], 'upstream_unreachable')
-    t.equal(answer.json['outcome'], undefined, 'no byte was sent, so it was not executed')
+    const response = await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{"a":1}' })
+    t.equal(response.status, 502)
+    t.equal(response.json['code'], 'upstream_unreachable')
+    t.equal(response.json['outcome'], undefined, 'no byte was sent, so the order was not executed')
   }
 })
 
-await test('a service that is silent: a timeout, whose outcome is unknown', async (t) => {
+await test('an upstream that does not respond causes upstream_timeout, for an order with outcome unknown', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_HEADERS_SECONDS: '1' } })
   upstream.answer = () => undefined
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     call('GET', ACCOUNTS),
     call('POST', ACCOUNTS, { body: '{}' }),
     call('GET', '/api/v1/health'),
   ])
-  for (const [index, answer] of answers.entries()) {
-    t.equal(answer.status, 504)
-    t.equal(answer.json['code'], 'upstream_timeout')
-    t.equal(answer.json['outcome'], index === 1 ? 'unknown' : undefined)
+  for (const [index, response] of responses.entries()) {
+    t.equal(response.status, 504)
+    t.equal(response.json['code'], 'upstream_timeout')
+    t.equal(response.json['outcome'], index === 1 ? 'unknown' : undefined)
   }
-  t.equal(upstream.requests.length, 3, 'none was repeated')
+  t.equal(upstream.requests.length, 3, 'no call is repeated')
 })
 
-await test('a body that stops coming is cut after its idle time', async (t) => {
+await test('a response body that stalls for UPSTREAM_BODY_SECONDS is cut off', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
   upstream.answer = (_request, socket) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')

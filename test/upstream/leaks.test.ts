@@ -6,7 +6,7 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CALLS = Number(process.argv[2] ?? 1500)
 const AT_ONCE = 25
 
-await test(`after ${CALLS} mixed calls nothing is left behind`, async (t) => {
+await test(`${CALLS} mixed calls leave no connections, timers or memory behind`, async (t) => {
   const { call, connection, upstream, cookie, world } = await apiWorld(t)
   const { server } = world.server.app.server
   const connections = (): Promise<number> =>
@@ -58,8 +58,8 @@ await test(`after ${CALLS} mixed calls nothing is left behind`, async (t) => {
   let index = 0
   const worker = async (): Promise<void> => {
     while (index < CALLS) {
-      const mine = index++
-      await kinds[mine % kinds.length]?.(mine)
+      const call = index++
+      await kinds[call % kinds.length]?.(call)
       upstream.received.length = 0
       if (upstream.requests.length > 1000) upstream.requests.length = 0
     }
@@ -68,7 +68,7 @@ await test(`after ${CALLS} mixed calls nothing is left behind`, async (t) => {
   await call('GET', ACCOUNTS)
 
   while ((await connections()) > fromLogIn) await new Promise((resolve) => void setTimeout(resolve, 20))
-  t.pass('every browser is gone')
+  t.pass('every browser has left')
   t.ok(
     upstream.open.size <= AT_ONCE,
     `${upstream.open.size} connections to upstream are left, to be used again`,

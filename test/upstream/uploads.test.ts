@@ -8,10 +8,10 @@ import { until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
-/** More than is waited for before a body is sent on. */
+/** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
 
-/** The head of a POST. */
+/** The headers of a POST. */
 const post = (cookie: string, length: number | 'chunked'): string =>
   `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n${
     length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`
@@ -23,7 +23,7 @@ async function startUpload({ connection }: ApiWorld, bytes: string): Promise<Soc
   return socket
 }
 
-await test('a small body is sent once it is complete, byte by byte or not', async (t) => {
+await test('a small body is sent upstream once it is complete, even if it arrives byte by byte', async (t) => {
   const api = await apiWorld(t)
   const { cookie, upstream, call } = api
   for (const [framing, bytes] of [
@@ -35,18 +35,18 @@ await test('a small body is sent once it is complete, byte by byte or not', asyn
     upstream.onHead = () => heads++
     const socket = await startUpload(api, post(cookie, framing === 'length' ? bytes.length : 'chunked'))
     for (const byte of bytes.slice(0, -1)) await new Promise((resolve) => void socket.write(byte, resolve))
-    // A round trip of another request: had the first been sent, it would be there.
+    // A round trip of another request, after which the first would have arrived.
     t.equal((await call('GET', ACCOUNTS)).status, 200)
-    t.equal(heads, 1, `${framing}: nothing is sent of half a body`)
+    t.equal(heads, 1, `${framing}: half a body is not sent`)
     socket.write(bytes.slice(-1))
     await until(() => upstream.requests.length === 2)
     t.match(upstream.requests[1], { method: 'POST', body: '{"amount":1}' })
-    t.equal(upstream.header('content-length'), '12', 'and its length is told')
+    t.equal(upstream.header('content-length'), '12', 'the length is announced')
     socket.destroy()
   }
 })
 
-await test('users who begin uploads and never finish keep nobody from the API', async (t) => {
+await test('uploads that are never finished do not block the API for other sessions', async (t) => {
   const api = await apiWorld(t)
   const { world, upstream, call } = api
   const url = new URL(world.server.url)
@@ -58,10 +58,10 @@ await test('users who begin uploads and never finish keep nobody from the API', 
   }
   for (let count = 0; count < 10; count++) t.equal((await call('GET', ACCOUNTS)).status, 200)
   t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200)
-  t.equal(upstream.requests.length, 11, 'and upstream has heard of nobody else')
+  t.equal(upstream.requests.length, 11, 'upstream receives no other request')
 })
 
-await test('a session has few large uploads at a time', async (t) => {
+await test('a session may have only a few large uploads at a time', async (t) => {
   const api = await apiWorld(t)
   const { cookie, upstream, call } = api
   let heads = 0
@@ -71,24 +71,24 @@ await test('a session has few large uploads at a time', async (t) => {
   await until(() => heads === 4)
   const refused = await call('POST', ACCOUNTS, { body: LARGE })
   t.match([refused.status, refused.json['code']], [429, 'rate_limited'])
-  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'small ones are no such')
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 200, 'small uploads do not count')
   uploads[0]?.write('x'.repeat(10_000))
   await once(uploads[0] as Socket, 'data')
   t.equal((await call('POST', ACCOUNTS, { body: LARGE })).status, 200)
 })
 
-await test('a large upload that hardly moves is given up, one that upstream holds back is not', async (t) => {
+await test('a large upload that hardly moves gets 408, but not one that waits for upstream', async (t) => {
   const api = await apiWorld(t, { settings: { MAX_BODY_BYTES: '100000000' } })
   const { cookie, upstream } = api
   const slow = await startUpload(api, post(cookie, 80_000) + LARGE)
   const drip = setInterval(() => slow.write('x'), 100)
   t.teardown(() => clearInterval(drip))
-  const answer = readAll(slow)
+  const response = readAll(slow)
 
-  let held: Socket | undefined
+  let paused: Socket | undefined
   upstream.onHead = (head, socket) => {
     if (!head.includes('content-length: 50000000')) return
-    held = socket
+    paused = socket
     socket.pause()
   }
   const patient = await startUpload(api, post(cookie, 50_000_000))
@@ -97,15 +97,15 @@ await test('a large upload that hardly moves is given up, one that upstream hold
       await new Promise((resolve) => void patient.write('y'.repeat(1_000_000), resolve))
   }
   const sending = blocks()
-  t.match(await answer, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
+  t.match(await response, /^HTTP\/1\.1 408 [^]*connection: close[^]*too slowly/i)
   t.notOk(patient.destroyed)
   upstream.answer = (_request, socket) => void socket.write(ok())
-  held?.resume()
+  paused?.resume()
   await sending
   t.match(String((await once(patient, 'data'))[0]), /^HTTP\/1\.1 200 /)
 })
 
-await test('what a session asked for before it ended is not sent after', async (t) => {
+await test('an upload of a session that ends meanwhile is not sent upstream', async (t) => {
   const api = await apiWorld(t, { redis: true })
   const { cookie, upstream, send } = api
   const headers = { cookie, 'x-csrf': '1' }
@@ -121,13 +121,13 @@ await test('what a session asked for before it ended is not sent after', async (
   t.same(upstream.requests, [])
 })
 
-await test('a request body with a Content-Encoding is refused, since upstream would not be told of it', async (t) => {
+await test('a request body with a Content-Encoding is refused, because that header does not pass upstream', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const coding of ['gzip', 'br', 'x, y', '']) {
     const headers = { 'content-encoding': coding }
-    const answer = await call('POST', ACCOUNTS, { body: '{}', headers })
-    t.match([answer.status, answer.json['code']], [415, 'unsupported_media_type'], coding)
-    t.equal(answer.headers['accept-encoding'], 'identity')
+    const response = await call('POST', ACCOUNTS, { body: '{}', headers })
+    t.match([response.status, response.json['code']], [415, 'unsupported_media_type'], coding)
+    t.equal(response.headers['accept-encoding'], 'identity')
   }
   t.same(upstream.requests, [])
   const headers = { 'content-encoding': 'identity' }

@@ -2,15 +2,17 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
-import { answerJson } from '../support/line-upstream.ts'
+import { sessionKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
 import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { until, within } from '../support/until.ts'
 
-/** With one place in all, whatever keeps it is seen by the next who wants it. */
-const ONE_PLACE = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }
+/** With a single permit, a handshake that keeps it blocks the next one. */
+const ONE_PERMIT = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }
 
-/** A handshake by hand: the connection of a browser that can leave in its middle. */
+/** The connection of a browser that has sent its handshake and can leave before the response. */
 async function halfOpen(world: RelayWorld, path: string, port = world.server.port): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -35,7 +37,7 @@ const LEAVES: [how: string, leave: (socket: Socket) => void][] = [
   ['resetting', (socket) => socket.resetAndDestroy()],
 ]
 
-/** Our end of a connection that nobody made a WebSocket of. */
+/** Resolves once the server ends a connection to upstream that never became a WebSocket. */
 async function hungUp(raw: Duplex): Promise<void> {
   await Promise.race([once(raw, 'end'), once(raw, 'close')])
   raw.destroy()
@@ -44,19 +46,19 @@ async function hungUp(raw: Duplex): Promise<void> {
 const left = async (world: RelayWorld): Promise<number> =>
   (await world.metric('bff_relay_refusals_total')).get('reason="browser_left"') ?? 0
 
-/** The one place is free again. */
+/** Whether the one permit is free. */
 async function isFree(world: RelayWorld, path = TRADING): Promise<boolean> {
-  const line = await world.line(path).opened()
+  const client = await world.connect(path).opened()
   const peer = await world.upstream.socket()
-  line.socket.close(1000)
-  const { code } = await line.closed
+  client.socket.close(1000)
+  const { code } = await client.closed
   await once(peer, 'close')
   return code === 1000
 }
 
 for (const [how, leave] of LEAVES) {
-  await test(`a browser that leaves while its one-time URL is asked for (${how})`, async (t) => {
-    const world = await relayWorld(t, { settings: ONE_PLACE })
+  await test(`a browser that leaves while the server requests its one-time URL releases its permit (${how})`, async (t) => {
+    const world = await relayWorld(t, { settings: ONE_PERMIT })
     const { upstream } = world
     const { onOtp } = upstream
     const asked = new Promise<() => void>((resolve) => {
@@ -69,26 +71,26 @@ for (const [how, leave] of LEAVES) {
     leave(socket)
     await until(async () => (await left(world)) === 1)
     upstream.onOtp = onOtp
-    t.ok(await isFree(world), 'its place is given back before upstream has answered')
+    t.ok(await isFree(world), 'the permit is released before upstream responds')
     answer()
     t.ok(await isFree(world))
-    t.equal(upstream.upgrades.length, 2, 'its one-time URL was not used')
+    t.equal(upstream.upgrades.length, 2, 'the one-time URL is not used')
     await world.quiet()
   })
 
-  await test(`a browser that leaves while upstream opens (${how})`, async (t) => {
-    const world = await relayWorld(t, { settings: ONE_PLACE })
+  await test(`a browser that leaves while upstream opens ends that handshake and releases its permit (${how})`, async (t) => {
+    const world = await relayWorld(t, { settings: ONE_PERMIT })
     const { upstream } = world
     for (const path of [PUBLIC, TRADING]) {
       const before = await left(world)
-      const held = new Promise<Duplex>((resolve) => {
+      const upgrading = new Promise<Duplex>((resolve) => {
         upstream.onUpgrade = (_request, raw) => resolve(raw)
       })
       const socket = await halfOpen(world, path)
-      const raw = await held
+      const raw = await upgrading
       leave(socket)
       await hungUp(raw)
-      t.equal((await left(world)) - before, 1, 'upstream is hung up on')
+      t.equal((await left(world)) - before, 1, 'the refusal is counted once')
       upstream.onUpgrade = undefined
       t.ok(await isFree(world, path))
     }
@@ -96,9 +98,9 @@ for (const [how, leave] of LEAVES) {
   })
 }
 
-await test('a browser that leaves while its session is read costs upstream nothing', async (t) => {
-  const world = await relayWorld(t, { settings: ONE_PLACE, redis: true })
-  // Another instance, which does not hold the session near.
+await test('a browser that leaves while its session is read causes no call upstream', async (t) => {
+  const world = await relayWorld(t, { settings: ONE_PERMIT, redis: true })
+  // A second instance, whose near cache does not have the session.
   const fresh = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
   world.redis?.process.kill('SIGSTOP')
   const socket = await halfOpen(world, TRADING, fresh.port)
@@ -106,15 +108,15 @@ await test('a browser that leaves while its session is read costs upstream nothi
   const refused = async (): Promise<string> => (await fetch(`${fresh.opsUrl}/metrics`)).text()
   await until(async () => (await refused()).includes('bff_relay_refusals_total{reason="browser_left"} 1'))
   world.redis?.process.kill('SIGCONT')
-  const line = await world.line(TRADING, { port: fresh.port }).opened()
+  const client = await world.connect(TRADING, { port: fresh.port }).opened()
   await world.upstream.socket()
-  t.equal(world.upstream.otpRequests.length, 1, 'only for the one who stayed')
-  line.socket.close()
-  await line.closed
+  t.equal(world.upstream.otpRequests.length, 1, 'only the browser that stayed gets a one-time URL')
+  client.socket.close()
+  await client.closed
 })
 
-await test('the last look at the session, when upstream is open already', async (t) => {
-  const world = await relayWorld(t, { settings: ONE_PLACE, redis: true })
+await test('the last check of the session: a browser that leaves ends upstream, and without Redis no relay opens', async (t) => {
+  const world = await relayWorld(t, { settings: ONE_PERMIT, redis: true })
   const { upstream } = world
   const store = world.redis?.process
   upstream.onUpgrade = (request, raw, head) => {
@@ -126,20 +128,52 @@ await test('the last look at the session, when upstream is open already', async 
   const over = once(peer, 'close')
   socket.destroy()
   await over
-  t.equal(await left(world), 1, 'a browser that leaves just then takes upstream along')
+  t.equal(await left(world), 1, 'a browser that leaves during the check ends upstream')
   store?.kill('SIGCONT')
 
   const refused = { code: 1013, reason: 'session_store_unavailable' }
-  let answer = await world.line(TRADING).closed
-  // The first may still be told that the store was just away.
+  let answer = await world.connect(TRADING).closed
+  // The first handshake may still find the store unavailable.
   while (answer.reason === refused.reason && upstream.upgrades.length === 1)
-    answer = await world.line(TRADING).closed
-  t.same(answer, refused, 'and without an answer nobody gets a socket')
+    answer = await world.connect(TRADING).closed
+  t.same(answer, refused, 'a handshake whose last check fails is refused')
   store?.kill('SIGCONT')
   await world.quiet()
 })
 
-await test('a session that ends in the middle never gets a socket', async (t) => {
+/** A store that announces no change. It stands for one whose announcement is still on its way. */
+class SilentStore extends MemoryStore {
+  override onChange(): void {
+    // Nobody is notified.
+  }
+}
+
+await test('a session that ends in the last moment of a handshake is closed with 4401, and no message passes', async (t) => {
+  const store = new SilentStore()
+  const world = await relayWorld(t, { store })
+  const { upstream, browser } = world
+  const [cookie] = browser.named('__Host-session')
+  const arrived: unknown[] = []
+  upstream.onSocket = (peer) => {
+    peer.on('message', (data) => arrived.push(data))
+    peer.send('{"balance":1}')
+  }
+  upstream.onUpgrade = (request, raw, head) => {
+    void store.remove(sessionKey(cookie?.value.split('.')[0] ?? '')).then((wasThere) => {
+      t.ok(wasThere, 'the session ends while upstream opens')
+      upstream.accept(request, raw, head)
+    })
+  }
+  const client = world.connect(TRADING)
+  client.socket.on('open', () => client.socket.send('{"buy":1}'))
+  const close = await within(client.closed, 'the handshake is refused', 2000)
+  t.same(close, { code: 4401, reason: 'session_expired' })
+  t.same(client.texts, [], 'the browser receives nothing')
+  await world.quiet()
+  t.same(arrived, [], 'upstream receives nothing')
+})
+
+await test('a session that ends during a handshake is closed with 4401, on every instance', async (t) => {
   const world = await relayWorld(t, { redis: true })
   const second = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
   const { upstream, browser } = world
@@ -147,18 +181,22 @@ await test('a session that ends in the middle never gets a socket', async (t) =>
   for (const port of [world.server.port, second.port]) {
     const copy = browser.clone()
     upstream.onOtp = () => undefined
-    const asking = world.line(TRADING, { browser: copy, port })
+    const asking = world.connect(TRADING, { browser: copy, port })
     await until(() => upstream.otpRequests.length > 0)
     t.equal((await logOut(browser)).status, 204)
-    t.same(await asking.closed, { code: 4401, reason: 'session_expired' }, 'while upstream is asked')
+    t.same(
+      await asking.closed,
+      { code: 4401, reason: 'session_expired' },
+      'while the server requests the one-time URL',
+    )
     upstream.onOtp = onOtp
 
     await logIn(browser, world.server.url)
-    const held = new Promise<Duplex>((resolve) => {
+    const upgrading = new Promise<Duplex>((resolve) => {
       upstream.onUpgrade = (_request, raw) => resolve(raw)
     })
-    const opening = world.line(TRADING, { browser: browser.clone(), port })
-    const raw = await held
+    const opening = world.connect(TRADING, { browser: browser.clone(), port })
+    const raw = await upgrading
     const over = hungUp(raw)
     await logOut(browser)
     t.same(await opening.closed, { code: 4401, reason: 'session_expired' }, 'while upstream opens')
@@ -168,43 +206,4 @@ await test('a session that ends in the middle never gets a socket', async (t) =>
     await logIn(browser, world.server.url)
   }
   t.equal(upstream.open, 0)
-})
-
-await test('places, and their immediate return', async (t) => {
-  const settings = {
-    MAX_RELAYS: '6',
-    MAX_RELAYS_PER_SESSION: '2',
-    MAX_PUBLIC_RELAYS_PER_IP: '3',
-    TRUST_PROXY: '1',
-  }
-  const world = await relayWorld(t, { settings })
-  const full = { code: 4429, reason: 'too_many_relays' }
-  const from = (address: string) =>
-    world.line(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
-  const trading = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
-  await until(() => world.upstream.open === 2)
-  t.same(await world.line(TRADING).closed, full, 'of a session')
-  t.equal(world.upstream.otpRequests.length, 2, 'which costs no one-time URL')
-
-  const household = [from('2001:db8:1:2::1'), from('2001:db8:1:2:ffff::1'), from('2001:db8:1:2:3:4:5:6')]
-  await until(() => world.upstream.open === 5)
-  t.same(await from('2001:db8:1:2::9').closed, full, 'of an address: an IPv6 client has all of its /64')
-  const neighbour = from('2001:db8:1:3::1')
-  await until(() => world.upstream.open === 6)
-  t.same(await from('192.0.2.1').closed, full, 'of the process')
-
-  household[0]?.socket.close()
-  await household[0]?.closed
-  const again = from('192.0.2.1')
-  await until(() => world.upstream.open === 6)
-  for (const line of [...trading, ...household, neighbour, again]) line.socket.terminate()
-  for (let round = 0; round < 20; round++) {
-    const two = [await world.line(TRADING).opened(), await world.line(TRADING).opened()]
-    for (const line of two) {
-      line.socket.close(1000)
-      await line.closed
-    }
-  }
-  t.pass('a page that reloads is never refused for the relay that it has just closed')
-  await world.quiet()
 })

@@ -5,15 +5,18 @@ import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { CloseStatus } from '../../src/sockets/close-codes.ts'
+import { nextEvent, until } from './until.ts'
 import { Relay, type RelayLimits } from '../../src/sockets/relay/relay.ts'
 import type { PeerConnection } from '../../src/sockets/peer.ts'
 
-/** Bytes of a message of {@link flood}. */
+/** Bytes of each message of {@link flood}. */
 export const MESSAGE = 16_384
-/** More than the kernel's buffers of a whole path take. */
+/** More messages than fit into the kernel buffers of a relay. */
 export const MANY = 2500
 
-/** Numbered messages. */
+const STALLED_MS = 200
+
+/** Sends {@link MANY} numbered messages. */
 export function flood(socket: WebSocket): void {
   for (let index = 0; index < MANY; index++) {
     const message = Buffer.alloc(MESSAGE, index)
@@ -22,30 +25,32 @@ export function flood(socket: WebSocket): void {
   }
 }
 
-/** Whether these are its messages, from the first on. */
+/** Whether these are the messages of {@link flood}, from the first one on. */
 export function inOrder(messages: readonly Buffer[]): boolean {
   return messages.every((data, index) => data.length === MESSAGE && data.readUInt32BE() === index)
 }
 
-/** Resolves when the sender gets no further: what it still holds stays the same. */
+/** Resolves with the bytes that the sender still holds once they have stayed the same for 200 ms. */
 export async function stalled(sender: WebSocket): Promise<number> {
   let before = -1
-  for (let same = 0; same < 20;) {
-    await new Promise((resolve) => void setTimeout(resolve, 10))
-    same = sender.bufferedAmount === before ? same + 1 : 0
+  let changedAt = 0
+  await until(() => {
+    const now = performance.now()
+    if (sender.bufferedAmount !== before) changedAt = now
     before = sender.bufferedAmount
-  }
+    return now - changedAt >= STALLED_MS
+  }, 'the sender is kept from sending')
   return before
 }
 
-/** A relay on its own between two real sockets, with a heart that beats fast. */
-export async function relayAlone(
+/** A relay without a server between two real sockets, with a heartbeat of 100 ms. */
+export async function isolatedRelay(
   t: Test,
   limits: Partial<RelayLimits> = {},
 ): Promise<{
   browser: WebSocket
   upstream: WebSocket
-  /** The connection below it. */
+  /** The TCP connection of `upstream`. */
   upstreamWire: Socket
   relay: Relay
   ended: Promise<CloseStatus | undefined>
@@ -63,11 +68,11 @@ export async function relayAlone(
   if (browsers === undefined || upstreams === undefined) throw new Error('two servers')
   const connectTo = async (server: WebSocketServer): Promise<[PeerConnection, PeerConnection]> => {
     if (server.address() === null) await once(server, 'listening')
-    const accepted = once(server, 'connection')
+    const accepted = nextEvent(server, 'connection')
     const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
     const client = new WebSocket(url, { perMessageDeflate: false })
-    const upgraded = once(client, 'upgrade')
-    await once(client, 'open')
+    const upgraded = nextEvent(client, 'upgrade')
+    await nextEvent(client, 'open')
     const [socket, request] = (await accepted) as [WebSocket, IncomingMessage]
     const [response] = (await upgraded) as [IncomingMessage]
     t.teardown(() => client.terminate())

@@ -4,7 +4,7 @@ import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { relayWorld, TRADING } from '../support/relay-world.ts'
 
-await test('nobody waits for a free connection for longer than for a new one', async (t) => {
+await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at most', async (t) => {
   const upstream = await rawUpstream(t)
   const config = readConfig({
     PUBLIC_URL: 'http://localhost:3000',
@@ -28,15 +28,15 @@ await test('nobody waits for a free connection for longer than for a new one', a
   for (const outcome of late) t.match(outcome, { is: 'unreachable', cause: /free/ }, 'no byte was sent')
   for (const answer of answers) answer()
   for (const outcome of await Promise.all(first))
-    t.match(outcome, { is: 'answered' }, 'the others are served')
+    t.match(outcome, { is: 'answered' }, 'the calls that have a connection are served')
 
   upstream.answer = (_request, socket) => void socket.write(ok())
   t.match(await Promise.all([ask('/5'), ask('/6'), ask('/7')]), [{ is: 'answered' }, {}, { is: 'answered' }])
   const seen = upstream.requests.map(({ target }) => target).sort()
-  t.same(seen, ['/1', '/2', '/5', '/6', '/7'], 'nor is it sent afterwards')
+  t.same(seen, ['/1', '/2', '/5', '/6', '/7'], 'a call that gave up is not sent afterwards')
 })
 
-await test('one-time URLs have connections of their own', async (t) => {
+await test('requests for one-time URLs use connections of their own', async (t) => {
   const world = await relayWorld(t)
   const { upstream, browser } = world
   const ports: (number | undefined)[] = []
@@ -53,6 +53,6 @@ await test('one-time URLs have connections of their own', async (t) => {
   t.equal((await call()).status, 200)
   t.equal((await call()).status, 200)
   await world.line(TRADING).opened()
-  t.equal(ports[0], ports[1], 'a connection is used again')
-  t.not(ports[2], ports[0], 'but not for this')
+  t.equal(ports[0], ports[1], 'API calls share a connection')
+  t.not(ports[2], ports[0], 'the request for a one-time URL has its own')
 })

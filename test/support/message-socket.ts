@@ -1,11 +1,11 @@
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
+import { nextEvent, within } from './until.ts'
 
 type Message = Record<string, unknown>
 
-/** A client of the WebSocket surface: asks, and reads streams. Messages wait until somebody wants them. */
-export class TestLine {
+/** A client of the sandbox's WebSocket API: it sends requests and reads streams. Messages wait until they are read. */
+export class MessageSocket {
   readonly socket: WebSocket
   readonly #waiting: { wanted: (message: Message) => boolean; take: (message: Message) => void }[] = []
   #unread: Message[] = []
@@ -16,19 +16,19 @@ export class TestLine {
     socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Message))
   }
 
-  static async connect(url: string): Promise<TestLine> {
+  static async connect(url: string): Promise<MessageSocket> {
     const socket = new WebSocket(url)
-    // Before it opens: no message may be missed.
-    const line = new TestLine(socket)
-    await once(socket, 'open')
+    // Listens before the socket opens, so that no message is missed.
+    const line = new MessageSocket(socket)
+    await nextEvent(socket, 'open')
     return line
   }
 
-  /** Sends a request, and returns the first answer to it. */
+  /** Sends a request, and returns the first response. */
   async ask(request: Message): Promise<Message> {
     const id = this.#nextId++
     this.socket.send(JSON.stringify({ ...request, req_id: id }))
-    return this.#first((message) => message['req_id'] === id)
+    return this.#first((message) => message['req_id'] === id, `the response to ${JSON.stringify(request)}`)
   }
 
   /** Sends a request that is refused, and returns the code of its error. */
@@ -37,14 +37,17 @@ export class TestLine {
     return (error as Message | undefined)?.['code']
   }
 
-  /** The next message of a type that nobody has read yet. */
+  /** The next unread message of a type. */
   async next(type: string): Promise<Message> {
-    return this.#first((message) => message['msg_type'] === type)
+    return this.#first((message) => message['msg_type'] === type, `a message of type ${type}`)
   }
 
-  #first(wanted: (message: Message) => boolean): Promise<Message> {
+  #first(wanted: (message: Message) => boolean, what: string): Promise<Message> {
     const unread = this.#unread.find(wanted)
-    if (!unread) return new Promise((take) => void this.#waiting.push({ wanted, take }))
+    if (!unread) {
+      const next = new Promise<Message>((take) => void this.#waiting.push({ wanted, take }))
+      return within(next, what)
+    }
     this.#unread = this.#unread.filter((message) => message !== unread)
     return Promise.resolve(unread)
   }
@@ -59,7 +62,7 @@ export class TestLine {
 /** The HTTP status that a WebSocket handshake is refused with. */
 export async function handshakeStatus(url: string): Promise<number | undefined> {
   const socket = new WebSocket(url)
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+  const [, response] = (await nextEvent(socket, 'unexpected-response')) as [unknown, IncomingMessage]
   response.resume()
   return response.statusCode
 }

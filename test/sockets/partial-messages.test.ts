@@ -21,7 +21,7 @@ const piece = frame({ opcode: CONTINUATION, payload: 'x', fin: false, masked })
 const ping = frame({ opcode: PING, payload: Buffer.alloc(125), masked })
 const whole = frame({ opcode: TEXT, payload: 'x'.repeat(65_536), masked })
 
-/** What a stranger sends on one socket, and never completes. */
+/** Messages that an attacker sends on one socket and never completes. */
 const ATTACKS: Record<string, (socket: Socket) => Promise<void>> = {
   async 'fragments of one byte'(socket) {
     await send(socket, Buffer.concat([begin, ...times(16_000, piece)]), 65_536)
@@ -44,7 +44,7 @@ const ATTACKS: Record<string, (socket: Socket) => Promise<void>> = {
   },
 }
 
-/** Writes pieces one after the other, so that each is read on its own. */
+/** Writes pieces one after the other, so that the server reads each on its own. */
 async function send(socket: Socket, bytes: Buffer, pieceBytes: number): Promise<void> {
   for (let at = 0; at < bytes.length && socket.writable; at += pieceBytes) {
     await new Promise<void>(
@@ -54,7 +54,7 @@ async function send(socket: Socket, bytes: Buffer, pieceBytes: number): Promise<
   }
 }
 
-/** A browser's socket by hand, behind its handshake. */
+/** A browser's TCP connection after the handshake of a WebSocket. */
 async function rawSocket(
   t: Test,
   { port, publicUrl }: Pick<MeasuredServer, 'port' | 'publicUrl'>,
@@ -69,19 +69,19 @@ async function rawSocket(
   return socket.resume()
 }
 
-await test('half-received messages of fifty sockets cost less than 10 MB', async (t) => {
+await test('messages that fifty sockets never complete cost less than 10 MB', async (t) => {
   for (const [what, attack] of Object.entries(ATTACKS)) {
     const server = await measuredServer(t)
-    // What is made once, and stays.
+    // Allocates what the first sockets of a process allocate once.
     for (let count = 0; count < SOCKETS; count++) (await rawSocket(t, server)).destroy()
     const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => rawSocket(t, server)))
-    const before = await server.held()
+    const before = await server.usedBytes()
     await Promise.all(sockets.map(attack))
     let more = Infinity
-    // A connection that was hung up on takes a moment to be gone.
+    // A connection that the server has cut off takes a moment to close.
     for (let tries = 0; tries < 10 && more > MOST_BYTES; tries++) {
       await delay(500)
-      more = (await server.held()) - before
+      more = (await server.usedBytes()) - before
     }
     const open = sockets.filter((socket) => !socket.readableEnded && !socket.destroyed).length
     t.ok(more < MOST_BYTES, `${what}: ${(more / MIB).toFixed(1)} MiB more, ${open} sockets still open`)
@@ -89,7 +89,7 @@ await test('half-received messages of fifty sockets cost less than 10 MB', async
   }
 })
 
-await test('whoever fragments and pings sensibly is heard', async (t) => {
+await test('reasonable fragments and pings pass', async (t) => {
   const world = await relayWorld(t, { anonymous: true })
   const { port, url: publicUrl } = world.server
   const socket = await rawSocket(t, { port, publicUrl })
@@ -108,7 +108,7 @@ await test('whoever fragments and pings sensibly is heard', async (t) => {
   await send(socket, pings, 7000)
   await send(socket, whole, 300)
   await send(socket, Buffer.concat([pings, fragmented, pings, whole, pings]), 60_000)
-  // Never a ping between messages, and more of them in all than one message may have in its middle.
+  // No ping is between messages, and all messages together have more pings inside than one message may have.
   const joined = Buffer.concat([first, ...times(300, ping), last])
   for (let count = 0; count < 5; count++) await send(socket, joined, 50_000)
   await until(() => received.length === 10)

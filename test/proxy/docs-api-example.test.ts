@@ -9,7 +9,7 @@ const [, section = ''] =
     readFileSync(new URL('../../docs/frontends.md', import.meta.url), 'utf8'),
   ) ?? []
 
-/** What the examples of that section define. */
+/** The functions that the examples define. */
 interface Examples {
   readonly api: (path: string, options?: object) => Promise<Response>
   readonly listAccounts: () => Promise<unknown>
@@ -28,7 +28,7 @@ function examplesIn({ world }: ApiWorld): Examples {
   return run((path: string, init: object) => world.browser.fetch(path, init))
 }
 
-await test('the examples of "Calling the API" run', async (t) => {
+await test('the examples of "Calling the API" in docs/frontends.md run', async (t) => {
   const world = await apiWorld(t)
   const { upstream } = world
   const { api, listAccounts, transfer } = examplesIn(world)
@@ -54,7 +54,7 @@ await test('the examples of "Calling the API" run', async (t) => {
   t.match(refused, { problem: { code: 'csrf_rejected' } })
 })
 
-await test('every code that a call may get is documented', (t) => {
+await test('"Calling the API" in docs/frontends.md lists every problem code of a call', (t) => {
   const documented = new Set([...section.matchAll(/^\| \w+ \| `(\w+)` \|/gm)].map(([, code]) => code))
   const elsewhere = new Set(['origin_rejected', 'navigation_required'])
   for (const code of PROBLEM_CODES) t.equal(documented.has(code), !elsewhere.has(code), code)

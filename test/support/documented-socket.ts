@@ -5,8 +5,8 @@ import type { JarBrowser } from './jar-browser.ts'
 
 type Message = Record<string, unknown>
 
-/** What the documentation gives frontends for a connection that comes back by itself. */
-export type OpenLine = (
+/** The function of docs/frontends.md for a connection that reconnects by itself. */
+export type DocumentedSocket = (
   path: string,
   page: {
     subscribe: (send: (message: Message) => boolean) => void
@@ -16,25 +16,25 @@ export type OpenLine = (
 ) => { send: (message: Message) => boolean; stop: () => void }
 
 /**
- * The example of docs/frontends.md, as it stands there, in a page of a browser.
- * @param onClose hears of every connection that closed
+ * The example of docs/frontends.md, unchanged, in the page of a browser.
+ * @param onClose is called with the code of every connection that closes
  */
-export function documentedOpenLine(
+export function documentedSocket(
   browser: JarBrowser,
   pageUrl: string,
   onClose: (code: number) => void = () => undefined,
-): OpenLine {
+): DocumentedSocket {
   class PageSocket extends WebSocket {
     constructor(url: URL) {
       const cookie = browser.cookieHeader(new URL(pageUrl), undefined)
       super(url, { headers: { origin: pageUrl, cookie } })
-      // Without a listener it would be thrown; a page only gets to see the close.
+      // Without a listener the error would be thrown. A page sees only the close.
       this.on('error', () => undefined).on('close', onClose)
     }
   }
   const build = compileFunction(`${example()}; return openLine`, ['WebSocket', 'location', 'fetch']) as (
     ...globals: unknown[]
-  ) => OpenLine
+  ) => DocumentedSocket
   return build(PageSocket, new URL(pageUrl), (path: string) => browser.fetch(path))
 }
 

@@ -3,8 +3,8 @@ import { instanceOn, newSession, sessionInstance } from '../support/session-inst
 import { logIn, testRedis, testServer, testWorld } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
-/** Lets a session end by itself that two instances know. @returns what they recorded of it, together */
-async function lapse(
+/** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
+async function expire(
   t: Test,
   settings: Record<string, string>,
 ): Promise<{ logged: string[]; counted: string[] }> {
@@ -13,34 +13,34 @@ async function lapse(
   await logIn(world.browser, world.server.url)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), new URL(world.server.url))
   const isLive = async (url: string): Promise<boolean> => {
-    const answer = await fetch(`${url}/auth/session`, { headers: { cookie } })
-    return ((await answer.json()) as { authenticated: boolean }).authenticated
+    const response = await fetch(`${url}/auth/session`, { headers: { cookie } })
+    return ((await response.json()) as { authenticated: boolean }).authenticated
   }
   for (const { url } of servers) t.ok(await isLive(url))
-  const endings = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
-  await until(() => endings().length > 0)
+  const ends = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
+  await until(() => ends().length > 0)
   for (const { url } of servers) t.notOk(await isLive(url))
   const metrics = await Promise.all(
     servers.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()),
   )
   return {
-    logged: endings().map(({ reason }) => String(reason)),
+    logged: ends().map(({ reason }) => String(reason)),
     counted: metrics.flatMap((text) => text.match(/(?<=bff_sessions_ended_total)\S+ \d+/g) ?? []),
   }
 }
 
-await test('a session that was not used ends as idle, and is recorded once', async (t) => {
-  t.same(await lapse(t, { SESSION_IDLE_SECONDS: '1' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
+await test('an unused session ends as idle, and the two instances record it once', async (t) => {
+  t.same(await expire(t, { SESSION_IDLE_SECONDS: '1' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
 })
 
-await test('a session that reached its absolute limit ends as expired, and is recorded once', async (t) => {
-  t.same(await lapse(t, { SESSION_MAX_SECONDS: '1' }), {
+await test('a session at its absolute limit ends as expired, and the two instances record it once', async (t) => {
+  t.same(await expire(t, { SESSION_MAX_SECONDS: '1' }), {
     logged: ['expired'],
     counted: ['{reason="expired"} 1'],
   })
 })
 
-await test('who holds a session that is not used hears that it was idle', async (t) => {
+await test('a watcher of an unused session is notified that it ended idle, or expired', async (t) => {
   const redis = await testRedis(t)
   const { store } = await sessionInstance(t, redis.url)
   const recorded: string[] = []
@@ -53,14 +53,14 @@ await test('who holds a session that is not used hears that it was idle', async 
     [700, 'expired'],
   ] as const) {
     const id = await newSession(holder, { endsAt: Date.now() + livesMs })
-    const heard = instances.map(async ({ reader, endings, cookie }) => {
+    const reasons = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
       return new Promise<string>(
         (resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }),
       )
     })
-    t.same(await Promise.all(heard), [reason, reason])
+    t.same(await Promise.all(reasons), [reason, reason])
   }
   await until(() => recorded.length > 1)
   t.same(recorded, ['idle', 'expired'])

@@ -1,4 +1,4 @@
-/** Loaded into a process of the server before it (`node --import`): SIGUSR2 has it collect its garbage, all of it. */
+/** Loaded into a server process with `node --import`: SIGUSR2 makes it run a full garbage collection. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
 import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
 import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { toldOf } from '../support/told-of.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 const TEXT = 1
@@ -13,7 +13,7 @@ const PING = 9
 
 const closing = (code: number): Buffer => Buffer.from([code >> 8, code & 0xff])
 
-/** Violations of RFC 6455 and the code they are answered with. `masked` as the sender's role demands it. */
+/** Violations of RFC 6455 and the close code of each. `masked` is what the sender's role demands. */
 const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number][] = [
   [
     'a text that is not UTF-8',
@@ -74,7 +74,7 @@ const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number]
   ],
 ]
 
-/** Everything that comes, until the end. */
+/** Every byte until the peer ends the connection. */
 async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -82,7 +82,7 @@ async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A browser's socket by hand, behind its handshake. */
+/** A browser's TCP connection after the handshake of a WebSocket. */
 async function rawBrowser(world: RelayWorld): Promise<Socket> {
   const socket = connect(world.server.port, '127.0.0.1')
   socket.on('error', () => undefined)
@@ -95,72 +95,72 @@ async function rawBrowser(world: RelayWorld): Promise<Socket> {
   return socket
 }
 
-/** A relay between well-behaved peers still works. */
+/** Whether a relay between well-behaved peers works. */
 async function works(world: RelayWorld): Promise<boolean> {
-  const line = await world.line(PUBLIC).opened()
+  const client = await world.connect(PUBLIC).opened()
   const peer = await world.upstream.socket()
   peer.send('still here')
-  await line.count(1)
-  line.socket.close()
-  await line.closed
-  return line.texts[0] === 'still here'
+  await client.count(1)
+  client.socket.close()
+  await client.closed
+  return client.texts[0] === 'still here'
 }
 
-await test('a browser that breaks the protocol', async (t) => {
+await test('a browser that violates RFC 6455 is closed with the code of the violation, and upstream with 1001', async (t) => {
   const world = await relayWorld(t, { anonymous: true })
-  const bystander = await world.line(PUBLIC).opened()
+  const bystander = await world.connect(PUBLIC).opened()
   const bystanders = await world.upstream.socket()
   for (const [why, make, code] of VIOLATIONS) {
     const browser = await rawBrowser(world)
     const peer = await world.upstream.socket()
     let messages = 0
     peer.on('message', () => messages++)
-    const answer = allOf(browser)
-    const told = once(peer, 'close')
+    const response = allOf(browser)
+    const closed = once(peer, 'close')
     browser.write(make(true))
-    t.equal((await told)[0], 1001, `${why}: upstream is told that it is over`)
-    t.equal(closeCode(await answer), code, `${why}: ${code}`)
-    t.equal(messages, 0, 'and gets to see nothing of it')
+    t.equal((await closed)[0], 1001, `${why}: upstream is closed`)
+    t.equal(closeCode(await response), code, `${why}: ${code}`)
+    t.equal(messages, 0, 'upstream receives nothing of it')
     browser.destroy()
   }
   bystanders.send('untouched')
   t.same((await bystander.count(1)).length, 1)
   t.notOk(
     world.server.log.some(({ level }) => Number(level) >= 40),
-    'no reason to wake anybody up',
+    'a browser causes no warning in the log',
   )
   bystander.socket.close()
   await world.quiet()
 })
 
-await test('an upstream that breaks the protocol', async (t) => {
+await test('an upstream that violates RFC 6455 is closed with the code of the violation, and the browser with 1013', async (t) => {
   const world = await relayWorld(t, { anonymous: true })
   for (const [why, make, code] of VIOLATIONS) {
-    let answer: Promise<Buffer> | undefined
+    let response: Promise<Buffer> | undefined
     world.upstream.onUpgrade = (request, socket) => {
       switchProtocols(request, socket)
-      answer = allOf(socket)
+      response = allOf(socket)
       socket.write(make(false))
     }
-    const line = world.line(PUBLIC)
-    const { code: seen } = await line.closed
-    t.equal(seen, code === 1009 ? 1009 : 1013, `${why}: not the browser's fault`)
-    t.equal(closeCode((await answer) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
-    t.same(line.received, [])
+    const client = world.connect(PUBLIC)
+    const { code: seen } = await client.closed
+    t.equal(seen, code === 1009 ? 1009 : 1013, `${why}: the browser is not blamed`)
+    t.equal(closeCode((await response) ?? Buffer.alloc(0)), code, `${why}: ${code}`)
+    t.same(client.received, [])
   }
   world.upstream.onUpgrade = undefined
   t.ok(await works(world))
   const { log } = world.server
-  await until(() => toldOf(log, 'upstream broke the WebSocket protocol') === VIOLATIONS.length)
+  await until(() => failureCount(log, 'upstream broke the WebSocket protocol') === VIOLATIONS.length)
   await world.quiet()
 })
 
-await test('messages that are too big', async (t) => {
+await test('a message over the limit closes both peers with 1009 or 1001, after the messages before it have passed', async (t) => {
   const world = await relayWorld(t, {
     anonymous: true,
     settings: { MAX_MESSAGE_BYTES: '1000', MAX_UPSTREAM_MESSAGE_BYTES: '5000' },
   })
-  const big = await world.line(PUBLIC).opened()
+  const big = await world.connect(PUBLIC).opened()
   const spared = await world.upstream.socket()
   let messages = 0
   spared.on('message', () => messages++)
@@ -170,15 +170,15 @@ await test('messages that are too big', async (t) => {
   big.socket.send('after it')
   t.equal((await big.closed).code, 1009)
   await over
-  t.equal(messages, 1, 'what came before was still sent on')
+  t.equal(messages, 1, 'the message before it still passes')
 
-  const pieces = await world.line(PUBLIC).opened()
+  const pieces = await world.connect(PUBLIC).opened()
   await world.upstream.socket()
   for (let count = 0; count < 11; count++) pieces.socket.send('x'.repeat(100), { fin: false })
-  t.equal((await pieces.closed).code, 1009, 'in fragments too')
+  t.equal((await pieces.closed).code, 1009, 'a fragmented message counts as a whole')
   t.notOk(world.server.log.some(({ msg }) => msg.includes('broke')))
 
-  const innocent = await world.line(PUBLIC).opened()
+  const innocent = await world.connect(PUBLIC).opened()
   const rude = await world.upstream.socket()
   const answered = once(rude, 'close')
   rude.send('x'.repeat(5000))

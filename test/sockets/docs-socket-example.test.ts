@@ -1,11 +1,11 @@
 import { test } from 'tap'
-import { documentedOpenLine } from '../support/open-line.ts'
+import { documentedSocket } from '../support/documented-socket.ts'
 import { logOut, relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
 type Message = Record<string, unknown>
 
-await test('the example of the documentation comes back, subscribes again, and buys once', async (t) => {
+await test('openLine() of docs/frontends.md reconnects, subscribes again, and never repeats an order', async (t) => {
   const world = await relayWorld(t)
   const { browser, server, upstream } = world
   const asked: Message[] = []
@@ -20,24 +20,28 @@ await test('the example of the documentation comes back, subscribes again, and b
   const random = Math.random
   t.teardown(() => (Math.random = random))
   Math.random = () => 0.01
-  const openLine = documentedOpenLine(browser, server.url)
+  const openLine = documentedSocket(browser, server.url)
   let ticks = 0
   let end: unknown
-  const line = openLine(TRADING, {
+  const client = openLine(TRADING, {
     subscribe: (send) => void send({ ticks: 'R_100', subscribe: 1 }),
     receive: () => ticks++,
     ended: (code, reason) => (end = { code, reason }),
   })
-  t.equal(line.send({ buy: 'too early' }), false)
+  t.equal(client.send({ buy: 'too early' }), false)
   await until(() => ticks === 1)
-  t.equal(line.send({ buy: 'abc' }), true)
+  t.equal(client.send({ buy: 'abc' }), true)
   await until(() => ticks === 2)
-  t.equal(asked.filter((message) => 'buy' in message).length, 1, 'a buy without an answer is not sent again')
+  t.equal(
+    asked.filter((message) => 'buy' in message).length,
+    1,
+    'an order without a response is not sent again',
+  )
   t.equal(asked.filter((message) => 'ticks' in message).length, 2)
 
   await logOut(browser)
   await until(() => end !== undefined)
   t.same(end, { code: 4401, reason: 'session_expired' })
-  line.stop()
+  client.stop()
   await world.quiet()
 })

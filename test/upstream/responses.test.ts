@@ -4,9 +4,9 @@ import { apiWorld } from '../support/api-world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-await test('what comes back is passed on as it is', async (t) => {
+await test('status, headers and body of upstream pass unchanged', async (t) => {
   const { call, upstream } = await apiWorld(t)
-  const answers: Record<string, [head: string, body: string, expected: string]> = {
+  const responses: Record<string, [head: string, body: string, expected: string]> = {
     'more than its length': ['200 OK\r\nContent-Length: 5', 'helloEXTRA', 'hello'],
     'until the connection ends': ['200 OK\r\nConnection: close', 'hello', 'hello'],
     'chunks with extensions and a trailer': [
@@ -22,20 +22,20 @@ await test('what comes back is passed on as it is', async (t) => {
     'a 404 in HTML': ['404 No\r\nContent-Type: text/html\r\nContent-Length: 4', '<b>x', '<b>x'],
     'a 429': ['429 Slow\r\nRetry-After: 3\r\nX-RateLimit-Remaining: 0\r\nContent-Length: 0', '', ''],
   }
-  for (const [name, [head, body, expected]] of Object.entries(answers)) {
+  for (const [name, [head, body, expected]] of Object.entries(responses)) {
     upstream.answer = (_request, socket) => {
       socket.write(`HTTP/1.1 ${head}\r\n\r\n${body}`)
       if (head.includes('close')) socket.end()
     }
-    const answer = await call('GET', ACCOUNTS)
-    t.equal(answer.status, Number(head.slice(0, 3)), name)
-    t.equal(answer.text, expected, name)
-    t.equal(answer.headers['cache-control'], 'no-store')
-    t.equal(answer.headers['x-trailer'], undefined)
+    const response = await call('GET', ACCOUNTS)
+    t.equal(response.status, Number(head.slice(0, 3)), name)
+    t.equal(response.text, expected, name)
+    t.equal(response.headers['cache-control'], 'no-store')
+    t.equal(response.headers['x-trailer'], undefined)
   }
 })
 
-await test('only listed headers come back', async (t) => {
+await test('only listed response headers pass', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const back = {
     'content-type': 'text/csv; charset=latin1',
@@ -96,7 +96,7 @@ await test('only listed headers come back', async (t) => {
   t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
 })
 
-await test('every byte comes back as it was, however the answer is cut', async (t) => {
+await test('every byte of a response passes, however upstream splits it', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const size of [1, 256, 16_384, 16_385, 200_000]) {
     const body = Buffer.from(Array.from({ length: size }, (_, index) => index % 256))
@@ -108,13 +108,13 @@ await test('every byte comes back as it was, however the answer is cut', async (
           setImmediate(() => socket.write(body.subarray(from, from + step)))
         }
       }
-      const answer = await call('GET', ACCOUNTS)
-      t.ok(answer.bytes.equals(body), `${size} bytes in ${pieces}`)
+      const response = await call('GET', ACCOUNTS)
+      t.ok(response.bytes.equals(body), `${size} bytes in ${pieces}`)
     }
   }
 })
 
-await test('compressed answers pass as they are, and a bomb is no more than its bytes', async (t) => {
+await test('a compressed response passes without being unpacked', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   upstream.answer = (_request, socket) => {
@@ -122,9 +122,9 @@ await test('compressed answers pass as they are, and a bomb is no more than its 
     socket.write(bomb)
   }
   const before = process.memoryUsage().arrayBuffers
-  const answer = await call('GET', ACCOUNTS, { headers: { 'accept-encoding': 'gzip' } })
-  t.equal(answer.headers['content-encoding'], 'gzip')
-  t.ok(answer.bytes.equals(bomb))
-  t.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024, 'it was not unpacked')
+  const response = await call('GET', ACCOUNTS, { headers: { 'accept-encoding': 'gzip' } })
+  t.equal(response.headers['content-encoding'], 'gzip')
+  t.ok(response.bytes.equals(bomb))
+  t.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024, 'the server does not unpack it')
   t.equal(upstream.header('accept-encoding'), 'gzip')
 })

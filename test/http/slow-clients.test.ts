@@ -4,13 +4,13 @@ import { apiWorld, readAll } from '../support/api-world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-await test('slow heads, slow bodies and silent connections end in bounded time', async (t) => {
+await test('slow headers, slow bodies and silent connections end within the timeouts, with 408 where a request had begun', async (t) => {
   const { connection, upstream, cookie, world } = await apiWorld(t)
   const { server } = world.server.app.server
   t.ok(server.headersTimeout > 0 && server.headersTimeout <= 15_000)
   t.ok(server.requestTimeout > 0 && server.requestTimeout <= 60_000)
-  t.ok(server.timeout > 0 && server.timeout <= 180_000, 'a connection on which nothing moves at all')
-  // The same clocks, faster.
+  t.ok(server.timeout > 0 && server.timeout <= 180_000, 'an idle connection')
+  // The same timeouts, but shorter.
   server.headersTimeout = 200
   server.requestTimeout = 400
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
@@ -28,20 +28,20 @@ await test('slow heads, slow bodies and silent connections end in bounded time',
   const [nothing, late, cut, second] = await Promise.all(
     [silent, slowHead, slowBody, answeredOnce].map(readAll),
   )
-  t.equal(nothing, '', 'who asked nothing is told nothing')
+  t.equal(nothing, '', 'a connection without a request gets no response')
   t.match(late, /^HTTP\/1\.1 408 /)
-  t.match(cut, /^HTTP\/1\.1 408 /, 'its answer had not begun')
+  t.match(cut, /^HTTP\/1\.1 408 /, 'no response had begun')
   t.match(second, /^HTTP\/1\.1 408 /)
-  t.equal(upstream.requests.length, 1, 'the slow body was not executed')
+  t.equal(upstream.requests.length, 1, 'the slow body does not reach upstream')
 })
 
-await test('a timeout is not written into an answer that has begun', async (t) => {
+await test('a timeout writes no 408 into a response that has begun', async (t) => {
   const { connection, upstream, cookie, world } = await apiWorld(t)
   upstream.onHead = (_head, socket) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
-  // More than is waited for before a body is sent on.
+  // More than the server buffers before it sends a body on.
   socket.write(`${head}Content-Length: 80000\r\n\r\n${'x'.repeat(70_000)}`)
   const [first] = (await once(socket, 'data')) as [Buffer]
   Object.assign(world.server.app.server.server, { headersTimeout: 100, requestTimeout: 100 })

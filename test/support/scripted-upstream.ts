@@ -5,18 +5,19 @@ import type { Duplex } from 'node:stream'
 import type { Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { keepOutOfLogs } from './log-scan.ts'
+import { nextEvent, within } from './until.ts'
 
-/** A request as it came. */
-export interface SeenHead {
+/** A request as it arrived. */
+export interface SeenRequest {
   readonly url: string
   readonly headers: IncomingHttpHeaders
 }
 
 /**
- * The part of upstream that relays talk to, and that does as a test says: it can be slow, wrong, or broken. Unless told
- * otherwise it hands out one-time URLs (docs/upstream.md, One-time URLs), and opens every socket.
+ * The part of upstream that relays use, scripted by a test: it can be slow, wrong or broken. By default it returns
+ * one-time URLs (docs/upstream.md, One-time URLs) and opens every socket.
  */
-export class LineUpstream {
+export class ScriptedUpstream {
   /** Answers the OTP endpoint. */
   onOtp: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) =>
     answerJson(response, 200, { data: { url: this.otpUrl() } })
@@ -25,10 +26,10 @@ export class LineUpstream {
     answerJson(response, 200, { data: [] })
   /** Takes a handshake over, before there is a WebSocket. */
   onUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
-  /** Called with every new socket, before it can have said anything. */
+  /** Called with every new socket, before any message. */
   onSocket: (socket: WebSocket) => void = () => undefined
-  readonly otpRequests: SeenHead[] = []
-  readonly upgrades: SeenHead[] = []
+  readonly otpRequests: SeenRequest[] = []
+  readonly upgrades: SeenRequest[] = []
   readonly #server = createServer((request, response) => this.#answer(request, response))
   readonly #sockets: WebSocketServer
   readonly #connections = new Set<Duplex>()
@@ -52,8 +53,8 @@ export class LineUpstream {
   }
 
   /** Starts one on a free port; it ends with the test. */
-  static async start(t: Test, maxPayload = 8 * 1024 * 1024): Promise<LineUpstream> {
-    const upstream = new LineUpstream(maxPayload)
+  static async start(t: Test, maxPayload = 8 * 1024 * 1024): Promise<ScriptedUpstream> {
+    const upstream = new ScriptedUpstream(maxPayload)
     await once(upstream.#server.listen(0, '127.0.0.1'), 'listening')
     t.teardown(() => upstream.close())
     return upstream
@@ -68,14 +69,14 @@ export class LineUpstream {
     return this.#sockets.clients.size
   }
 
-  /** A URL that was not given out before. */
+  /** A new one-time URL. */
   otpUrl(kind = 'demo'): string {
     const password = `secret-otp-of-a-test-${++this.#issued}`
     this.#passwords.add(password)
     return `ws://${this.host}/trading/v1/options/ws/${kind}?otp=${password}`
   }
 
-  /** Makes a WebSocket of a handshake. */
+  /** Completes a handshake. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('error', () => undefined)
@@ -90,13 +91,14 @@ export class LineUpstream {
   socket(): Promise<WebSocket> {
     const socket = this.#unclaimed.shift()
     if (socket !== undefined) return Promise.resolve(socket)
-    return new Promise((resolve) => void this.#awaited.push(resolve))
+    const next = new Promise<WebSocket>((resolve) => void this.#awaited.push(resolve))
+    return within(next, 'a socket is opened at upstream')
   }
 
-  /** Dies: every connection is reset, and nobody answers any more. */
+  /** Ends every connection and stops listening. */
   async close(): Promise<void> {
     if (!this.#server.listening) return
-    const closed = once(this.#server, 'close')
+    const closed = nextEvent(this.#server, 'close')
     this.#server.close()
     for (const connection of this.#connections) connection.destroy()
     await closed

@@ -8,15 +8,15 @@ import { until } from '../support/until.ts'
 import { testRedis } from '../support/world.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
-/** Longer than anybody waits for Redis. */
-const HELD_UP_MS = 2600
+/** Longer than the command timeout of Redis. */
+const BLOCKED_MS = 2600
 
-/** Keeps this thread, and with it the event loop, from anything else. */
-function holdUp(ms: number): void {
+/** Blocks this thread, and so its event loop. */
+function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-await test('a process that was held up does not blame Redis for it', async (t) => {
+await test('a process whose event loop was blocked does not report Redis as unavailable', async (t) => {
   const redis = await testRedis(t)
   const warnings: object[] = []
   const store = RedisStore.connect(redis.url, {
@@ -32,40 +32,40 @@ await test('a process that was held up does not blame Redis for it', async (t) =
   })
   await store.create('key', 'value', Date.now() + 60_000)
   for (let round = 0; round < 3; round++) {
-    // Asked before, and asked after: at any moment of the link's own second.
+    // One read begins before the block and one after it, at different moments of the health check's second.
     await delay(round * 340)
     const before = store.read('key')
-    holdUp(HELD_UP_MS)
+    block(BLOCKED_MS)
     t.match(await before, { value: 'value' })
     t.match(await store.read('key'), { value: 'value' })
   }
   t.same(warnings, [])
   t.equal(store.unavailableSince(), undefined)
-  t.equal(changes, 0, 'nothing that is held near was doubted')
+  t.equal(changes, 0, 'no cached value is invalidated')
 
   redis.process.kill('SIGSTOP')
   const stoppedAt = performance.now()
   await t.rejects(store.read('key'), { name: 'StoreUnavailable' })
-  t.ok(performance.now() - stoppedAt < 5000, 'a Redis that hangs is noticed all the same')
+  t.ok(performance.now() - stoppedAt < 5000, 'a Redis that hangs is still noticed')
   t.match(warnings, [{ reason: 'deadline' }])
   redis.process.kill('SIGCONT')
   await until(() => store.unavailableSince() === undefined)
 })
 
-await test('a server that was stopped and goes on serves its users, and lets others log in', async (t) => {
+await test('a server that was stopped with SIGSTOP serves its users again, and new logins succeed', async (t) => {
   const redis = await testRedis(t)
   const endpoint = await tokenEndpoint(t)
   const port = await freePort()
   const url = `http://localhost:${port}`
   const server = await serverProcess(t, {
-    ...{
-      PUBLIC_URL: url,
-      PORT: String(port),
-      AUTH_URL: endpoint.url,
-      REDIS_URL: redis.url,
-      CLIENT_ID: 'client',
-    },
-    ...{ API_URL: 'http://127.0.0.1:9', WS_URL: 'ws://127.0.0.1:9', AUTH_STARTS_PER_MINUTE: '0' },
+    PUBLIC_URL: url,
+    PORT: String(port),
+    AUTH_URL: endpoint.url,
+    REDIS_URL: redis.url,
+    CLIENT_ID: 'client',
+    API_URL: 'http://127.0.0.1:9',
+    WS_URL: 'ws://127.0.0.1:9',
+    AUTH_STARTS_PER_MINUTE: '0',
     SESSION_SECRETS: 'a-secret-of-thirty-two-bytes-or-more',
   })
   t.ok(await ready(server))
@@ -84,15 +84,15 @@ await test('a server that was stopped and goes on serves its users, and lets oth
     await delay(round * 460)
     server.child.kill('SIGSTOP')
     const asked = [state(browser), login()] as const
-    await delay(HELD_UP_MS)
+    await delay(BLOCKED_MS)
     server.child.kill('SIGCONT')
-    const answers = [
+    const responses = [
       await asked[0],
       await state(browser),
       await state(await asked[1]),
       await state(await login()),
     ]
-    for (const answer of answers) t.match(answer, { authenticated: true })
+    for (const response of responses) t.match(response, { authenticated: true })
   }
   t.notMatch(server.output().stdout, /does not respond|session_store_unavailable|try_later/)
 })

@@ -1,0 +1,101 @@
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import type { BrowserSocket } from '../support/browser-socket.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
+import { joined, PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
+import { sandboxProcess } from '../support/sandbox-process.ts'
+import { nextEvent, until } from '../support/until.ts'
+import { logIn, testServer } from '../support/world.ts'
+
+/** Whether a message gets a response. */
+async function works(client: BrowserSocket): Promise<boolean> {
+  const before = client.received.length
+  client.socket.send('{"ping":1}')
+  return (await client.count(before + 1)).length > before
+}
+
+await test('relays end with 1013 when upstream is killed, and do not depend on the provider', async (t) => {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  // The provider and the trading sockets are in processes of their own; market data comes from this process.
+  const auth = await sandboxProcess(t, publicUrl)
+  const trading = await sandboxProcess(t, publicUrl)
+  const world = await relayWorld(t, {
+    port,
+    anonymous: true,
+    settings: { AUTH_URL: auth.providerUrl, OTP_HOSTS: trading.upstreamHost, MAX_RELAYS: '4' },
+  })
+  const { upstream, browser } = world
+  const url = `ws://${trading.upstreamHost}/trading/v1/options/ws/public`
+  upstream.onOtp = (_request, response) => answerJson(response, 200, { data: { url } })
+  upstream.onSocket = (socket) => socket.on('message', () => socket.send('{"pong":1}'))
+  await logIn(browser, publicUrl)
+
+  const market = await world.connect(PUBLIC).opened()
+  const clients = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
+  for (const client of clients) t.ok(await works(client))
+  await trading.kill()
+  for (const { closed } of clients) t.same(await closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
+  t.ok(await works(market), 'the public relay goes on')
+
+  await trading.restart()
+  const again = await Promise.all([1, 2, 3].map(() => world.connect(TRADING).opened()))
+  for (const client of again)
+    t.ok(await works(client), 'new relays work once upstream is back, so every permit was released')
+
+  await auth.kill()
+  for (const client of [market, ...again]) t.ok(await works(client), 'open relays go on without the provider')
+  again[0]?.socket.close(1000)
+  await again[0]?.closed
+  t.ok(await works(await world.connect(TRADING).opened()), 'a new relay opens without the provider')
+})
+
+await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, and a public relay goes on', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '2' } })
+  const second = await testServer(t, {
+    ...world.settings,
+    PUBLIC_URL: world.server.url,
+    RELAY_STORE_GRACE_SECONDS: '60',
+  })
+  const { client: short } = await joined(world, TRADING)
+  const { client: long } = await joined(world, TRADING, { port: second.port })
+  const { client: market, peer: stream } = await joined(world, PUBLIC)
+  world.redis?.process.kill('SIGKILL')
+  t.same(await short.closed, { code: 1013, reason: 'session_store_unavailable' })
+  t.same(
+    await world.connect(TRADING).closed,
+    { code: 1013, reason: 'session_store_unavailable' },
+    'a new trading relay is refused',
+  )
+  t.equal(long.socket.readyState, 1, 'a relay stays open within its grace')
+  stream.send('on it goes')
+  t.equal((await market.count(1)).length, 1, 'market data needs no session')
+  for (const client of [long, market]) client.socket.close()
+  await world.quiet()
+})
+
+await test('open and new relays work without the provider while the token is valid', async (t) => {
+  const world = await relayWorld(t)
+  const { client } = await joined(world, TRADING)
+  await world.provider.close()
+  const { client: another } = await joined(world, TRADING)
+  for (const each of [client, another]) {
+    each.socket.ping()
+    await nextEvent(each.socket, 'pong')
+    t.equal(each.socket.readyState, 1)
+    each.socket.close()
+  }
+  await world.quiet()
+})
+
+await test('when upstream dies its relays end with upstream_lost, and new ones with upstream_unreachable', async (t) => {
+  const world = await relayWorld(t)
+  const clients = [await world.connect(PUBLIC).opened(), await world.connect(TRADING).opened()]
+  await until(() => world.upstream.open === 2)
+  await world.upstream.close()
+  for (const client of clients) t.same(await client.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await world.connect(PUBLIC).closed, { code: 1013, reason: 'upstream_unreachable' })
+  t.same(await world.connect(TRADING).closed, { code: 1013, reason: 'upstream_unreachable' })
+  await world.quiet()
+})

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { Peer } from '../../src/sockets/peer.ts'
+import { wholeFrame } from '../../src/sockets/whole-frame.ts'
+import { frame } from '../support/raw-frames.ts'
+
+/** A payload as a connection reads it: after its frame header and before other bytes. */
+function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {
+  const whole = frame({ opcode, payload: Buffer.alloc(bytes, 'x'), masked: false, fin })
+  const read = new Uint8Array(3 + whole.length + 5)
+  read.set(whole, 3)
+  const head = whole.length - bytes
+  return { head: whole.subarray(0, head), payload: Buffer.from(read.buffer, 3 + head, bytes) }
+}
+
+await test('wholeFrame returns the frame of a message that was received in one piece, and nothing otherwise', async (t) => {
+  for (const bytes of [0, 1, 125, 126, 290, 65_535]) {
+    for (const opcode of [1, 2]) {
+      const { head, payload } = asRead(opcode, bytes)
+      const found = wholeFrame(payload, opcode === 2)
+      t.ok(found?.equals(Buffer.concat([head, payload])), `${bytes} bytes`)
+      t.equal(found?.buffer, payload.buffer, 'without a copy')
+      t.equal(wholeFrame(payload, opcode === 1), undefined, 'the message has another type')
+      t.equal(
+        wholeFrame(asRead(opcode, bytes, false).payload, opcode === 2),
+        undefined,
+        'the first fragment of a message',
+      )
+      t.equal(wholeFrame(asRead(0, bytes).payload, opcode === 2), undefined, 'the last fragment of a message')
+      t.equal(
+        wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2),
+        undefined,
+        'no header before the payload',
+      )
+    }
+  }
+  t.equal(wholeFrame(asRead(2, 65_536).payload, true), undefined, 'a payload of 64 KiB or more')
+  const { head, payload } = asRead(2, 290)
+  t.equal(wholeFrame(payload.subarray(1), true), undefined, 'a payload without its first byte')
+  t.equal(wholeFrame(payload.subarray(0, 289), true), undefined)
+  const pool = Buffer.allocUnsafe(1).buffer
+  const copy = Buffer.from(pool, pool.byteLength - 294, 294)
+  copy.set(Buffer.concat([head, payload]))
+  t.equal(wholeFrame(copy.subarray(4), true), undefined, 'a copy in the buffer pool of this process')
+})
+
+await test('a peer sends messages of one read in one write, and a message that came alone at once', async (t) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = new WebSocket(`ws://127.0.0.1:${port}`)
+  t.teardown(() => client.terminate())
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  const peer = new Peer({ socket, wire }, false)
+  const isCorked = (message: Buffer): boolean => {
+    peer.send(message, false, 1000)
+    return wire.writableCorked > 0
+  }
+  const { payload } = asRead(1, 290)
+  t.ok(isCorked(payload), 'more bytes of the same read follow')
+  await nextTurn()
+  t.equal(wire.writableCorked, 0)
+  t.notOk(
+    isCorked(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)),
+    'the message is the last of its read',
+  )
+  // An empty message has no position in its read, so it is treated as if more followed.
+  t.ok(isCorked(Buffer.alloc(0)), 'an empty message')
+  await nextTurn()
+  t.equal(wire.writableCorked, 0)
+})

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
+import type { BrowserSocket } from '../support/browser-socket.ts'
+import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { logIn, testServer, type TestServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
+
+const EXPIRED = { code: 4401, reason: 'session_expired' }
+
+/** An open trading relay, and the code that upstream is closed with. */
+async function trading(
+  world: RelayWorld,
+  port?: number,
+): Promise<{ client: BrowserSocket; upstreamClosed: Promise<number> }> {
+  const { client, peer } = await joined(world, TRADING, port === undefined ? {} : { port })
+  return { client, upstreamClosed: once(peer, 'close').then(([code]: number[]) => code ?? 0) }
+}
+
+function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
+  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+}
+
+async function redisOf(t: Test, world: RelayWorld) {
+  const redis = await createClient({ url: world.redis?.url ?? '' }).connect()
+  t.teardown(() => redis.close())
+  return redis
+}
+
+for (const redis of [false, true]) {
+  await test(`POST /auth/logout closes every trading relay of the session with 4401, and no public one (${redis ? 'Redis' : 'memory'})`, async (t) => {
+    const world = await relayWorld(t, { redis })
+    const market = await world.connect(PUBLIC).opened()
+    const stream = await world.upstream.socket()
+    const relays = [await trading(world), await trading(world)]
+    t.equal((await logOut(world.browser)).status, 204)
+    for (const { client, upstreamClosed } of relays) {
+      t.same(await client.closed, EXPIRED)
+      t.equal(await upstreamClosed, 1001)
+    }
+    stream.send('on it goes')
+    t.equal((await market.count(1)).length, 1)
+    market.socket.close()
+    await world.quiet()
+  })
+
+  await test(`a new login closes the relays of the session that it replaces with 4401 (${redis ? 'Redis' : 'memory'})`, async (t) => {
+    const world = await relayWorld(t, { redis })
+    const { client } = await trading(world)
+    await logIn(world.browser, world.server.url)
+    t.same(await client.closed, EXPIRED)
+    const { client: next } = await trading(world)
+    next.socket.close()
+    await world.quiet()
+  })
+}
+
+await test('a replaced session is refused at once, and its sockets are closed a second later, on every instance', async (t) => {
+  const world = await relayWorld(t, { redis: true })
+  const other = await secondServer(t, world)
+  const relays = [await trading(world), await trading(world, other.port)]
+  const before = world.browser.clone()
+  await logIn(world.browser, world.server.url)
+  const replacedAt = performance.now()
+  const closings = relays.map(async ({ client }) => {
+    t.same(await client.closed, EXPIRED)
+    return performance.now() - replacedAt
+  })
+  const old = before.cookieHeader(new URL(world.server.url), undefined)
+  for (const { port, url } of [world.server, other]) {
+    const headers = { cookie: old, 'x-csrf': '1' }
+    const call = (): Promise<Response> => fetch(`${url}/api/account/v1/nickname`, { headers })
+    if (port === world.server.port) t.equal((await call()).status, 401)
+    else await until(async () => (await call()).status === 401)
+    t.match(await world.connect(TRADING, { port, browser: before }).closed, { code: 4401 })
+  }
+  for (const { client } of relays)
+    t.equal(client.socket.readyState, client.socket.OPEN, 'the socket is still open')
+  // How long a slow machine takes beyond that second does not matter here.
+  for (const afterMs of await Promise.all(closings)) t.ok(afterMs > 900, `${Math.round(afterMs)} ms`)
+  const ended = [world.server, other].flatMap(({ log }) =>
+    log.filter(({ audit }) => audit === 'session_ended'),
+  )
+  t.same(
+    ended.map(({ reason }) => reason),
+    ['replaced'],
+    'recorded once',
+  )
+  await world.quiet()
+})
+
+await test('relays are closed with 4401 when their session reaches SESSION_MAX_SECONDS', async (t) => {
+  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
+  await world.quiet()
+})
+
+await test('relays are closed with 4401 when the token of their session expires and cannot be renewed', async (t) => {
+  const world = await relayWorld(t, { provider: { accessTokenSeconds: 2 }, redis: true })
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
+  await world.quiet()
+})
+
+await test('an open relay counts as use of its session', async (t) => {
+  const world = await relayWorld(t, { settings: { SESSION_IDLE_SECONDS: '1' }, redis: true })
+  const { client } = await trading(world)
+  const redis = await redisOf(t, world)
+  const [key = ''] = await redis.keys('*session*')
+  const first = await redis.pExpireTime(key)
+  // More than an idle limit later the session lives, without any call.
+  await until(async () => (await redis.pExpireTime(key)) > first + 1500 || client.socket.readyState !== 1)
+  t.equal(client.socket.readyState, 1)
+  client.socket.close()
+  await world.quiet()
+  await until(async () => (await redis.exists(key)) === 0)
+  t.pass('the session ends once the relay is closed')
+})
+
+await test('with RELAYS_KEEP_SESSION=false an open relay does not count as use of its session', async (t) => {
+  const settings = { SESSION_IDLE_SECONDS: '1', RELAYS_KEEP_SESSION: 'false' }
+  const world = await relayWorld(t, { settings, redis: true })
+  const { client } = await trading(world)
+  t.same(await client.closed, EXPIRED)
+  await world.quiet()
+})
+
+await test('a logout on one instance closes a relay on another instance that has only watched the session', async (t) => {
+  const world = await relayWorld(t, { redis: true })
+  const second = await secondServer(t, world)
+  const redis = await redisOf(t, world)
+  const { client, upstreamClosed } = await trading(world, second.port)
+  const [key = ''] = await redis.keys('*session*')
+  // Two touches of the first instance: the second is notified of each, and must keep watching.
+  for (let touch = 1; touch <= 2; touch++) {
+    await redis.pExpireAt(key, Date.now() + 1_800_000 + touch * 1000)
+    client.socket.ping()
+    await once(client.socket, 'pong')
+  }
+  t.equal((await logOut(world.browser)).status, 204)
+  t.same(await client.closed, EXPIRED)
+  t.equal(await upstreamClosed, 1001)
+  t.equal(world.upstream.open, 0)
+})
+
+await test('a session that an operator deletes from Redis ends its relays on every instance', async (t) => {
+  const world = await relayWorld(t, { redis: true })
+  const second = await secondServer(t, world)
+  const redis = await redisOf(t, world)
+  for (const remove of [async () => redis.del(await redis.keys('*session*')), async () => redis.flushAll()]) {
+    await logIn(world.browser, world.server.url)
+    const relays = [await trading(world), await trading(world, second.port)]
+    await remove()
+    for (const { client } of relays) t.same(await client.closed, EXPIRED)
+  }
+  await world.quiet()
+})

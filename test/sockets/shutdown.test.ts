@@ -1,0 +1,40 @@
+import { connect } from 'node:net'
+import { test } from 'tap'
+import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
+import { nextEvent, until } from '../support/until.ts'
+
+await test('a server that shuts down closes every socket with 1012, also one that reads nothing and one in its handshake', async (t) => {
+  const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })
+  const { upstream, server } = world
+  const restarting = { code: 1012, reason: 'shutting_down' }
+  const open = [await world.connect(PUBLIC).opened(), await world.connect(TRADING).opened()]
+  // One browser reads nothing any more, and one still waits for upstream.
+  const deaf = await world.connect(PUBLIC).opened()
+  deaf.socket.pause()
+  await until(() => upstream.open === 3)
+  upstream.onOtp = () => undefined
+  const waiting = world.connect(TRADING)
+  await until(() => upstream.otpRequests.length === 2)
+  // A handshake that is half sent when the server begins to stop.
+  const late = connect(server.port, '127.0.0.1')
+  await nextEvent(late, 'connect')
+  late.write(`GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${server.url}\r\nUpgrade: websocket\r\n`)
+  const response: Buffer[] = []
+  late.on('data', (chunk: Buffer) => response.push(chunk))
+  const lateIsOver = nextEvent(late, 'close')
+
+  const stopped = server.close()
+  for (const { closed } of [...open, waiting]) t.same(await closed, restarting)
+  late.write(
+    'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  await until(() => Buffer.concat(response).includes('shutting_down'))
+  t.match(Buffer.concat(response).toString('latin1'), /^HTTP\/1\.1 101 /)
+  await stopped
+  await lateIsOver
+  deaf.socket.resume()
+  t.same(await deaf.closed, restarting, 'the close frame waits until the browser reads on')
+  t.equal(upstream.open, 0)
+  await t.rejects(fetch(server.url))
+  t.equal(server.app.server.initialConfig.pluginTimeout, 0, 'Fastify sets no limit of ten seconds to a drain')
+})

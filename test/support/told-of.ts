@@ -1,4 +1,0 @@
-/** How many failures the lines with this message stand for: one line tells of all that came within a second. */
-export function toldOf(log: readonly Readonly<Record<string, unknown>>[], msg: string): number {
-  return log.filter((line) => line['msg'] === msg).reduce((sum, { count }) => sum + Number(count), 0)
-}

@@ -1,0 +1,185 @@
+import { test, type Test } from 'tap'
+import type { BrowserSocket } from '../support/browser-socket.ts'
+import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { logIn, testServer, type TestServer } from '../support/world.ts'
+import { until } from '../support/until.ts'
+
+const SESSION = '/ws/session'
+const EXPIRED = { code: 4401, reason: 'session_expired' }
+
+type Event = Readonly<Record<string, unknown>>
+
+/** The messages of a session socket, parsed. */
+function eventsOf(client: BrowserSocket): Event[] {
+  return client.texts.map((text) => JSON.parse(text) as Event)
+}
+
+/** An open session socket that has received the state of its session. */
+async function listening(world: RelayWorld, port?: number): Promise<BrowserSocket> {
+  const client = await world.connect(SESSION, port === undefined ? {} : { port }).opened()
+  await client.count(1)
+  return client
+}
+
+function secondServer(t: Test, world: RelayWorld): Promise<TestServer> {
+  return testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+}
+
+function use(world: RelayWorld, method = 'POST'): Promise<Response> {
+  return world.browser.fetch('/auth/session', { method, headers: { 'x-csrf': '1' } })
+}
+
+await test('GET /ws/session: the state of the session first, and 4401 login_required without one', async (t) => {
+  const world = await relayWorld(t, { anonymous: true })
+  t.same(await world.connect(SESSION).closed, { code: 4401, reason: 'login_required' })
+  await logIn(world.browser, world.server.url)
+  const client = await listening(world)
+  const state = (await (await use(world, 'GET')).json()) as Event
+  const [{ event, now, ...pushed } = {}] = eventsOf(client)
+  const { now: _, ...asked } = state
+  t.equal(event, 'session')
+  t.same(pushed, asked, 'it says what GET /auth/session says')
+  t.type(now, 'number')
+  t.equal((await world.metric('bff_relays')).get('kind="session"'), 1)
+  client.socket.close(1000)
+  t.same(await client.closed, { code: 1000, reason: '' })
+  await world.quiet()
+  t.equal(world.upstream.upgrades.length, 0, 'it opens nothing upstream')
+})
+
+for (const redis of [false, true]) {
+  await test(`POST /auth/logout ends every session socket with the reason (${redis ? 'Redis, two instances' : 'memory'})`, async (t) => {
+    const world = await relayWorld(t, { redis })
+    const ports = redis ? [world.server.port, (await secondServer(t, world)).port] : [world.server.port]
+    const clients = await Promise.all(ports.map((port) => listening(world, port)))
+    t.equal((await logOut(world.browser)).status, 204)
+    for (const client of clients) {
+      t.same(await client.closed, EXPIRED)
+      t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'logout' })
+    }
+    await world.quiet()
+  })
+}
+
+await test('a new login ends the session sockets of the old session with the reason replaced, on every instance', async (t) => {
+  const world = await relayWorld(t, { redis: true })
+  const other = await secondServer(t, world)
+  const clients = await Promise.all([listening(world), listening(world, other.port)])
+  await logIn(world.browser, world.server.url)
+  for (const client of clients) {
+    t.same(await client.closed, EXPIRED)
+    t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'replaced' })
+  }
+})
+
+await test('a session that nobody uses ends, although its session socket is open, with the reason idle', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const client = await listening(world)
+  await client.count(2)
+  const [first = {}, warning = {}] = eventsOf(client)
+  t.match(warning, { event: 'expiring', why: 'idle', at: first['idle_expires_at'] })
+  t.same(await client.closed, EXPIRED)
+  t.same(eventsOf(client).slice(2), [{ event: 'ended', reason: 'idle' }])
+})
+
+await test('at the absolute limit the reason is expired, and the warning says absolute', async (t) => {
+  const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
+  const client = await listening(world)
+  t.same(await client.closed, EXPIRED)
+  const events = eventsOf(client)
+  t.match(events[1], { event: 'expiring', why: 'absolute', at: events[0]?.['expires_at'] })
+  t.same(events.at(-1), { event: 'ended', reason: 'expired' })
+})
+
+await test('POST /auth/session moves the idle limit, and session sockets of all instances receive the new state', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '10' } })
+  const other = await secondServer(t, world)
+  const clients = await Promise.all([listening(world), listening(world, other.port)])
+  const shown: number[] = []
+  await until(async () => {
+    t.equal((await use(world)).status, 204)
+    const state = (await (await use(world, 'GET')).json()) as { idle_expires_at: number; now: number }
+    shown.push(state.idle_expires_at)
+    t.ok(state.idle_expires_at - state.now <= 10, 'never further ahead than SESSION_IDLE_SECONDS')
+    return state.idle_expires_at > (shown[0] ?? 0) + 1
+  })
+  t.same(
+    shown,
+    shown.toSorted((one, another) => one - another),
+    'it never moves back',
+  )
+  const latest = shown.at(-1)
+  for (const client of clients) {
+    await until(() => eventsOf(client).some((each) => each['idle_expires_at'] === latest))
+    client.socket.close()
+  }
+})
+
+await test('POST /auth/session: 401 without a session, 403 without X-CSRF, and a preflight that allows it', async (t) => {
+  const world = await relayWorld(t, { anonymous: true })
+  world.browser.page = new URL(world.server.url)
+  const anonymous = await use(world)
+  t.equal(anonymous.status, 401)
+  t.match(await anonymous.json(), { code: 'login_required', login_url: `${world.server.url}/auth/login` })
+  const foreign = await world.browser.fetch('/auth/session', { method: 'POST' })
+  t.equal(foreign.status, 403)
+  const preflight = await fetch(`${world.server.url}/auth/session`, {
+    method: 'OPTIONS',
+    headers: { origin: world.server.url, 'access-control-request-method': 'POST' },
+  })
+  t.equal(preflight.headers.get('access-control-allow-methods'), 'GET, POST')
+})
+
+await test('a session socket is no use of its session, and a trading socket is', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { SESSION_IDLE_SECONDS: '2' } })
+  const relay = await world.connect(TRADING).opened()
+  const client = await listening(world)
+  await new Promise((resolve) => void setTimeout(resolve, 3000))
+  t.equal(client.socket.readyState, client.socket.OPEN, 'the relay keeps the session alive')
+  relay.socket.close()
+  t.same(await client.closed, EXPIRED)
+  t.same(eventsOf(client).at(-1), { event: 'ended', reason: 'idle' })
+})
+
+await test('MAX_SESSION_SOCKETS and PUBLIC_HANDSHAKES_PER_MINUTE limit session sockets with 4429', async (t) => {
+  const settings = { MAX_SESSION_SOCKETS: '2', PUBLIC_HANDSHAKES_PER_MINUTE: '4' }
+  const world = await relayWorld(t, { settings })
+  const first = await listening(world)
+  await listening(world)
+  t.same(await world.connect(SESSION).closed, { code: 4429, reason: 'too_many_relays' })
+  first.socket.close()
+  await first.closed
+  await until(async () => (await world.metric('bff_relays')).get('kind="session"') === 1)
+  await listening(world)
+  t.same(await world.connect(SESSION).closed, { code: 4429, reason: 'rate_limited' })
+})
+
+await test('a browser may send a session socket ten short messages a minute; beyond that it is closed with 1008', async (t) => {
+  const world = await relayWorld(t)
+  const policy = { code: 1008, reason: '' }
+  const talker = await listening(world)
+  for (let count = 0; count < 10; count++) talker.socket.send('x'.repeat(1024))
+  talker.socket.ping()
+  await new Promise((resolve) => talker.socket.once('pong', resolve))
+  t.equal(talker.socket.readyState, talker.socket.OPEN)
+  talker.socket.send('one more')
+  t.same(await talker.closed, policy)
+  const long = await listening(world)
+  long.socket.send('x'.repeat(1025))
+  t.same(await long.closed, policy)
+})
+
+await test('a session socket closes with 1012 at a shutdown, and with 1013 when the store stays away', async (t) => {
+  const world = await relayWorld(t, { redis: true, settings: { RELAY_STORE_GRACE_SECONDS: '1' } })
+  const other = await secondServer(t, world)
+  const draining = await listening(world, other.port)
+  void other.close()
+  t.same(await draining.closed, { code: 1012, reason: 'shutting_down' })
+  const client = await listening(world)
+  await world.redis?.close()
+  t.same(await client.closed, { code: 1013, reason: 'session_store_unavailable' })
+  t.notOk(
+    eventsOf(client).some(({ event }) => event === 'ended'),
+    'nobody knows whether the session has ended',
+  )
+})

@@ -78,11 +78,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const { http, upstream } = config
   const endpoints = catalog(upstream.partnerOverviewPath)
   await server.register(catalogRoutes, { endpoints, http, upstream, ...shared })
-  const facts = {
-    publicUrl: http.publicUrl,
-    maxBodyBytes: http.maxBodyBytes,
-    sessionCookie: sessions.cookie.name,
-  }
+  const { publicUrl, maxBodyBytes } = http
+  const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, ...shared })

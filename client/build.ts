@@ -9,7 +9,7 @@ const here = (path: string): string => new URL(path, import.meta.url).pathname
 /** Builds the package into a directory: two modules, and their types. */
 export async function buildClient(outdir: string): Promise<void> {
   await build({
-    entryPoints: { client: here('src/index.ts'), react: here('src/react.ts') },
+    entryPoints: { client: here('src/client.ts'), react: here('src/react.ts') },
     outdir,
     bundle: true,
     minify: true,

@@ -1,5 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import type { Client } from './client.ts'
+import type { Client } from './create-client.ts'
 import type { SocketError } from './errors.ts'
 import type { Message, SocketStatus } from './link.ts'
 import type { SessionState } from './session-state.ts'

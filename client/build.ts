@@ -19,7 +19,16 @@ export async function buildClient(outdir: string): Promise<void> {
     logLevel: 'warning',
   })
   const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', outdir]
-  await promisify(execFile)('tsc', ['-p', here('.'), ...options])
+  await compile(['-p', here('.'), ...options])
+}
+
+/** Runs the compiler. @throws Error with what it says */
+export async function compile(options: readonly string[], cwd = here('.')): Promise<void> {
+  // Without the options that a test runner gives to every process.
+  const run = promisify(execFile)('env', ['-u', 'NODE_OPTIONS', 'tsc', ...options], { cwd })
+  await run.catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(error.stdout + error.stderr)
+  })
 }
 
 if (import.meta.main) {

@@ -65,7 +65,9 @@ export class Link {
   constructor(owner: LinkOwner) {
     this.#owner = owner
     this.#leavePage = onPage((event) => this.#onPage(event))
-    this.#stopClock = onTick((hasJumped) => (hasJumped ? this.#doubt() : this.#tick()))
+    this.#stopClock = onTick((hasJumped) =>
+      hasJumped && this.status.state === 'open' ? this.#doubt() : this.#tick(),
+    )
     // The owner has yet to keep what this returns.
     queueMicrotask(() => this.#connect())
   }

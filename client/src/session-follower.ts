@@ -1,3 +1,4 @@
+import { jitter } from './backoff.ts'
 import { notify } from './errors.ts'
 import { onPage, type PageEvent } from './page.ts'
 import { SESSION_PATH, type Server } from './server.ts'
@@ -13,6 +14,7 @@ const ANSWER_MS = 10_000
 /** Time between two questions, with a session socket and without. */
 const SLOW_MS = 300_000
 const POLL_MS = 60_000
+const CLOCK_MS = 5000
 /** A page that has just asked does not ask again because it is looked at. */
 const FRESH_MS = 1000
 /** `now` is a whole second, so a smaller difference between clocks means nothing. */
@@ -143,14 +145,21 @@ export class SessionFollower implements SessionStore {
     clearTimeout(this.#timer)
     if (!this.#tabs) return
     if (state.status === 'anonymous') this.#socket.close()
-    let waitMs = Math.min(POLL_MS, 1000 * 2 ** this.#failures) * (0.5 + Math.random() / 2)
+    let waitMs = jitter(this.#failures, POLL_MS)
     if (state.status === 'active') {
       const leads = this.#tabs.isLeader()
       if (leads) this.#socket.open()
       const leftMs = Math.min(state.expiresAt, state.idleExpiresAt) - Date.now()
       waitMs = Math.min(leads && !this.#socket.isLive() ? POLL_MS : SLOW_MS, Math.max(leftMs, 0) + 1000)
     } else if (state.status !== 'unavailable') return
-    this.#timer = setTimeout(this.check, waitMs)
+    this.#checkAt(Date.now() + waitMs)
+  }
+
+  /** Timers stand still while a machine sleeps, so the clock is read now and then. */
+  #checkAt(dueAt: number): void {
+    const leftMs = dueAt - Date.now()
+    if (leftMs <= 0) void this.check()
+    else this.#timer = setTimeout(() => this.#checkAt(dueAt), Math.min(leftMs, CLOCK_MS))
   }
 
   /** Somebody says something: the socket of this tab, or another tab. */

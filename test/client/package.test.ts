@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { test } from 'tap'
-import { buildClient } from '../../client/build.ts'
+import { buildClient, compile } from '../../client/build.ts'
 import { createClient } from '../../client/dist/client.js'
 import { catalogSource } from '../../client/generate.ts'
 
@@ -108,11 +108,7 @@ client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotenc
     ['--module', 'nodenext', '--moduleResolution', 'nodenext'],
     ['--module', 'esnext', '--moduleResolution', 'bundler'],
   ]) {
-    await t.resolves(
-      run('tsc', [...strict, ...resolution, 'page.ts'], { cwd: dir }).catch((error: { stdout: string }) => {
-        throw new Error(error.stdout)
-      }),
-    )
+    await t.resolves(compile([...strict, ...resolution, 'page.ts'], dir))
   }
   t.ok((await sizeOf(`export { createClient } from 'trading-bff-client'`, dir)) > KIB)
   const script = `import('trading-bff-client').then(({ createClient }) => console.log(createClient().session.get().status))`

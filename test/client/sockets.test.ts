@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
@@ -196,6 +197,7 @@ await test('too many: it comes back after ten seconds at the earliest', async (t
 
 await test('retry_after of a reason is obeyed, and is no part of the reason', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
   t.teardown(() => server.close())
   const times: number[] = []
   server.on('connection', (socket) => {

@@ -24,6 +24,8 @@ export class SessionServer {
   hasSocket = true
   /** Delays the answers to GET /auth/session. */
   delayMs = 0
+  /** Pages, by path. */
+  files: Readonly<Record<string, string>> = {}
   asked = 0
   handshakes = 0
   pings = 0
@@ -88,6 +90,11 @@ export class SessionServer {
       this.isLoggedIn = false
       response.writeHead(204).end()
       return this.end('logout')
+    }
+    const file = this.files[url ?? '']
+    if (file !== undefined) {
+      const type = url?.endsWith('.js') === true ? 'text/javascript' : 'text/html'
+      return void response.writeHead(200, { 'content-type': type }).end(file)
     }
     if (url !== '/auth/session') return void response.writeHead(404).end()
     if (method === 'POST') {

@@ -1,0 +1,225 @@
+import { readFileSync } from 'node:fs'
+import { build } from 'esbuild'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { test, type Test } from 'tap'
+import { Answering } from '../support/answering.ts'
+import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { CHROMIUM, CHROMIUM_ARGUMENTS, testChromium } from '../support/chromium.ts'
+import { relayWorld, type RelayWorld } from '../support/relay-world.ts'
+import { SessionServer } from '../support/session-server.ts'
+import { StallingProxy } from '../support/stalling-proxy.ts'
+import { until } from '../support/until.ts'
+
+const texts = (text: string): string =>
+  `[...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
+const DIST = new URL('../../client/dist/', import.meta.url)
+
+/** A page that shows the session, and leaves the rest to the test. */
+const FILES = {
+  'index.html': `<!doctype html><title>page</title><a href="/other.html">other</a>
+    <script type="module">
+      import { createClient } from '/client.js'
+      const { dataset } = document.documentElement
+      globalThis.client = createClient()
+      const show = () => (dataset.session = client.session.get().status)
+      client.session.subscribe(show)
+      show()
+      addEventListener('pageshow', (event) => (dataset.restored = event.persisted))
+      addEventListener('unhandledrejection', () => (dataset.fault = 'an unhandled rejection'))
+    </script>`,
+  'other.html': '<!doctype html><title>other</title>',
+  'client.js': readFileSync(new URL('client.js', DIST), 'utf8'),
+}
+const shows = (state: string): string => `document.documentElement.dataset.session === '${state}'`
+
+async function sessionServer(t: Test): Promise<SessionServer> {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  server.files = {
+    '/': FILES['index.html'],
+    '/other.html': FILES['other.html'],
+    '/client.js': FILES['client.js'],
+  }
+  return server
+}
+
+for (const name of BROWSERS) {
+  const count = name === 'chrome' ? 20 : 5
+  await test(`${name}: ${count} tabs have one session socket, and know of a logout and a login`, async (t) => {
+    const server = await sessionServer(t)
+    const browser = await testBrowser(t, name)
+    const pages = await Promise.all(Array.from({ length: count }, () => browser.newPage()))
+    for (const page of pages) await page.goto(server.url)
+    const all = (state: string): Promise<unknown> =>
+      Promise.all(pages.map((page) => page.waitForFunction(shows(state), { polling: 20 })))
+    await all('active')
+    await until(() => server.open === 1)
+    t.equal(server.handshakes, 1)
+    for (let round = 0; round < 3; round++) {
+      const started = performance.now()
+      await pages[3]?.evaluate('client.logout()')
+      await all('anonymous')
+      t.ok(performance.now() - started < (name === 'chrome' ? 1500 : 2500), 'the logout is known everywhere')
+      // The user logs in in one tab, and comes back to it.
+      server.isLoggedIn = true
+      await pages[1]?.reload()
+      await all('active')
+      await until(() => server.open === 1)
+    }
+    await pages[0]?.close()
+    pages.shift()
+    await until(() => server.open === 1)
+    server.isLoggedIn = false
+    server.end('revoked')
+    await all('anonymous')
+  })
+}
+
+await test('a page of the back/forward cache holds no socket, and asks again', async (t) => {
+  const server = await sessionServer(t)
+  const ignoreDefaultArgs = ['--disable-back-forward-cache']
+  const browser: Browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: CHROMIUM_ARGUMENTS,
+    ignoreDefaultArgs,
+  })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  await page.goto(server.url)
+  await page.waitForFunction(shows('active'))
+  await until(() => server.open === 1)
+  await page.goto(`${server.url}/other.html`)
+  await until(() => server.open === 0)
+  server.isLoggedIn = false
+  await page.goBack()
+  await page.waitForFunction(shows('anonymous'))
+  t.equal(await page.evaluate('document.documentElement.dataset.restored'), 'true')
+  server.isLoggedIn = true
+  await page.evaluate('client.session.check()')
+  await until(() => server.open === 1)
+})
+
+/** A page behind a network that can fall silent, with an open socket and a stream on it. */
+async function behindNetwork(t: Test): Promise<{
+  page: Page
+  world: RelayWorld
+  service: Answering
+  network: StallingProxy
+  state: () => Promise<string>
+}> {
+  let port = 0
+  const network = await StallingProxy.start(t, () => port)
+  const origin = `http://localhost:${network.port}`
+  const settings = { STATIC_DIR: t.testdir(FILES), FRONTEND_ORIGINS: origin }
+  const world = await relayWorld(t, { anonymous: true, settings })
+  port = world.server.port
+  const service = new Answering(world.upstream)
+  const browser = await testChromium(t)
+  const page = await browser.newPage()
+  await page.goto(origin)
+  await page.evaluate(`
+    globalThis.socket = client.publicSocket()
+    globalThis.ticks = []
+    socket.subscribe({ ticks: 'R_100' }, ({ tick }) => ticks.push(tick.quote))
+    globalThis.buy = () => socket.command({ buy: 'a-proposal', price: 10 }).then(() => 'bought', (error) => error.code)
+    undefined`)
+  await page.waitForFunction('ticks.length === 1')
+  return { page, world, service, network, state: () => page.evaluate<string>('socket.status().state') }
+}
+
+await test('offline for fifteen seconds with a buy clicked: said within five, not sent, never sent', async (t) => {
+  const { page, service, network, state } = await behindNetwork(t)
+  network.isStalled = true
+  await page.context().setOffline(true)
+  const offline = Date.now()
+  await until(async () => (await state()) !== 'open')
+  t.ok(Date.now() - offline < 5000)
+  t.equal(await page.evaluate('buy()'), 'not_sent')
+  await new Promise((resolve) => void setTimeout(resolve, 15_000 - (Date.now() - offline)))
+  t.equal(await page.evaluate('buy()'), 'not_sent')
+  network.isStalled = false
+  await page.context().setOffline(false)
+  await until(async () => (await state()) === 'open' && service.streams >= 1)
+  await page.waitForFunction('ticks.length >= 2')
+  t.equal(await page.evaluate('buy()'), 'bought')
+  t.equal(service.count('buy'), 1)
+  t.equal(await page.evaluate('document.documentElement.dataset.fault'), undefined)
+})
+
+await test('the network falls silent without a word: a buy is not sent', async (t) => {
+  const { page, service, network, state } = await behindNetwork(t)
+  network.isStalled = true
+  await new Promise((resolve) => void setTimeout(resolve, 3500))
+  t.equal(await state(), 'open')
+  t.equal(await page.evaluate('buy()'), 'not_sent')
+  network.isStalled = false
+  await until(async () => (await state()) === 'open')
+  await new Promise((resolve) => void setTimeout(resolve, 500))
+  t.equal(service.count('buy'), 0)
+})
+
+await test('the clock jumps, as after a sleep: the connection is asked before it is trusted', async (t) => {
+  const { page, service, network, state } = await behindNetwork(t)
+  const states = page.evaluate<string[]>(`new Promise((resolve) => {
+    const states = []
+    socket.onStatus(() => { states.push(socket.status().state); if (states.length === 2) resolve(states) })
+    const { now } = Date
+    Date.now = () => now() + 3600_000
+  })`)
+  t.same(await states, ['stale', 'open'])
+  t.equal(service.connections, 1)
+  network.isStalled = true
+  await page.evaluate(`{ const { now } = Date; Date.now = () => now() + 3600_000 }`)
+  await until(async () => (await state()) === 'stale')
+  await until(async () => (await state()) === 'waiting' || (await state()) === 'connecting')
+  network.isStalled = false
+  await until(async () => (await state()) === 'open')
+})
+
+await test('React: a component that is mounted twice opens one socket and one stream', async (t) => {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `
+        import { createElement as h, StrictMode, useState } from 'react'
+        import { createRoot } from 'react-dom/client'
+        import { createClient } from './client.js'
+        import { useSession, useSubscription } from './react.js'
+        const client = createClient()
+        function Price({ symbol }) {
+          const { data, status } = useSubscription(client, { ticks: symbol })
+          return h('p', { className: 'price' }, symbol, ' ', data ? data.tick.quote : 'none', ' ', status.state)
+        }
+        function App() {
+          const [symbol, choose] = useState('R_100')
+          const session = useSession(client)
+          return h('main', null, h('h1', null, session.status), h(Price, { symbol }), h(Price, { symbol }),
+            h('button', { onClick: () => choose('R_50') }, 'other'))
+        }
+        createRoot(document.body).render(h(StrictMode, null, h(App)))`,
+      resolveDir: DIST.pathname,
+    },
+    bundle: true,
+    format: 'iife',
+    define: { 'process.env.NODE_ENV': '"development"' },
+    write: false,
+  })
+  const app = outputFiles[0]?.text ?? ''
+  const page = '<!doctype html><title>app</title><body></body><script defer src="/app.js"></script>'
+  const world = await relayWorld(t, {
+    anonymous: true,
+    settings: { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) },
+  })
+  const service = new Answering(world.upstream)
+  const tab = await (await testChromium(t)).newPage()
+  await tab.goto(world.server.url)
+  await tab.waitForFunction(
+    `document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`,
+  )
+  service.tick(3)
+  await tab.waitForFunction(texts('R_100 3 open'))
+  t.same([service.connections, service.count('ticks'), service.streams], [1, 1, 1])
+  await tab.click('button')
+  await tab.waitForFunction(texts('R_50 0 open'))
+  await until(() => service.streams === 1)
+  t.same([service.connections, service.count('ticks'), service.count('forget')], [1, 2, 1])
+})

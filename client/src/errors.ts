@@ -85,11 +85,9 @@ export class SocketError extends Error {
 
 /** Hands the error of a listener to the page's error handlers, without disturbing who called the listener. */
 export function report(error: unknown): void {
-  if (typeof reportError === 'function') reportError(error)
-  else
-    queueMicrotask(() => {
-      throw error
-    })
+  // Only a page has it; nothing is listened to while a server renders one.
+  const { reportError: reportToPage } = globalThis as Partial<typeof globalThis>
+  reportToPage?.(error)
 }
 
 /** Calls every listener, also those after one that throws. */

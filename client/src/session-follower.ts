@@ -67,7 +67,9 @@ export class SessionFollower implements SessionStore {
       const { status } = this.#state
       if (body.authenticated || --this.#asks <= 0) {
         const known = this.#learn(body)
-        if (!isHint && status !== this.#state.status) this.#tell(known)
+        // A visitor who was never logged in is no news.
+        const isNews = status !== this.#state.status && (known ?? status !== 'unknown')
+        if (isNews && !isHint) this.#tell(known)
         return
       }
       await new Promise((resolve) => void setTimeout(resolve, ASK_MS))
@@ -164,14 +166,14 @@ export class SessionFollower implements SessionStore {
 
   /** Somebody says something: the socket of this tab, or another tab. */
   #hear(event: SessionEvent | SessionBody, tellOthers: boolean): void {
-    const isActive = this.#state.status === 'active'
+    const { status } = this.#state
+    const isActive = status === 'active'
     if (tellOthers) this.#tell(event)
     if ('reason' in event) {
+      if (status !== 'anonymous') this.#endedBy = event.reason
       // It is a hint: another tab may have logged in, and its new cookie may be under way.
-      if (this.#state.status === 'anonymous') return
-      this.#endedBy = event.reason
-      void this.#check(isClear(event.reason) ? 1 : ASKS, true)
-    } else if (!isActive && !tellOthers) {
+      void this.#check(status === 'anonymous' || isClear(event.reason) ? 1 : ASKS, true)
+    } else if (!tellOthers && (!isActive || this.#asks > 0)) {
       // It may have crossed the end of that session.
       void this.#check(1, true)
     } else if (!('why' in event)) this.#learn(event)

@@ -77,14 +77,7 @@ for (const name of BROWSERS) {
 
 await test('a page of the back/forward cache holds no socket, and asks again', async (t) => {
   const server = await sessionServer(t)
-  const ignoreDefaultArgs = ['--disable-back-forward-cache']
-  const browser: Browser = await chromium.launch({
-    executablePath: CHROMIUM,
-    args: CHROMIUM_ARGUMENTS,
-    ignoreDefaultArgs,
-  })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
+  const page = await (await cachingChromium(t)).newPage()
   await page.goto(server.url)
   await page.waitForFunction(shows('active'))
   await until(() => server.open === 1)
@@ -98,6 +91,18 @@ await test('a page of the back/forward cache holds no socket, and asks again', a
   await page.evaluate('client.session.check()')
   await until(() => server.open === 1)
 })
+
+/** A Chromium with a back/forward cache, which a driven one does not have unless asked. */
+async function cachingChromium(t: Test): Promise<Browser> {
+  const ignoreDefaultArgs = ['--disable-back-forward-cache']
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: CHROMIUM_ARGUMENTS,
+    ignoreDefaultArgs,
+  })
+  t.teardown(() => browser.close())
+  return browser
+}
 
 /** A page behind a network that can fall silent, with an open socket and a stream on it. */
 async function behindNetwork(t: Test): Promise<{
@@ -114,8 +119,7 @@ async function behindNetwork(t: Test): Promise<{
   const world = await relayWorld(t, { anonymous: true, settings })
   port = world.server.port
   const service = new Answering(world.upstream)
-  const browser = await testChromium(t)
-  const page = await browser.newPage()
+  const page = await (await cachingChromium(t)).newPage()
   await page.goto(origin)
   await page.evaluate(`
     globalThis.socket = client.publicSocket()
@@ -174,6 +178,23 @@ await test('the clock jumps, as after a sleep: the connection is asked before it
   await until(async () => (await state()) === 'waiting' || (await state()) === 'connecting')
   network.isStalled = false
   await until(async () => (await state()) === 'open')
+})
+
+await test('a page that is left: what was asked settles, and its streams are back when it is', async (t) => {
+  const { page, service } = await behindNetwork(t)
+  service.intercept = (message) => 'time' in message
+  await page.evaluate(
+    `globalThis.asked = socket.request({ time: 1 }).catch((error) => error.code); undefined`,
+  )
+  await until(() => service.count('time') === 1)
+  const origin = new URL(page.url()).origin
+  await page.goto(`${origin}/other.html`)
+  await until(() => service.streams === 0)
+  await page.goBack()
+  t.equal(await page.evaluate('document.documentElement.dataset.restored'), 'true')
+  t.equal(await page.evaluate('asked'), 'connection_lost')
+  await page.waitForFunction('ticks.length === 2')
+  t.equal(service.streams, 1)
 })
 
 await test('React: a component that is mounted twice opens one socket and one stream', async (t) => {

@@ -6,7 +6,7 @@ import { Answering } from '../support/answering.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
-import { logIn } from '../support/world.ts'
+import { logIn, testServer } from '../support/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
@@ -224,6 +224,22 @@ await test('logged out: the socket ends; logged in anew: it comes back', async (
   await until(() => socket.status().state === 'ended')
   t.match(socket.status(), { code: 4401, reason: 'session_expired' })
   t.equal(service.connections, 2)
+})
+
+await test('the server is killed and started again: each stream is back, once', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const heard: number[] = []
+  for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(heard))
+  await until(() => heard.length === 3)
+  await world.server.close()
+  await until(() => socket.status().state === 'waiting')
+  const meanwhile = socket.request({ time: 1 }, { timeoutMs: 60_000 })
+  await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  t.match(await meanwhile, { ok: true })
+  await until(() => service.streams === 3)
+  t.equal(service.count('ticks', service.connections), 3)
 })
 
 await test('a connection without a sign of life is stale, then given up', async (t) => {

@@ -4,7 +4,7 @@ let until = 0
 
 /** Milliseconds that the reason of a close frame asks for, as in `upstream_budget;retry_after=12`. */
 export function retryAfterMs(reason: string): number {
-  return Number(/;retry_after=(\d+)/.exec(reason)?.[1] ?? 0) * 1000
+  return Number(/;retry_after=(\d{1,6})/.exec(reason)?.[1] ?? 0) * 1000
 }
 
 /** A random time below a limit that doubles with every failure. */

@@ -30,6 +30,8 @@ const FILES = {
   'other.html': '<!doctype html><title>other</title>',
   'client.js': readFileSync(new URL('client.js', DIST), 'utf8'),
 }
+/** The server's Content-Security-Policy would keep a test's own scripts out. */
+const SCRIPTED = { bypassCSP: true }
 const shows = (state: string): string => `document.documentElement.dataset.session === '${state}'`
 
 async function sessionServer(t: Test): Promise<SessionServer> {
@@ -77,14 +79,14 @@ for (const name of BROWSERS) {
 
 await test('a page of the back/forward cache holds no socket, and asks again', async (t) => {
   const server = await sessionServer(t)
-  const page = await (await cachingChromium(t)).newPage()
+  const page = await (await cachingChromium(t)).newPage(SCRIPTED)
   await page.goto(server.url)
   await page.waitForFunction(shows('active'))
   await until(() => server.open === 1)
   await page.goto(`${server.url}/other.html`)
   await until(() => server.open === 0)
   server.isLoggedIn = false
-  await page.goBack()
+  await page.goBack({ waitUntil: 'commit' })
   await page.waitForFunction(shows('anonymous'))
   t.equal(await page.evaluate('document.documentElement.dataset.restored'), 'true')
   server.isLoggedIn = true
@@ -119,7 +121,7 @@ async function behindNetwork(t: Test): Promise<{
   const world = await relayWorld(t, { anonymous: true, settings })
   port = world.server.port
   const service = new Answering(world.upstream)
-  const page = await (await cachingChromium(t)).newPage()
+  const page = await (await cachingChromium(t)).newPage(SCRIPTED)
   await page.goto(origin)
   await page.evaluate(`
     globalThis.socket = client.publicSocket()
@@ -190,7 +192,7 @@ await test('a page that is left: what was asked settles, and its streams are bac
   const origin = new URL(page.url()).origin
   await page.goto(`${origin}/other.html`)
   await until(() => service.streams === 0)
-  await page.goBack()
+  await page.goBack({ waitUntil: 'commit' })
   t.equal(await page.evaluate('document.documentElement.dataset.restored'), 'true')
   t.equal(await page.evaluate('asked'), 'connection_lost')
   await page.waitForFunction('ticks.length === 2')
@@ -231,7 +233,7 @@ await test('React: a component that is mounted twice opens one socket and one st
     settings: { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) },
   })
   const service = new Answering(world.upstream)
-  const tab = await (await testChromium(t)).newPage()
+  const tab = await (await testChromium(t)).newPage(SCRIPTED)
   await tab.goto(world.server.url)
   await tab.waitForFunction(
     `document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`,

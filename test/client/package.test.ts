@@ -93,6 +93,7 @@ client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotenc
 `,
   )
   const strict = [
+    '--ignoreConfig',
     '--strict',
     '--noEmit',
     '--target',

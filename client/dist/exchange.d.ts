@@ -1,5 +1,6 @@
 import { SocketError } from './errors.ts';
-import type { Link, Message, SocketStatus } from './link.ts';
+import type { Link } from './link.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
 /** How long a caller waits. */
 export interface RequestOptions {
     readonly signal?: AbortSignal;

@@ -1,6 +1,6 @@
 import type { Client } from './create-client.ts';
 import type { SocketError } from './errors.ts';
-import type { Message, SocketStatus } from './link.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
 import type { SessionState } from './session-state.ts';
 /** What a stream has brought so far. */
 export interface Subscription<T> {

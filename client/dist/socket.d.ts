@@ -1,6 +1,7 @@
 import { SocketError } from './errors.ts';
 import { type RequestOptions } from './exchange.ts';
-import { type LinkOwner, type Message, type SocketStatus } from './link.ts';
+import { type LinkOwner } from './link.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
 /** A socket for market data. Equal ones of a page share a connection, which closes after the last of them. */
 export interface PublicSocket {
     /** How it is doing: the same object until that changes. */

@@ -1,5 +1,6 @@
 import { SocketError } from './errors.ts';
-import type { Link, Message, SocketStatus } from './link.ts';
+import type { Link } from './link.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
 /** One who wants a stream. */
 interface Subscriber {
     readonly listener: (message: Message) => void;

@@ -5,7 +5,7 @@ export { ApiError, SocketError, type Problem, type SocketErrorCode } from './err
 export type { Api, ApiInit, ApiPath, ApiResponse, MorePaths } from './api.ts'
 export type { CloseCode, CloseReason, Paths, ProblemCode } from './catalog.ts'
 export type { RequestOptions } from './exchange.ts'
-export type { Message, SocketStatus } from './link.ts'
+export type { Message, SocketStatus } from './socket-status.ts'
 export type { AuthError, AuthErrorCode, Flow, LoginOptions } from './login.ts'
 export type { CallInit } from './call.ts'
 export type { ServerOptions } from './server.ts'

@@ -1,24 +1,7 @@
 import { jitter, recovered, retryAfterMs, sharedDelayMs } from './backoff.ts'
 import { onTick } from './clock.ts'
-import type { CloseCode, CloseReason } from './catalog.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
-
-/** A message of the trading service, either way. */
-export type Message = Readonly<Record<string, unknown>>
-
-/** How a socket is doing. */
-export interface SocketStatus {
-  /**
-   * `open`: messages come. `stale`: they should, and do not. `waiting`: it will connect again, at `retryAt` where that is
-   * known. `ended`: it will not.
-   */
-  readonly state: 'connecting' | 'open' | 'stale' | 'waiting' | 'ended'
-  /** Milliseconds, as `Date.now()`. */
-  readonly retryAt?: number
-  /** How the last connection closed. */
-  readonly code?: CloseCode | (number & {})
-  readonly reason?: CloseReason | (string & {})
-}
+import type { Message, SocketStatus } from './socket-status.ts'
 
 /** Whom a link calls. */
 export interface LinkOwner {
@@ -193,8 +176,9 @@ export class Link {
     if (event === 'pagehide') this.#interrupt()
     else if (event === 'pageshow' || event === 'online') {
       this.#doubt()
-      if (this.status.state === 'waiting' && this.status.code !== 4401)
-        this.#wait({ state: 'waiting' }, jitter(0))
+      // Only the network was the reason: what a server asked for is waited for.
+      const { state, code = 1006 } = this.status
+      if (state === 'waiting' && code === 1006) this.#wait({ state: 'waiting' }, jitter(0))
     } else if (event === 'offline') this.#doubt()
   }
 

@@ -1,4 +1,4 @@
-import type { Message } from './link.ts'
+import type { Message } from './socket-status.ts'
 
 /** Operations that change nothing, however often they are sent. Whatever is not in here counts as a command. */
 const READS =

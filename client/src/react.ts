@@ -1,7 +1,7 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import type { Client } from './create-client.ts'
 import type { SocketError } from './errors.ts'
-import type { Message, SocketStatus } from './link.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
 import type { SessionState } from './session-state.ts'
 
 const UNKNOWN: SessionState = { status: 'unknown' }

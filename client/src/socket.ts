@@ -1,6 +1,7 @@
 import { notify, SocketError } from './errors.ts'
 import { Exchange, type RequestOptions } from './exchange.ts'
-import { Link, type LinkOwner, type Message, type SocketStatus } from './link.ts'
+import { Link, type LinkOwner } from './link.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
 import { Streams } from './streams.ts'
 
 /** A socket for market data. Equal ones of a page share a connection, which closes after the last of them. */

@@ -1,7 +1,8 @@
 import { notify, report, SocketError } from './errors.ts'
 import { errorOf } from './exchange.ts'
-import type { Link, Message, SocketStatus } from './link.ts'
+import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
 
 /** One who wants a stream. */
 interface Subscriber {

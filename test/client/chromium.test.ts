@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { build } from 'esbuild'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { Answering } from '../support/answering.ts'
@@ -10,8 +9,6 @@ import { SessionServer } from '../support/session-server.ts'
 import { StallingProxy } from '../support/stalling-proxy.ts'
 import { until } from '../support/until.ts'
 
-const texts = (text: string): string =>
-  `[...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 const DIST = new URL('../../client/dist/', import.meta.url)
 
 /** A page that shows the session, and leaves the rest to the test. */
@@ -38,6 +35,7 @@ async function sessionServer(t: Test): Promise<SessionServer> {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   server.files = {
+    '/auth/signup': FILES['other.html'],
     '/': FILES['index.html'],
     '/other.html': FILES['other.html'],
     '/client.js': FILES['client.js'],
@@ -76,6 +74,27 @@ for (const name of BROWSERS) {
     await all('anonymous')
   })
 }
+
+await test('logging in, coming back with an error, and staying', async (t) => {
+  const server = await sessionServer(t)
+  const page = await (await testChromium(t)).newPage()
+  await page.goto(`${server.url}/?auth_error=access_denied&flow=signup&return_to=%2Fchart%3Fsymbol%3DR_100`)
+  await page.waitForFunction(shows('active'))
+  t.same(await page.evaluate('client.session.takeAuthError()'), {
+    code: 'access_denied',
+    flow: 'signup',
+    againUrl: '/auth/signup?return_to=%2Fchart%3Fsymbol%3DR_100',
+    loginUrl: '/auth/login?return_to=%2Fchart%3Fsymbol%3DR_100',
+  })
+  t.equal(page.url(), `${server.url}/`)
+  t.equal(await page.evaluate('client.session.takeAuthError()'), undefined)
+  await page.evaluate('client.session.extend()')
+  t.equal(server.extended, 1)
+  await page.goto(`${server.url}/?a=b#c`)
+  await page.evaluate(`client.signup({ partner: { sidc: '1', utm_medium: 'affiliate' } })`)
+  await page.waitForURL(/\/auth\//)
+  t.equal(page.url(), `${server.url}/auth/signup?return_to=%2F%3Fa%3Db%23c&sidc=1&utm_medium=affiliate`)
+})
 
 await test('a page of the back/forward cache holds no socket, and asks again', async (t) => {
   const server = await sessionServer(t)
@@ -197,52 +216,4 @@ await test('a page that is left: what was asked settles, and its streams are bac
   t.equal(await page.evaluate('asked'), 'connection_lost')
   await page.waitForFunction('ticks.length === 2')
   t.equal(service.streams, 1)
-})
-
-await test('React: a component that is mounted twice opens one socket and one stream', async (t) => {
-  const { outputFiles } = await build({
-    stdin: {
-      contents: `
-        import { createElement as h, StrictMode, useState } from 'react'
-        import { createRoot } from 'react-dom/client'
-        import { createClient } from './client.js'
-        import { useSession, useSubscription } from './react.js'
-        const client = createClient()
-        function Price({ symbol }) {
-          const { data, status } = useSubscription(client, { ticks: symbol })
-          return h('p', { className: 'price' }, symbol, ' ', data ? data.tick.quote : 'none', ' ', status.state)
-        }
-        function App() {
-          const [symbol, choose] = useState('R_100')
-          const session = useSession(client)
-          return h('main', null, h('h1', null, session.status), h(Price, { symbol }), h(Price, { symbol }),
-            h('button', { onClick: () => choose('R_50') }, 'other'))
-        }
-        createRoot(document.body).render(h(StrictMode, null, h(App)))`,
-      resolveDir: DIST.pathname,
-    },
-    bundle: true,
-    format: 'iife',
-    define: { 'process.env.NODE_ENV': '"development"' },
-    write: false,
-  })
-  const app = outputFiles[0]?.text ?? ''
-  const page = '<!doctype html><title>app</title><body></body><script defer src="/app.js"></script>'
-  const world = await relayWorld(t, {
-    anonymous: true,
-    settings: { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) },
-  })
-  const service = new Answering(world.upstream)
-  const tab = await (await testChromium(t)).newPage(SCRIPTED)
-  await tab.goto(world.server.url)
-  await tab.waitForFunction(
-    `document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`,
-  )
-  service.tick(3)
-  await tab.waitForFunction(texts('R_100 3 open'))
-  t.same([service.connections, service.count('ticks'), service.streams], [1, 1, 1])
-  await tab.click('button')
-  await tab.waitForFunction(texts('R_50 0 open'))
-  await until(() => service.streams === 1)
-  t.same([service.connections, service.count('ticks'), service.count('forget')], [1, 2, 1])
 })

@@ -28,7 +28,8 @@ export class SessionServer {
   files: Readonly<Record<string, string>> = {}
   asked = 0
   handshakes = 0
-  pings = 0
+  /** How often the page said that its user is there. */
+  extended = 0
   readonly #server = createServer((request, response) => void this.#answer(request, response))
   readonly #sockets = new WebSocketServer({ noServer: true })
 
@@ -91,14 +92,15 @@ export class SessionServer {
       response.writeHead(204).end()
       return this.end('logout')
     }
-    const file = this.files[url ?? '']
+    const [path = ''] = (url ?? '').split('?')
+    const file = this.files[path]
     if (file !== undefined) {
-      const type = url?.endsWith('.js') === true ? 'text/javascript' : 'text/html'
+      const type = path.endsWith('.js') ? 'text/javascript' : 'text/html'
       return void response.writeHead(200, { 'content-type': type }).end(file)
     }
     if (url !== '/auth/session') return void response.writeHead(404).end()
     if (method === 'POST') {
-      this.pings++
+      this.extended++
       return void response.writeHead(204).end()
     }
     this.asked++

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process'
+import { rm, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import { catalogSource } from './generate.ts'
+
+const here = (path: string): string => new URL(path, import.meta.url).pathname
+
+/** Builds the package into a directory: two modules, and their types. */
+export async function buildClient(outdir: string): Promise<void> {
+  await build({
+    entryPoints: { client: here('src/client.ts'), react: here('src/react.ts') },
+    outdir,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    external: ['react'],
+    logLevel: 'warning',
+  })
+  const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', outdir]
+  await compile(['-p', here('.'), ...options])
+}
+
+/** Runs the compiler. @throws Error with what it says */
+export async function compile(options: readonly string[], cwd = here('.')): Promise<void> {
+  // Without the options that a test runner gives to every process.
+  const run = promisify(execFile)('env', ['-u', 'NODE_OPTIONS', 'tsc', ...options], { cwd })
+  await run.catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(error.stdout + error.stderr)
+  })
+}
+
+if (import.meta.main) {
+  await writeFile(here('src/catalog.ts'), catalogSource())
+  await rm(here('dist'), { recursive: true, force: true })
+  await buildClient(here('dist'))
+}

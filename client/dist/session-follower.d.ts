@@ -1,0 +1,14 @@
+import { type Server } from './server.ts';
+import type { SessionStore } from './session-store.ts';
+import type { EndReason, SessionState } from './session-state.ts';
+/** Learns of the session from three sources: the server when asked, the session socket, and other tabs. */
+export declare class SessionFollower implements SessionStore {
+    #private;
+    constructor(server: Server);
+    readonly get: () => SessionState;
+    readonly subscribe: (listener: () => void) => (() => void);
+    readonly check: () => Promise<void>;
+    readonly confirm: () => Promise<boolean>;
+    readonly end: (reason: EndReason) => void;
+    readonly close: () => void;
+}

@@ -1,0 +1,187 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { test, type Test } from 'tap'
+import { ApiError, createClient, type Client } from '../../client/dist/client.js'
+import { apiWorld } from '../support/api-world.ts'
+import { failure, pageClient } from '../support/page-client.ts'
+import { until } from '../support/until.ts'
+import { ok } from '../support/raw-upstream.ts'
+
+/** A server that answers with these problems, one after the other, then with 200; and a client of it. */
+async function refusing(
+  t: Test,
+  problems: readonly (readonly [status: number, code: string, headers?: Record<string, string>])[],
+): Promise<{
+  client: Client
+  requests: { method: string; key: string | undefined; csrf: string | undefined }[]
+}> {
+  const left = [...problems]
+  const requests: { method: string; key: string | undefined; csrf: string | undefined }[] = []
+  const server = createServer(({ method = '', headers, url }, response) => {
+    if (url === '/auth/session') return void response.end('{"authenticated":false,"now":1}')
+    requests.push({
+      method,
+      key: headers['idempotency-key'] as string | undefined,
+      csrf: headers['x-csrf'] as string | undefined,
+    })
+    const [status, code, more] = left.shift() ?? [200, '', {}]
+    response.writeHead(status, { 'content-type': 'application/problem+json', ...more })
+    response.end(JSON.stringify({ code, status }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  t.teardown(() => {
+    client.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { client, requests }
+}
+
+const TRANSFER = '/payment-agents/v1/transfer'
+const ACCOUNTS = '/trading/v1/options/accounts'
+
+await test('a call carries X-CSRF and the session, and brings the response', async (t) => {
+  const { world, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) => void socket.write(ok('{"data":[1]}'))
+  const { api } = pageClient(t, world.browser, world.server.url)
+  const response = await api(ACCOUNTS)
+  t.same(await response.json<{ data: number[] }>(), { data: [1] })
+  await api(TRANSFER, { method: 'POST', json: { amount: 1 } })
+  t.match(upstream.requests.at(-1), { method: 'POST', body: '{"amount":1}' })
+  t.equal(upstream.header('content-type'), 'application/json')
+})
+
+await test('lost after it was sent: unknown, and sent once', async (t) => {
+  const { world, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) => socket.destroy()
+  const { api } = pageClient(t, world.browser, world.server.url)
+  const error = await api(TRANSFER, { method: 'POST', json: {} }).catch((reason: unknown) => reason)
+  t.ok(error instanceof ApiError)
+  t.match(error, { status: 502, problem: { code: 'upstream_lost' }, outcome: 'unknown' })
+  t.equal(upstream.requests.length, 1)
+})
+
+await test('a refusal of the trading service is its own: no problem, the body is there', async (t) => {
+  const { world, upstream } = await apiWorld(t)
+  upstream.answer = (_request, socket) =>
+    void socket.write(
+      'HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"errors":[]}',
+    )
+  const { api } = pageClient(t, world.browser, world.server.url)
+  const error = (await api(TRANSFER, { method: 'POST' }).catch((reason: unknown) => reason)) as ApiError
+  t.match(error, { status: 403, problem: undefined, outcome: undefined })
+  t.same(await error.response?.json(), { errors: [] })
+})
+
+await test('no session: the error says where to log in, and the session knows', async (t) => {
+  const { world } = await apiWorld(t)
+  const { api, session } = pageClient(t, world.browser, world.server.url)
+  session.subscribe(() => undefined)
+  await until(() => session.get().status === 'active')
+  await world.browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  t.match(await failure(api(ACCOUNTS)), {
+    status: 401,
+    problem: { code: 'login_required', login_url: /\/auth\/login$/ },
+  })
+  await until(() => session.get().status === 'anonymous')
+})
+
+await test('logout ends the session here and on the server', async (t) => {
+  const { world } = await apiWorld(t)
+  const client = pageClient(t, world.browser, world.server.url)
+  client.session.subscribe(() => undefined)
+  await until(() => client.session.get().status === 'active')
+  await client.logout()
+  t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
+  await client.session.check()
+  t.equal(client.session.get().status, 'anonymous')
+})
+
+await test('repeated once where it was not executed, with the same key', async (t) => {
+  for (const [status, code] of [
+    [503, 'credential_renewed'],
+    [502, 'upstream_unreachable'],
+  ] as const) {
+    const { client, requests } = await refusing(t, [[status, code]])
+    t.equal((await client.api(TRANSFER, { method: 'POST', idempotencyKey: true })).status, 200)
+    t.equal(requests.length, 2)
+    t.match(requests, [{ key: /^[\w-]{20,60}$/, csrf: '1' }, { key: requests[0]?.key }])
+    const twice = await refusing(t, [
+      [status, code],
+      [status, code],
+    ])
+    t.match(await failure(twice.client.api(TRANSFER, { method: 'POST', idempotencyKey: 'mine' })), {
+      problem: { code },
+    })
+    t.match(twice.requests, [{ key: 'mine' }, { key: 'mine' }])
+  }
+})
+
+await test('nothing else is repeated', async (t) => {
+  for (const [status, code] of [
+    [502, 'upstream_lost'],
+    [504, 'upstream_timeout'],
+    [500, 'upstream_error'],
+    [503, 'session_store_unavailable'],
+    [503, 'shutting_down'],
+    [429, 'rate_limited'],
+  ] as const) {
+    const { client, requests } = await refusing(t, [[status, code, { 'retry-after': '1' }]])
+    t.match(await failure(client.api(TRANSFER, { method: 'POST' })), {
+      status,
+      problem: { code },
+      retryAfter: 1,
+    })
+    t.equal(requests.length, 1, code)
+  }
+})
+
+await test('a GET comes back after a restart of the server', async (t) => {
+  const { client, requests } = await refusing(t, [[503, 'shutting_down', { 'retry-after': '1' }]])
+  const started = Date.now()
+  t.equal((await client.api(ACCOUNTS)).status, 200)
+  t.equal(requests.length, 2)
+  t.ok(Date.now() - started >= 1000)
+})
+
+await test('without a response the outcome of a change is unknown; of a reading it does not matter', async (t) => {
+  const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
+  t.teardown(() => client.close())
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status: 0, outcome: 'unknown' })
+  t.match(await failure(client.api(ACCOUNTS)), { status: 0, outcome: undefined })
+  const { client: behindProxy } = await refusing(t, [[502, '', { 'content-type': 'text/html' }]])
+  t.match(await failure(behindProxy.api(TRANSFER, { method: 'POST' })), {
+    status: 502,
+    problem: undefined,
+    outcome: 'unknown',
+  })
+})
+
+await test('an abort rejects with its reason, also during the pause before a repetition', async (t) => {
+  const { client, requests } = await refusing(t, [[502, 'upstream_unreachable', { 'retry-after': '4' }]])
+  const abort = new AbortController()
+  const call = client.api(ACCOUNTS, { signal: abort.signal })
+  await until(() => requests.length === 1)
+  setTimeout(() => abort.abort(new Error('left')), 50)
+  t.match(await failure(call), { message: 'left' })
+  t.match(await failure(client.api(ACCOUNTS, { signal: AbortSignal.abort(new Error('before')) })), {
+    message: 'before',
+  })
+  t.equal(requests.length, 1)
+})
+
+await test('a server that is silent is given up', async (t) => {
+  const server = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 50 })), {
+    status: 0,
+    outcome: 'unknown',
+  })
+})

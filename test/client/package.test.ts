@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { test } from 'tap'
+import { buildClient, compile } from '../../client/build.ts'
+import { createClient } from '../../client/dist/client.js'
+import { catalogSource } from '../../client/generate.ts'
+
+const run = promisify(execFile)
+const CLIENT = new URL('../../client/', import.meta.url).pathname
+const KIB = 1024
+
+/** What a page that uses this much of the package loads, in bytes as they go over the wire. */
+async function sizeOf(contents: string, resolveDir = join(CLIENT, 'dist')): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+  })
+  return gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length
+}
+
+await test('what is committed is what the source builds to', async (t) => {
+  const built = t.testdir()
+  await buildClient(built)
+  const names = await readdir(built)
+  t.same((await readdir(join(CLIENT, 'dist'))).sort(), names.sort())
+  for (const name of names) {
+    const [fresh, committed] = await Promise.all(
+      [built, join(CLIENT, 'dist')].map((dir) => readFile(join(dir, name), 'utf8')),
+    )
+    t.equal(committed, fresh, `npm run build:client: ${name}`)
+  }
+})
+
+await test('paths, problem codes and close codes are those of the server', async (t) => {
+  t.equal(await readFile(join(CLIENT, 'src/catalog.ts'), 'utf8'), catalogSource(), 'npm run build:client')
+})
+
+await test('every operation that the server knows is a reading or a command', async (t) => {
+  const source = await readFile(new URL('../../src/sockets/relay/operations.ts', import.meta.url), 'utf8')
+  const known = /`(active_symbols[^`]*)`/.exec(source)?.[1]?.split(/\s+/) ?? []
+  const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
+  t.teardown(() => client.close())
+  const socket = client.publicSocket()
+  const commands = known.filter((operation) => {
+    try {
+      socket.subscribe({ [operation]: 1 }, () => undefined)()
+      return false
+    } catch {
+      return true
+    }
+  })
+  const CHANGING = 'buy sell cancel contract_update auto_start auto_pause auto_resume auto_stop'
+  t.same(commands, CHANGING.split(' '))
+})
+
+await test('sizes, minified and gzipped', async (t) => {
+  const whole = await sizeOf(`export * from './client.js'`)
+  const session = await sizeOf(`export { createSession } from './client.js'`)
+  t.comment(`the whole core ${whole} bytes, the session part ${session} bytes`)
+  t.ok(whole <= 8 * KIB, `${whole} bytes`)
+  t.ok(session <= 2 * KIB, `${session} bytes`)
+})
+
+await test('npm pack: taken by a bundler, by TypeScript, by Node and by a script of type module', async (t) => {
+  const dir = t.testdir()
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: CLIENT })
+  const [pack] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[]
+  const paths = pack?.files.map(({ path }) => path) ?? []
+  t.ok(paths.includes('dist/client.js') && paths.includes('dist/client.d.ts') && paths.includes('README.md'))
+  t.notOk(paths.some((path) => path.startsWith('src/')))
+  const installed = join(dir, 'node_modules/trading-bff-client')
+  await mkdir(installed, { recursive: true })
+  await run('tar', ['-xzf', join(dir, pack?.filename ?? ''), '-C', installed, '--strip-components=1'])
+
+  await writeFile(join(dir, 'package.json'), '{"type":"module"}')
+  await writeFile(
+    join(dir, 'page.ts'),
+    `import { ApiError, createClient, type SessionState } from 'trading-bff-client'
+import { useSession } from 'trading-bff-client/react'
+const client = createClient()
+const state: SessionState = useSession(client)
+if (state.status === 'active') console.log(new Date(state.expiresAt), state.scope)
+client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotencyKey: true }).catch((error: unknown) => {
+  if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+})
+`,
+  )
+  const strict = [
+    '--ignoreConfig',
+    '--strict',
+    '--noEmit',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,dom',
+    '--types',
+    '',
+    '--skipLibCheck',
+    'false',
+  ]
+  for (const resolution of [
+    ['--module', 'nodenext', '--moduleResolution', 'nodenext'],
+    ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  ]) {
+    await t.resolves(compile([...strict, ...resolution, 'page.ts'], dir))
+  }
+  t.ok((await sizeOf(`export { createClient } from 'trading-bff-client'`, dir)) > KIB)
+  const script = `import('trading-bff-client').then(({ createClient }) => console.log(createClient().session.get().status))`
+  t.equal((await run('node', ['-e', script], { cwd: dir })).stdout.trim(), 'unknown')
+  // A page without a bundler loads this one file.
+  t.notMatch(await readFile(join(installed, 'dist/client.js'), 'utf8'), /\bimport\b\s*["'{*]|\bfrom\s*["']/)
+})

@@ -1,0 +1,262 @@
+import { once } from 'node:events'
+import { test } from 'tap'
+import { WebSocketServer } from 'ws'
+import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
+import { Answering } from '../support/answering.ts'
+import { failure, pageClient } from '../support/page-client.ts'
+import { logOut, relayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { logIn, testServer } from '../support/world.ts'
+
+const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
+
+const tick = (into: number[]) => (message: { tick: { quote: number } }) => void into.push(message.tick.quote)
+
+await test('requests find their responses, whatever their order', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const waiting: (() => void)[] = []
+  service.intercept = (message, socket) => {
+    if (!('time' in message)) return false
+    waiting.push(() =>
+      socket.send(JSON.stringify({ req_id: message['req_id'], time: message['passthrough'] })),
+    )
+    return true
+  }
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const heard: unknown[] = []
+  socket.listen((message) => heard.push(message['time']))
+  const requests = [1, 2, 3].map((n) => socket.request({ time: 1, passthrough: { n } }))
+  await until(() => waiting.length === 3)
+  for (const answer of waiting.toReversed()) answer()
+  t.match(await Promise.all(requests), [{ time: { n: 1 } }, { time: { n: 2 } }, { time: { n: 3 } }])
+  t.match(heard.filter(Boolean), [{ n: 3 }, { n: 2 }, { n: 1 }])
+})
+
+await test('a refusal rejects with the code of the trading service', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  service.intercept = (message, socket) => {
+    if (!('statement' in message)) return false
+    socket.send(
+      JSON.stringify({ req_id: message['req_id'], error: { code: 'RateLimit', message: 'slowly' } }),
+    )
+    return true
+  }
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const refused = socket.request({ statement: 1 })
+  t.match(await failure(refused), {
+    name: 'SocketError',
+    code: 'RateLimit',
+    message: 'slowly',
+    outcome: undefined,
+  })
+})
+
+await test('subscriptions: shared, made again once after a reconnect, forgotten at the end', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const heard: Record<string, number[]> = { a: [], b: [], c: [] }
+  const into = (name: string) => (message: { tick: { quote: number } }) =>
+    void heard[name]?.push(message.tick.quote)
+  const stops = [
+    socket.subscribe({ ticks: 'R_100' }, into('a')),
+    socket.subscribe({ ticks: 'R_50' }, into('b')),
+    socket.subscribe({ ticks: 'R_100' }, into('c')),
+  ]
+  await until(() => heard['a']?.length === 1 && heard['b']?.length === 1 && heard['c']?.length === 1)
+  t.equal(service.count('ticks'), 2)
+  service.tick(7)
+  await until(() => heard['a']?.at(-1) === 7 && heard['c']?.at(-1) === 7)
+  ;(await world.upstream.socket()).terminate()
+  await until(() => service.streams === 2 && service.connections === 2)
+  service.tick(8)
+  await until(() => heard['a']?.at(-1) === 8 && heard['b']?.at(-1) === 8 && heard['c']?.at(-1) === 8)
+  t.equal(service.count('ticks', 2), 2)
+  t.same(heard['a'], [0, 7, 0, 8])
+  for (const stop of stops) stop()
+  await until(() => service.streams === 0)
+  t.equal(service.count('forget', 2), 2)
+})
+
+await test('who joins a stream later has what came first, and nobody is subscribed twice', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const errors: string[] = []
+  const first: number[] = []
+  const later: number[] = []
+  socket.subscribe({ ticks: 'R_100' }, tick(first), ({ code }) => errors.push(code))
+  await until(() => first.length === 1)
+  service.tick(1)
+  await until(() => first.length === 2)
+  socket.subscribe({ ticks: 'R_100' }, tick(later), ({ code }) => errors.push(code))
+  await until(() => later.length === 1)
+  service.tick(2)
+  await until(() => later.length === 2 && first.length === 4)
+  t.same(
+    { first, later, errors, streams: service.streams },
+    { first: [0, 1, 0, 2], later: [0, 2], errors: [], streams: 1 },
+  )
+})
+
+await test('a stream that is stopped before its first message is forgotten when it comes', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const held: (() => void)[] = []
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  await isOpen(socket)
+  service.intercept = (message, line) => {
+    if (!('ticks' in message)) return false
+    const subscription = { id: 'late' }
+    held.push(() =>
+      line.send(JSON.stringify({ req_id: message['req_id'], subscription, tick: { quote: 1 } })),
+    )
+    return true
+  }
+  socket.subscribe({ ticks: 'R_100' }, () => t.fail('it was stopped'))()
+  await until(() => held.length === 1)
+  await new Promise((resolve) => void setTimeout(resolve, 150))
+  held[0]?.()
+  await until(() => service.seen.some((message) => message['forget'] === 'late'))
+})
+
+await test('what changes something is never subscribed to', async (t) => {
+  const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
+  t.teardown(() => client.close())
+  const socket = client.tradingSocket('VRTC100')
+  t.throws(() => socket.subscribe({ buy: 'id', price: 10 }, () => undefined), TypeError)
+  t.throws(() => socket.subscribe({ unheard_of: 1 }, () => undefined), TypeError)
+})
+
+await test('closing and opening in one turn keeps the connection', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const client = pageClient(t, world.browser, world.server.url)
+  client.publicSocket().close()
+  const socket = client.publicSocket()
+  await isOpen(socket)
+  socket.close()
+  const again = client.publicSocket()
+  await again.request({ time: 1 })
+  t.equal(service.connections, 1)
+  again.close()
+  await world.quiet()
+})
+
+await test('every promise settles', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  service.intercept = (message) => !('ping' in message)
+  const client = pageClient(t, world.browser, world.server.url)
+  const socket = client.publicSocket()
+  await isOpen(socket)
+  const abort = new AbortController()
+  const settled = Promise.allSettled([
+    socket.request({ time: 1 }, { timeoutMs: 50 }),
+    socket.request({ time: 1 }, { signal: abort.signal }),
+    socket.request({ time: 1 }, { signal: AbortSignal.abort(new Error('from the start')) }),
+    socket.request({ time: 1 }),
+  ])
+  abort.abort(new Error('no longer wanted'))
+  await until(() => service.count('time') === 3)
+  await new Promise((resolve) => void setTimeout(resolve, 100))
+  socket.close()
+  t.match(
+    (await settled).map((each) => each.status === 'rejected' && (each.reason as Error)),
+    [{ code: 'timeout' }, { message: 'no longer wanted' }, { message: 'from the start' }, { code: 'closed' }],
+  )
+  t.match(await failure(socket.request({ time: 1 })), { code: 'closed' })
+})
+
+await test('an account that does not exist ends the socket, and all that waits for it', async (t) => {
+  const world = await relayWorld(t)
+  world.upstream.onOtp = (_request, response) => response.writeHead(404).end()
+  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  const errors: SocketError[] = []
+  socket.subscribe(
+    { ticks: 'R_100' },
+    () => undefined,
+    (error) => errors.push(error),
+  )
+  t.match(await failure(socket.request({ time: 1 })), { code: 'ended', closeCode: 4404 })
+  t.match(socket.status(), { state: 'ended', code: 4404, reason: 'not_found' })
+  t.match(errors, [{ code: 'ended', closeCode: 4404 }])
+  t.match(await failure(socket.request({ time: 1 })), { code: 'ended' })
+  t.match(await failure(socket.command({ buy: 1 })), { code: 'not_sent' })
+})
+
+await test('too many: it comes back after ten seconds at the earliest', async (t) => {
+  const world = await relayWorld(t)
+  world.upstream.onOtp = (_request, response) => response.writeHead(429).end()
+  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  await until(() => socket.status().code === 4429 && socket.status().retryAt !== undefined)
+  t.ok(Number(socket.status().retryAt) - Date.now() > 9000)
+})
+
+await test('retry_after of a reason is obeyed, and is no part of the reason', async (t) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const times: number[] = []
+  server.on('connection', (socket) => {
+    times.push(Date.now())
+    socket.close(1013, 'upstream_lost;retry_after=2')
+  })
+  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
+  t.teardown(() => client.close())
+  const socket = client.publicSocket()
+  await until(() => socket.status().reason === 'upstream_lost')
+  await until(() => times.length === 2)
+  t.ok(Number(times[1]) - Number(times[0]) >= 2000)
+})
+
+await test('logged out: the socket ends; logged in anew: it comes back', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const client = pageClient(t, world.browser, world.server.url)
+  const socket = client.tradingSocket('VRTC100')
+  await isOpen(socket)
+  await logIn(world.browser, world.server.url)
+  await until(() => service.connections === 2 && socket.status().state === 'open')
+  await logOut(world.browser)
+  await until(() => socket.status().state === 'ended')
+  t.match(socket.status(), { code: 4401, reason: 'session_expired' })
+  t.equal(service.connections, 2)
+})
+
+await test('the server is killed and started again: each stream is back, once', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const heard: number[] = []
+  for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(heard))
+  await until(() => heard.length === 3)
+  await world.server.close()
+  await until(() => socket.status().state === 'waiting')
+  const meanwhile = socket.request({ time: 1 }, { timeoutMs: 60_000 })
+  await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  t.match(await meanwhile, { ok: true })
+  await until(() => service.streams === 3)
+  t.equal(service.count('ticks', service.connections), 3)
+})
+
+await test('a connection without a sign of life is stale, then given up', async (t) => {
+  const world = await relayWorld(t)
+  const service = new Answering(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  await isOpen(socket)
+  const states: string[] = []
+  socket.onStatus(() => states.push(socket.status().state))
+  service.isMute = true
+  const { pings } = service
+  await until(() => service.pings > pings)
+  const asked = Date.now()
+  await until(() => socket.status().state === 'stale')
+  t.ok(Date.now() - asked < 6000)
+  await until(() => socket.status().state === 'waiting')
+  service.isMute = false
+  await isOpen(socket)
+  t.same(states.slice(0, 2), ['stale', 'waiting'])
+})

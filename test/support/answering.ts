@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import type { LineUpstream } from './line-upstream.ts'
+import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 type Message = Record<string, unknown>
 
@@ -16,7 +16,7 @@ export class Answering {
   readonly #streams = new Map<string, { socket: WebSocket; base: Message }>()
   #issued = 0
 
-  constructor(upstream: LineUpstream) {
+  constructor(upstream: ScriptedUpstream) {
     upstream.onSocket = (socket) => {
       const on = ++this.connections
       socket.on('message', (data: Buffer) => this.#answer(JSON.parse(data.toString()) as Message, socket, on))

@@ -5,7 +5,7 @@ import { createClient, SocketError, type PublicSocket } from '../../client/dist/
 import { Answering } from '../support/answering.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { until, untilSlow } from '../support/until.ts'
 import { logIn, testServer } from '../support/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
@@ -251,7 +251,7 @@ await test('a connection without a sign of life is stale, then given up', async 
   socket.onStatus(() => states.push(socket.status().state))
   service.isMute = true
   const { pings } = service
-  await until(() => service.pings > pings)
+  await untilSlow(() => service.pings > pings)
   const asked = Date.now()
   await until(() => socket.status().state === 'stale')
   t.ok(Date.now() - asked < 6000)

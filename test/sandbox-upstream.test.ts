@@ -3,7 +3,7 @@ import { startProvider } from '../sandbox/provider.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
 import { handshakeStatus } from './support/message-socket.ts'
 import { CLIENT_ID, REDIRECT_URI } from './support/oauth-client.ts'
-import { type Json, lineOf, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
+import { type Json, messageSocket, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
 
 await test('401 from REST endpoints without a valid bearer token or PAT', async (t) => {
   const { upstream, call } = await trading(t)
@@ -73,7 +73,7 @@ await test('A one-time password opens a single socket of its own kind', async (t
   const { upstream, otpUrl, call } = await trading(t)
   const url = await otpUrl('demo')
   t.ok(upstream.issued.has(url))
-  const line = await lineOf(t, url)
+  const line = await messageSocket(t, url)
   t.equal(await handshakeStatus(url), 401, 'a used password')
   t.equal(
     await handshakeStatus((await otpUrl('demo')).replace('/ws/demo', '/ws/real')),
@@ -89,7 +89,7 @@ await test('A one-time password opens a single socket of its own kind', async (t
 
 await test('A public socket streams market data', async (t) => {
   const { upstream } = await trading(t)
-  const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
   const request = { ticks: 'R_50', subscribe: 1, passthrough: { mine: true } }
   const first = await line.ask(request)
   t.match(first, { msg_type: 'tick', tick: { symbol: 'R_50', pip_size: 4 }, echo_req: request })
@@ -112,7 +112,7 @@ await test('A public socket streams market data', async (t) => {
 
 await test('A socket replies with an error code to requests that it cannot fulfil', async (t) => {
   const { upstream, otpUrl } = await trading(t)
-  const publicLine = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const publicLine = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
   t.equal(await publicLine.refusal({ buy: 'some', price: 1 }), 'AuthorizationRequired')
   t.equal(await publicLine.refusal({ dance: 1 }), 'UnrecognisedRequest')
   t.equal(await publicLine.refusal({ ticks: 'NONE' }), 'InvalidSymbol')
@@ -123,14 +123,14 @@ await test('A socket replies with an error code to requests that it cannot fulfi
   })
   publicLine.socket.send('{')
   t.match(await publicLine.next('error'), { error: { code: 'BadRequest' } })
-  const line = await lineOf(t, await otpUrl('real'))
+  const line = await messageSocket(t, await otpUrl('real'))
   t.equal(await line.refusal({ statement: 1 }), 'NotImplemented')
   t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
 })
 
 await test('A contract on a demo account runs, settles and pays out', async (t) => {
   const { otpUrl } = await trading(t)
-  const line = await lineOf(t, await otpUrl('demo'))
+  const line = await messageSocket(t, await otpUrl('demo'))
   t.match(await line.ask({ balance: 1, subscribe: 1 }), { balance: { balance: 10_000, currency: 'USD' } })
   await line.ask({ transaction: 1, subscribe: 1 })
   const quoted = await line.ask({ proposal: 1, ...rise(10), subscribe: 1 })
@@ -154,7 +154,7 @@ await test('A contract on a demo account runs, settles and pays out', async (t) 
 
 await test('A contract can be sold before it expires', async (t) => {
   const { otpUrl } = await trading(t)
-  const line = await lineOf(t, await otpUrl('demo'))
+  const line = await messageSocket(t, await otpUrl('demo'))
   const parameters = { ...rise(1), duration_unit: 'm' }
   const bought = await line.ask({ buy: 1, price: 10, parameters })
   const { contract_id: id } = bought['buy'] as { contract_id: number }
@@ -170,7 +170,7 @@ await test('The same seed gives the same prices', async (t) => {
     // No tick happens during the test.
     const upstream = await startUpstream({ provider: nobody, seed, tickMs: 3_600_000 })
     t.teardown(() => upstream.close())
-    const line = await lineOf(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+    const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
     const { history } = await line.ask({ ticks_history: 'R_75', end: 'latest', count: 1000 })
     return (history as Json)['prices']
   }

@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import type { Response } from 'undici'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { Problem, type ProblemCode } from '../../src/problem.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { connection } from '../support/connection.ts'
 import { PUBLIC_URL } from '../support/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment.ts'
@@ -103,10 +103,10 @@ await test(
 )
 
 /** Opens a public socket and waits for a price. */
-async function openPrices(t: Test, browser: JarBrowser): Promise<BrowserLine> {
+async function openPrices(t: Test, browser: JarBrowser): Promise<BrowserSocket> {
   const url = new URL(PUBLIC, PUBLIC_URL)
   const cookie = browser.cookieHeader(url, url)
-  const line = new BrowserLine(url.href.replace('https', 'wss'), { origin: PUBLIC_URL, cookie })
+  const line = new BrowserSocket(url.href.replace('https', 'wss'), { origin: PUBLIC_URL, cookie })
   t.teardown(() => line.socket.terminate())
   await line.count(1)
   return line

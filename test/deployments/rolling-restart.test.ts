@@ -3,7 +3,7 @@ import { PUBLIC_URL } from '../support/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
-import { documentedSocket as documentedOpenLine } from '../support/documented-socket.ts'
+import { documentedSocket } from '../support/documented-socket.ts'
 import { PUBLIC, TRADING } from '../support/relay-world.ts'
 import { logIn } from '../support/world.ts'
 import { untilSlow as until } from '../support/until.ts'
@@ -61,7 +61,7 @@ class Lines {
   readonly #stops: (() => void)[]
 
   constructor(browser: JarBrowser) {
-    const openLine = documentedOpenLine(browser, PUBLIC_URL, (code) => this.closed.push(code))
+    const openLine = documentedSocket(browser, PUBLIC_URL, (code) => this.closed.push(code))
     this.#stops = SOCKETS.map((path, index) => {
       const { stop } = openLine(path, {
         subscribe: () => undefined,

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/token-endpoint.ts'
-import { failureCount as toldOf } from '../support/failure-count.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 /** A world in which logins start without limit. */
@@ -61,7 +61,7 @@ await test('A session lives as long as its token: expires_in, one hour if that i
     // Both are rounded down to whole seconds, so their difference may be off by one.
     return Math.round((Number(expiresAt) - Number(now)) / 10) * 10
   }
-  const warnings = (): number => toldOf(server.log, 'the provider named no usable expires_in')
+  const warnings = (): number => failureCount(server.log, 'the provider named no usable expires_in')
   t.equal(await lifetimeSeconds({ expires_in: 600 }), 600)
   t.equal(await lifetimeSeconds({ expires_in: '600' }), 600, 'a numeric string')
   t.equal(await lifetimeSeconds({ expires_in: 600.5 }), 600)

@@ -26,7 +26,7 @@ import {
 } from '../support/alert-scenarios-processes.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
@@ -76,7 +76,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
   await logIn(browser, publicUrl, 'new@example.test')
   await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
   await browser.fetch('/api/nothing')
-  const line = new BrowserLine(`ws://localhost:${port}/ws/public`, { origin: publicUrl })
+  const line = new BrowserSocket(`ws://localhost:${port}/ws/public`, { origin: publicUrl })
   await line.opened()
   line.socket.send('{"ticks":"R_100"}')
   await line.count(1)

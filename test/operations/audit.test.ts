@@ -96,7 +96,7 @@ await test('session_ended has the request of the API call whose token upstream r
 await test('session_ended has the request of the handshake whose one-time URL upstream refused', async (t) => {
   const world = await relayWorld(t)
   world.upstream.onOtp = (_request, response) => answerJson(response, 401, {})
-  t.match(await world.line(TRADING).closed, { code: 4401 })
+  t.match(await world.connect(TRADING).closed, { code: 4401 })
   const ended = await audited(world.server, 'session_ended')
   const refused = world.server.log.find(({ msg }) => msg === 'relay refused')
   t.match(ended, { reason: 'refused', reqId: refused?.['reqId'], client: CLIENT })
@@ -105,7 +105,7 @@ await test('session_ended has the request of the handshake whose one-time URL up
 
 await test('session_ended of an expired session has neither a request nor a client', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_MAX_SECONDS: '2' } })
-  await world.line(TRADING).closed
+  await world.connect(TRADING).closed
   const ended = await audited(world.server, 'session_ended')
   t.equal(ended['reason'], 'expired')
   for (const name of ['reqId', 'client']) t.notOk(name in ended, name)
@@ -133,7 +133,7 @@ await test('The lines of a trading socket have a keyed hash of the account, whic
   const world = await relayWorld(t)
   const { server } = world
   for (const path of [TRADING, TRADING, '/ws/trading/CR200', PUBLIC]) {
-    const line = await world.line(path).opened()
+    const line = await world.connect(path).opened()
     line.socket.terminate()
   }
   await world.quiet()

@@ -5,12 +5,12 @@ import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
-import { ScriptedUpstream as LineUpstream } from '../support/scripted-upstream.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
-import { failureCount as toldOf } from '../support/failure-count.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { said } from '../support/two-workers.ts'
 import { until } from '../support/until.ts'
 
@@ -92,7 +92,7 @@ await test('A start logs a warning if the limit of open files is too low for MAX
 for (const host of [LOOPBACK, 'localhost']) {
   await test(`Without a free descriptor, requests to upstream and provider at ${host} fail as our own error until one is free`, async (t) => {
     const upstream = await rawUpstream(t)
-    const sockets = await LineUpstream.start(t)
+    const sockets = await ScriptedUpstream.start(t)
     const server = await serverProcess(
       t,
       {
@@ -132,7 +132,7 @@ for (const host of [LOOPBACK, 'localhost']) {
       'the page can read the reason',
     )
     await until(
-      () => toldOf(said(server, NO_DESCRIPTOR), NO_DESCRIPTOR) === 3,
+      () => failureCount(said(server, NO_DESCRIPTOR), NO_DESCRIPTOR) === 3,
       'the failures of the API call, the exchange and the socket are logged',
     )
     t.equal(said(server, NO_DESCRIPTOR)[0]?.['level'], 50)
@@ -143,7 +143,7 @@ for (const host of [LOOPBACK, 'localhost']) {
     const metrics = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
     t.match(metrics, /outcome="no_descriptor"\} [1-9]/)
     t.notMatch(metrics, /outcome="unreachable"/)
-    const line = new BrowserLine(`ws://127.0.0.1:${server.port}/ws/public`, { origin: ALONE.PUBLIC_URL })
+    const line = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/public`, { origin: ALONE.PUBLIC_URL })
     await line.opened()
     line.socket.terminate()
     browser.destroy()

@@ -8,10 +8,10 @@ import { createServer } from '../../src/http/server.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { apiWorld, sendTo } from '../support/api-world.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { relayWorld, TRADING } from '../support/relay-world.ts'
 import { ALONE } from '../support/settings.ts'
-import { failureCount as toldOf } from '../support/failure-count.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 import { logIn, testWorld, type TestServer } from '../support/world.ts'
 
@@ -45,7 +45,7 @@ async function assertFewLines(t: Test, server: TestServer, msg: string, made: nu
   const { log } = server
   t.equal(log.filter(({ level }) => Number(level) >= 50).length, 0, 'no failure is logged as our own error')
   const lines = log.filter((line) => line.msg === msg) as Line[]
-  t.equal(toldOf(log, msg), made, 'the lines count every failure, including the last ones')
+  t.equal(failureCount(log, msg), made, 'the lines count every failure, including the last ones')
   t.ok(made > 20, `the test made ${made} failures`)
   t.notMatch(JSON.stringify(lines), /"stack"|\.ts:/)
   const byCause = Map.groupBy(lines, (line) => identity(line))
@@ -152,7 +152,7 @@ for (const [path, setting, msg] of [
     })
     const url = new URL(server.url)
     const headers = { origin: server.url, cookie: browser.cookieHeader(url, url) }
-    const open = () => new BrowserLine(`ws://127.0.0.1:${server.port}${path}`, headers).closed
+    const open = () => new BrowserSocket(`ws://127.0.0.1:${server.port}${path}`, headers).closed
     const lines = await assertFewLines(t, server, msg, await failRepeatedly(open))
     t.match(lines[0], { level: 40, why: /ECONNREFUSED/ })
   })

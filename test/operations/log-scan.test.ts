@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { serverProcess } from '../support/server-process.ts'
 import { logIn, testServer, testWorld, type World } from '../support/world.ts'
 
@@ -25,7 +25,7 @@ async function secretsOf({ browser, server, provider, upstream }: World): Promis
   const accounts = await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
   const [account] = ((await accounts.json()) as { data: { account_id: string }[] }).data
   const page = new URL(server.url)
-  const line = new BrowserLine(`ws://127.0.0.1:${server.port}/ws/trading/${account?.account_id}`, {
+  const line = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/trading/${account?.account_id}`, {
     cookie: browser.cookieHeader(page, page),
     origin: server.url,
   })

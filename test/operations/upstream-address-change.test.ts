@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { sendTo } from '../support/api-world.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { startNameServer } from '../support/name-server.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
 import { TRADING } from '../support/relay-world.ts'
@@ -63,7 +63,7 @@ await test(
     const call = async (kind: Kind): Promise<void> => {
       made.set(kind, (made.get(kind) ?? 0) + 1)
       if (kind === 'OTP') {
-        const line = new BrowserLine(`ws://127.0.0.1:${server.port}${TRADING}`, {
+        const line = new BrowserSocket(`ws://127.0.0.1:${server.port}${TRADING}`, {
           origin: server.url,
           cookie,
         })

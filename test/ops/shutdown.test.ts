@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
-import { ScriptedUpstream as LineUpstream } from '../support/scripted-upstream.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
@@ -85,12 +85,12 @@ async function get(port: number, agent: Agent): Promise<{ status: number; connec
 }
 
 await test('SIGTERM: the request in flight finishes, relays close with 1012, and the exit code is 0', async (t) => {
-  const sockets = await LineUpstream.start(t)
+  const sockets = await ScriptedUpstream.start(t)
   const { server, response, release } = await busyServer(t, {
     WS_URL: `ws://${sockets.host}`,
     DRAIN_WAIT_SECONDS: '1',
   })
-  const line = new BrowserLine(`ws://127.0.0.1:${server.port}/ws/public`, { origin: ALONE.PUBLIC_URL })
+  const line = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/public`, { origin: ALONE.PUBLIC_URL })
   await line.opened()
   server.child.kill('SIGTERM')
   t.same(await line.closed, { code: 1012, reason: 'shutting_down' })

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
-import { BrowserSocket as BrowserLine } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import type { ServerProcess } from '../support/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/two-workers.ts'
@@ -55,7 +55,7 @@ await test('Two workers act as one server: one port, shared sessions and secrets
   t.match(text, /^bff_session_store_up 1$/m, 'flags are not added up')
 
   const sockets = [1, 2, 3, 4].map(
-    () => new BrowserLine(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }),
+    () => new BrowserSocket(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }),
   )
   await Promise.all(sockets.map((socket) => socket.opened()))
   t.match(await metrics(server), /^bff_relays{kind="public"} 4$/m)

@@ -160,7 +160,7 @@ export async function socketScenario(t: Test): Promise<Scenario> {
   const world = await relayWorld(t, { anonymous: true, settings })
   const raises = ['BffRelaysNearLimit', 'BffSlowConsumers']
   return around(world.server, 'sockets are many and slow', raises, async () => {
-    const slow = await world.line(PUBLIC).opened()
+    const slow = await world.connect(PUBLIC).opened()
     const peer = await world.upstream.socket()
     slow.socket.pause()
     const message = 'x'.repeat(10_000)
@@ -168,7 +168,7 @@ export async function socketScenario(t: Test): Promise<Scenario> {
     await nextEvent(peer, 'close')
     slow.socket.resume()
     await slow.closed
-    for (let count = 0; count < 3; count++) await world.line(PUBLIC).opened()
+    for (let count = 0; count < 3; count++) await world.connect(PUBLIC).opened()
   })
 }
 

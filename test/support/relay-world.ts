@@ -32,8 +32,6 @@ export interface RelayWorld {
   readonly browser: JarBrowser
   /** Opens a socket as a page of the frontend would. */
   connect(path: string, options?: SocketOptions): BrowserSocket
-  /** The old name of {@link connect}. */
-  line(path: string, options?: SocketOptions): BrowserSocket
   /** The values of a metric by its labels, e.g. `kind="demo"`; '' for one without. */
   metric(name: string): Promise<Map<string, number>>
   /** Resolves once neither the server nor upstream has a relay. */
@@ -102,7 +100,6 @@ export async function relayWorld(
     browser,
     metric,
     connect,
-    line: connect,
     async quiet() {
       await until(() => upstream.open === 0)
       await until(async () => [...(await metric('bff_relays')).values()].every((count) => count === 0))

@@ -76,7 +76,7 @@ export async function trading(t: Test): Promise<TradingWorld> {
 }
 
 /** A WebSocket that ends with the test. */
-export async function lineOf(t: Test, url: string): Promise<MessageSocket> {
+export async function messageSocket(t: Test, url: string): Promise<MessageSocket> {
   const line = await MessageSocket.connect(url)
   t.teardown(() => line.socket.terminate())
   return line

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { test } from 'tap'
 import { flushFailures, logFailure } from '../../src/telemetry/failure-log.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
-import { failureCount as toldOf } from '../support/failure-count.ts'
+import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
 
 type Line = Record<string, unknown>
@@ -36,5 +36,8 @@ await test('logFailure bounds the number of lines, and of kinds that it remember
   t.equal(lines.length, 101)
   t.ok(lines.every((line) => JSON.stringify(line).length < 1000))
   flushFailures(log)
-  t.equal(toldOf(lines, 'it failed') + toldOf(lines, 'failures of too many kinds to tell them apart'), 5000)
+  t.equal(
+    failureCount(lines, 'it failed') + failureCount(lines, 'failures of too many kinds to tell them apart'),
+    5000,
+  )
 })

@@ -1,5 +1,6 @@
 import type { FieldError } from '../problem.ts'
 import type { QueryRule } from './endpoint.ts'
+import type { Json } from './openapi-parts.ts'
 
 const DAY_MS = 86_400_000
 
@@ -21,10 +22,14 @@ export function reportingPeriod(startName: string, endName: string, maxDays: num
   return {
     check,
     parameters: [
-      { name: startName, description: 'First day of the reporting period', format: 'date' },
-      { name: endName, description: `Last day of the reporting period, ${endRule}`, format: 'date' },
+      dateParameter(startName, 'First day of the reporting period'),
+      dateParameter(endName, `Last day of the reporting period, ${endRule}`),
     ],
   }
+}
+
+function dateParameter(name: string, description: string): Json {
+  return { name, in: 'query', required: true, description, schema: { type: 'string', format: 'date' } }
 }
 
 function readDate(parameters: URLSearchParams, field: string, errors: FieldError[]): number | undefined {

@@ -7,6 +7,7 @@ WORKDIR /app
 COPY --chmod=444 package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund && npm cache clean --force
 COPY --chmod=555 src ./src
+COPY --chmod=444 client/dist/client.js ./client/dist/client.js
 # A numeric user, so that Kubernetes can tell it is not root.
 RUN install -d -o 1000 -g 1000 compiled
 USER 1000:1000

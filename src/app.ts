@@ -5,6 +5,7 @@ import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
+import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
@@ -87,6 +88,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)
+  await server.register(clientScriptRoute, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
     pages.isPage(request)

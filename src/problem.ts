@@ -1,111 +1,67 @@
-/** Every error code that a browser may receive: its status, its title, and what to do about it. */
+/** Every error code that a browser may receive: its status and its title. */
 const KINDS = {
-  login_required: [
-    401,
-    'Log in first',
-    'This needs a session, and the request carried none. Log in, then try again.',
-  ],
-  session_expired: [
-    401,
-    'The session has ended',
-    'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
-  ],
-  csrf_rejected: [
-    403,
-    'The request did not come from an allowed page',
-    'Only scripts of allowed pages may call this address, with the header X-CSRF: 1. It cannot be opened in the browser window.',
-  ],
-  origin_rejected: [
-    403,
-    'This origin is not allowed',
-    'The page that asked is not of an allowed origin. The operator of this server lists them in FRONTEND_ORIGINS.',
-  ],
-  navigation_required: [
-    403,
-    'Open this address in the browser window',
-    'Follow a link to this address, or open it in the browser window. Images, frames, scripts and prefetches are refused.',
-  ],
-  not_found: [
-    404,
-    'Nothing is here',
-    'Check the address. An identifier that cannot be one gets the same response.',
-  ],
-  method_not_allowed: [
-    405,
-    'This method is not allowed here',
-    'The Allow header names the methods that this address takes.',
-  ],
-  upgrade_required: [
-    426,
-    'Another protocol is needed here',
-    'A socket needs a WebSocket handshake of version 13. Any other request must be HTTP/1.1 and name its Host.',
-  ],
-  validation_failed: [
-    400,
-    'Some fields are not valid',
-    'Correct the fields that are named, then send the request again.',
-  ],
-  bad_request: [
-    400,
-    'The request is malformed',
-    'The request could not be understood. Correct it before you send it again.',
-  ],
-  body_too_large: [413, 'The request body is too large', 'Nothing was executed. Send a smaller body.'],
-  unsupported_media_type: [
-    415,
-    'This media type is not supported',
-    'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
-  ],
-  rate_limited: [
-    429,
-    'Too many requests',
-    'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
-  ],
-  upstream_error: [
-    502,
-    'The trading service answered with an error',
-    'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
-  ],
-  upstream_unreachable: [
-    502,
-    'The trading service could not be reached',
-    'Nothing was sent to the trading service, so nothing was executed. Try again later.',
-  ],
-  upstream_lost: [
-    502,
-    'The connection to the trading service was lost',
-    'The connection failed after something had been sent. A request that changes something may have been executed: look before you repeat it.',
-  ],
-  upstream_timeout: [
-    504,
-    'The trading service did not answer in time',
-    'A request that changes something may have been executed: look before you repeat it.',
-  ],
-  credential_renewed: [
-    503,
-    'The credential was renewed, repeat the request',
-    "The session's token had run out and was renewed. The request was not executed: send it again.",
-  ],
-  provider_unavailable: [
-    503,
-    'The login provider is not available',
-    'The session goes on, but its token needs to be renewed. Try again in a moment.',
-  ],
-  session_store_unavailable: [
-    503,
-    'Sessions are not available right now',
-    'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',
-  ],
-  shutting_down: [503, 'This server is restarting', 'Another instance takes over. Try again in a moment.'],
-  internal_error: [
-    500,
-    'Something went wrong here',
-    'The fault is on this side. If it stays, report the request id.',
-  ],
-} as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
+  login_required: [401, 'Log in first'],
+  session_expired: [401, 'The session has ended'],
+  csrf_rejected: [403, 'The request did not come from an allowed page'],
+  origin_rejected: [403, 'This origin is not allowed'],
+  navigation_required: [403, 'Open this address in the browser window'],
+  not_found: [404, 'Nothing is here'],
+  method_not_allowed: [405, 'This method is not allowed here'],
+  upgrade_required: [426, 'Another protocol is needed here'],
+  validation_failed: [400, 'Some fields are not valid'],
+  bad_request: [400, 'The request is malformed'],
+  body_too_large: [413, 'The request body is too large'],
+  unsupported_media_type: [415, 'This media type is not supported'],
+  rate_limited: [429, 'Too many requests'],
+  upstream_error: [502, 'The trading service answered with an error'],
+  upstream_unreachable: [502, 'The trading service could not be reached'],
+  upstream_lost: [502, 'The connection to the trading service was lost'],
+  upstream_timeout: [504, 'The trading service did not answer in time'],
+  credential_renewed: [503, 'The credential was renewed, repeat the request'],
+  provider_unavailable: [503, 'The login provider is not available'],
+  session_store_unavailable: [503, 'Sessions are not available right now'],
+  shutting_down: [503, 'This server is restarting'],
+  internal_error: [500, 'Something went wrong here'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
 
 /** A stable, documented error code. */
 export type ProblemCode = keyof typeof KINDS
+
+/** What to do about a problem of each code. */
+const ADVICE: Readonly<Record<ProblemCode, string>> = {
+  login_required: 'This needs a session, and the request carried none. Log in, then try again.',
+  session_expired:
+    'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
+  csrf_rejected:
+    'Only scripts of allowed pages may call this address, with the header X-CSRF: 1. It cannot be opened in the browser window.',
+  origin_rejected:
+    'The page that asked is not of an allowed origin. The operator of this server lists them in FRONTEND_ORIGINS.',
+  navigation_required:
+    'Follow a link to this address, or open it in the browser window. Images, frames, scripts and prefetches are refused.',
+  not_found: 'Check the address. An identifier that cannot be one gets the same response.',
+  method_not_allowed: 'The Allow header names the methods that this address takes.',
+  upgrade_required:
+    'A socket needs a WebSocket handshake of version 13. Any other request must be HTTP/1.1 and name its Host.',
+  validation_failed: 'Correct the fields that are named, then send the request again.',
+  bad_request: 'The request could not be understood. Correct it before you send it again.',
+  body_too_large: 'Nothing was executed. Send a smaller body.',
+  unsupported_media_type:
+    'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
+  rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
+  upstream_error:
+    'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
+  upstream_unreachable: 'Nothing was sent to the trading service, so nothing was executed. Try again later.',
+  upstream_lost:
+    'The connection failed after something had been sent. A request that changes something may have been executed: look before you repeat it.',
+  upstream_timeout: 'A request that changes something may have been executed: look before you repeat it.',
+  credential_renewed:
+    "The session's token had run out and was renewed. The request was not executed: send it again.",
+  provider_unavailable: 'The session goes on, but its token needs to be renewed. Try again in a moment.',
+  session_store_unavailable:
+    'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',
+  shutting_down: 'Another instance takes over. Try again in a moment.',
+  internal_error: 'The fault is on this side. If it stays, report the request id.',
+}
 
 /** Every code, for the OpenAPI document. */
 export const PROBLEM_CODES = Object.keys(KINDS) as readonly ProblemCode[]
@@ -152,7 +108,7 @@ export class Problem extends Error {
 
   /** What to do about a problem of this code. */
   get advice(): string {
-    return KINDS[this.code][2]
+    return ADVICE[this.code]
   }
 
   /** The response headers of this problem besides its content type. */

@@ -38,13 +38,9 @@ export function withoutPorts(forwardedFor: string): string {
   return elements.join(',')
 }
 
-/** The first four of the eight groups of a canonical address. `::` stands for all missing zeros. */
+/** The first four of the eight groups of a canonical address, in which `::` stands for all missing zeros. A dotted quad only follows zeros. */
 function firstGroups(address: string): string[] {
-  const [head = '', tail] = address.split('::', 2)
-  const front = head === '' ? [] : head.split(':')
-  if (tail === undefined) return front.slice(0, 4)
-  const back = tail === '' ? [] : tail.split(':')
-  // A dotted quad at the end stands for two groups.
-  const present = front.length + back.length + (tail.includes('.') ? 1 : 0)
-  return [...front, ...Array<string>(8 - present).fill('0'), ...back].slice(0, 4)
+  const [front = [], back = []] = address.split('::').map((half) => half.match(/[^:]+/g) ?? [])
+  const zeros = Array<string>(8 - front.length - back.length).fill('0')
+  return [...front, ...zeros, ...back].slice(0, 4)
 }

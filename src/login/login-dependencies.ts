@@ -14,23 +14,18 @@ interface Shared {
   readonly metrics: Metrics
   readonly sessions: Sessions
   readonly provider: Provider
+  readonly store: Store
+  readonly envelope: Envelope
 }
 
 /** What the routes below /auth work with. */
-export interface LoginDependencies extends Shared {
-  readonly config: Config['oauth']
-  readonly publicUrl: string
-  readonly sessionMaxMs: number
-  readonly transactions: LoginTransactions
-  readonly startLimit: StartLimit
-  readonly attributionCookie: AttributionCookie
-}
+export type LoginDependencies = ReturnType<typeof createLoginDependencies>
 
 /** Adds to what the whole server shares what only logins need. */
 export function createLoginDependencies(
   { cookies, oauth, publicUrl, secrets, session }: Config,
-  { store, envelope, ...shared }: Shared & { readonly store: Store; readonly envelope: Envelope },
-): LoginDependencies {
+  { store, envelope, ...shared }: Shared,
+) {
   const loginCookies = new LoginCookies(cookies, secrets)
   return {
     ...shared,

@@ -38,7 +38,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const { oauth, upstream, relay, redisUrl } = config
   const results = await Promise.all([
     redisUrl === undefined ? [] : probeRedis(redisUrl, TIMEOUT_MS),
-    reach('AUTH_URL', oauth.authUrl, () => requestToken(oauth)),
+    reach('AUTH_URL', oauth.authUrl, () => probeTokenEndpoint(oauth)),
     reach('API_URL', upstream.apiUrl, requestHealth),
     checkSockets(relay),
     oauth.revocationUrl === undefined ? [] : reach('REVOCATION_URL', oauth.revocationUrl, connect),
@@ -97,12 +97,6 @@ async function reach(
 function unreachable(setting: string, where: string, fault: string): CheckResult {
   const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
   return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
-}
-
-async function requestToken(config: Config['oauth']): Promise<Result> {
-  const result = await probeTokenEndpoint(config)
-  if (result.is === 'unreachable') throw result.cause
-  return result
 }
 
 async function requestHealth(base: URL, signal: AbortSignal): Promise<Result> {

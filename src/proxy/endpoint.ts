@@ -1,4 +1,5 @@
 import type { FieldError } from '../problem.ts'
+import type { Json } from './openapi-parts.ts'
 
 /** What each credential policy requires of the browser, and what it adds to the request upstream (docs/upstream.md, Credentials). */
 export const CREDENTIALS = {
@@ -8,19 +9,12 @@ export const CREDENTIALS = {
   none: { session: false, bearer: false, appId: false },
 } as const
 
-/** One required query parameter, as OpenAPI describes it. */
-interface QueryParameter {
-  readonly name: string
-  readonly description: string
-  readonly format: 'date'
-}
-
 /** A rule for the query of an endpoint. */
 export interface QueryRule {
   /** All faults of a query string; none when it is valid. */
   check(query: string): readonly FieldError[]
-  /** The required parameters, for the OpenAPI document. */
-  readonly parameters: readonly QueryParameter[]
+  /** The required parameters, as the OpenAPI document describes them. */
+  readonly parameters: readonly Json[]
 }
 
 /** One proxied endpoint. Below /api it has the upstream's own path. */

@@ -1,7 +1,7 @@
 import { PROBLEM_CODES } from '../problem.ts'
 import { CREDENTIALS, ID, takesBody, type Endpoint } from './endpoint.ts'
+import { parameter, problemResponses, TEXT, type Json } from './openapi-parts.ts'
 import { OTHER_PATHS } from './openapi-paths.ts'
-import { problemResponses, type Json } from './openapi-problems.ts'
 
 /** What the document needs to know of the server. */
 export interface OpenApiFacts {
@@ -34,31 +34,32 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
   }
 }
 
-function operation(endpoint: Endpoint, facts: OpenApiFacts): Json {
+function operation(endpoint: Endpoint, { maxBodyBytes }: OpenApiFacts): Json {
   const { path, credential, summary, query } = endpoint
   const hasBody = takesBody(endpoint)
-  const { session } = CREDENTIALS[credential]
-  const parameters = [
-    { $ref: '#/components/parameters/Csrf' },
-    ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => pathParameter(endpoint, name)),
-    ...(query?.parameters ?? []).map(({ name, description, format }) => {
-      const schema = { type: 'string', format }
-      return { name, in: 'query', required: true, description, schema }
-    }),
-  ]
+  const hasSession = CREDENTIALS[credential].session
   return {
     operationId: operationId(endpoint),
     tags: ['api'],
-    ...{ summary, description: howItIsSent(endpoint), parameters },
-    ...(hasBody && {
-      requestBody: {
-        description: `Passed on as it comes, up to ${facts.maxBodyBytes} bytes.`,
-        required: credential === 'pat',
-        content: { '*/*': { schema: {} } },
-      },
-    }),
-    ...(session && { security: [{ session: [] }] }),
-    responses: responses(hasBody, session),
+    summary,
+    description: howItIsSent(endpoint),
+    parameters: [
+      { $ref: '#/components/parameters/Csrf' },
+      ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+        const { source } = endpoint.parameters?.[name] ?? ID
+        return parameter('path', name, { type: 'string', pattern: source })
+      }),
+      ...(query?.parameters ?? []),
+    ],
+    requestBody: hasBody
+      ? {
+          description: `Passed on as it comes, up to ${maxBodyBytes} bytes.`,
+          required: credential === 'pat',
+          content: { '*/*': { schema: {} } },
+        }
+      : undefined,
+    security: hasSession ? [{ session: [] }] : undefined,
+    responses: responses(hasBody, hasSession),
   }
 }
 
@@ -77,31 +78,30 @@ function howItIsSent({ credential, isShared }: Endpoint): string {
 }
 
 function responses(hasBody: boolean, hasSession: boolean): Json {
-  const passedOn = { content: { '*/*': { schema: {} } } }
+  const unavailable = ['session_store_unavailable', 'shutting_down'] as const
   return {
-    '2XX': { description: "The trading service's answer as it came", ...passedOn },
+    '2XX': passedOn("The trading service's answer as it came"),
     '304': { description: 'Not modified' },
-    '4XX': {
-      description: "The trading service's refusal as it came, or a problem of this server",
-      ...passedOn,
-    },
-    '5XX': { description: "A problem; `upstream_error` has the trading service's own status", ...passedOn },
+    '4XX': passedOn("The trading service's refusal as it came, or a problem of this server"),
+    '5XX': passedOn("A problem; `upstream_error` has the trading service's own status"),
     ...problemResponses(
-      ...(['bad_request', 'validation_failed', 'csrf_rejected', 'not_found', 'method_not_allowed'] as const),
-      ...(hasBody ? (['body_too_large', 'unsupported_media_type'] as const) : []),
-      ...(hasSession
-        ? (['login_required', 'session_expired', 'rate_limited', 'credential_renewed'] as const)
-        : []),
-      ...(['upstream_error', 'upstream_unreachable', 'upstream_lost', 'upstream_timeout'] as const),
-      ...(hasSession ? (['provider_unavailable', 'session_store_unavailable'] as const) : []),
-      ...(['shutting_down', 'internal_error'] as const),
+      'bad_request',
+      'validation_failed',
+      'csrf_rejected',
+      'not_found',
+      'method_not_allowed',
     ),
+    ...(hasBody && problemResponses('body_too_large', 'unsupported_media_type')),
+    ...problemResponses('upstream_error', 'upstream_unreachable', 'upstream_lost', 'upstream_timeout'),
+    ...problemResponses('shutting_down', 'internal_error'),
+    // The 503 of a call with a session has more causes, so it replaces the one above.
+    ...(hasSession && problemResponses('login_required', 'session_expired', 'rate_limited')),
+    ...(hasSession && problemResponses('credential_renewed', 'provider_unavailable', ...unavailable)),
   }
 }
 
-function pathParameter({ parameters }: Endpoint, name: string): Json {
-  const pattern = (parameters?.[name] ?? ID).source
-  return { name, in: 'path', required: true, schema: { type: 'string', pattern } }
+function passedOn(description: string): Json {
+  return { description, content: { '*/*': { schema: {} } } }
 }
 
 /** `GET /payment-agents/v1/agents/:id` → `getPaymentAgentsV1AgentsById`. */
@@ -111,16 +111,17 @@ function operationId({ method, path }: Endpoint): string {
 }
 
 function components({ sessionCookie }: OpenApiFacts): Json {
-  const text = { type: 'string' }
   return {
     securitySchemes: {
       session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'Set by a finished login' },
     },
     parameters: {
-      Csrf: {
-        ...{ name: 'X-CSRF', in: 'header', required: true, schema: { type: 'string', const: '1' } },
-        description: 'Proves that a script of an allowed page sent the request',
-      },
+      Csrf: parameter(
+        'header',
+        'X-CSRF',
+        { type: 'string', const: '1' },
+        'Proves that a script of an allowed page sent the request',
+      ),
     },
     schemas: {
       Problem: {
@@ -129,17 +130,17 @@ function components({ sessionCookie }: OpenApiFacts): Json {
         required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
         properties: {
           type: { type: 'string', format: 'uri-reference' },
-          title: text,
+          title: TEXT,
           status: { type: 'integer', minimum: 400, maximum: 599 },
-          detail: text,
+          detail: TEXT,
           code: { type: 'string', enum: PROBLEM_CODES },
-          request_id: text,
+          request_id: TEXT,
           errors: {
             type: 'array',
             items: {
               type: 'object',
               required: ['field', 'message'],
-              properties: { field: text, message: text },
+              properties: { field: TEXT, message: TEXT },
             },
           },
           outcome: { const: 'unknown', description: 'It may have been executed: look before repeating it' },

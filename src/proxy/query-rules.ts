@@ -1,5 +1,6 @@
 import type { FieldError } from '../problem.ts'
 import type { QueryRule } from './endpoint.ts'
+import type { Json } from './openapi-parts.ts'
 
 const DAY_MS = 86_400_000
 
@@ -21,25 +22,22 @@ export function reportingPeriod(startName: string, endName: string, maxDays: num
   return {
     check,
     parameters: [
-      { name: startName, description: 'First day of the reporting period', format: 'date' },
-      { name: endName, description: `Last day of the reporting period, ${endRule}`, format: 'date' },
+      dateParameter(startName, 'First day of the reporting period'),
+      dateParameter(endName, `Last day of the reporting period, ${endRule}`),
     ],
   }
 }
 
+function dateParameter(name: string, description: string): Json {
+  return { name, in: 'query', required: true, description, schema: { type: 'string', format: 'date' } }
+}
+
 function readDate(parameters: URLSearchParams, field: string, errors: FieldError[]): number | undefined {
+  const refuse = (message: string): undefined => void errors.push({ field, message })
   const [value, ...more] = parameters.getAll(field)
-  const message =
-    value === undefined
-      ? 'is required'
-      : more.length > 0
-        ? 'must be given once'
-        : isCalendarDate(value)
-          ? undefined
-          : 'must be a calendar date, YYYY-MM-DD'
-  if (message === undefined && value !== undefined) return Date.parse(value)
-  errors.push({ field, message: message ?? 'is required' })
-  return undefined
+  if (value === undefined) return refuse('is required')
+  if (more.length > 0) return refuse('must be given once')
+  return isCalendarDate(value) ? Date.parse(value) : refuse('must be a calendar date, YYYY-MM-DD')
 }
 
 /** Whether the day exists: Date.parse alone would accept 2026-02-30 as the second of March. */

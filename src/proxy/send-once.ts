@@ -1,9 +1,8 @@
-import type { Config } from '../config/config.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Call, CallDependencies } from './call.ts'
-import { CREDENTIALS, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS } from './endpoint.ts'
 import { isWithheld, upstreamOutcome } from './upstream-problem.ts'
 
 /** Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects. */
@@ -13,11 +12,12 @@ export async function sendOnce(
   body: OutgoingBody,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
-  const { metrics } = deps
+  const { metrics, upstream } = deps
+  const { appId, bearer } = CREDENTIALS[credential]
   const headers = requestHeaders(request.headers, request.id)
-  addCredential(headers, deps.upstream, endpoint, session?.record.accessToken)
+  if (appId) headers.push(upstream.appIdHeader, upstream.appId)
+  if (bearer && session !== undefined) headers.push('authorization', `Bearer ${session.record.accessToken}`)
   headers.push(...body.headers)
-  const isBearer = CREDENTIALS[credential].bearer
   const isSafe = method === 'GET'
   const client = isSafe ? deps.clients.reads : deps.clients.orders
   const sentAt = performance.now()
@@ -30,7 +30,7 @@ export async function sendOnce(
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders))
         reply.hijack()
       },
-      withholds: (status) => isWithheld(status) || (status === 401 && isBearer),
+      withholds: (status) => isWithheld(status) || (status === 401 && bearer),
       onHeadersOrFailure: () =>
         metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
@@ -42,15 +42,4 @@ export async function sendOnce(
 /** Whether upstream certainly sent no part of a response, so that a GET may be repeated on another connection. */
 export function failedBeforeResponse(outcome: ForwardOutcome): boolean {
   return outcome.is === 'unreachable' || (outcome.is === 'lost' && !outcome.responseBegan)
-}
-
-function addCredential(
-  headers: string[],
-  upstream: Config['upstream'],
-  { credential }: Endpoint,
-  accessToken: string | undefined,
-): void {
-  const { appId, bearer } = CREDENTIALS[credential]
-  if (appId) headers.push(upstream.appIdHeader, upstream.appId)
-  if (bearer && accessToken !== undefined) headers.push('authorization', `Bearer ${accessToken}`)
 }

@@ -171,15 +171,7 @@ export class SharedResponse {
 }
 
 function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<typeof upstreamProblem>[0] {
-  const { code } = outcome as { readonly code?: string }
-  const cause = Object.assign(new Error('the shared request failed'), { code })
-  switch (outcome.is) {
-    case 'withheld':
-      return outcome
-    case 'lost':
-      return { is: 'lost', cause, responseBegan: false }
-    case 'unreachable':
-    case 'timeout':
-      return { is: outcome.is, cause }
-  }
+  if (outcome.is === 'withheld') return outcome
+  const cause = Object.assign(new Error('the shared request failed'), { code: outcome.code })
+  return { is: outcome.is, cause, responseBegan: false }
 }

@@ -6,27 +6,18 @@ import { RestClient } from './rest-client.ts'
 const ORDER_IDLE_MS = 900
 
 /** The clients of the upstream REST API, each with connections of its own, so that none keeps another waiting. */
-export interface RestClients {
-  readonly reads: RestClient
-  /** For calls that may move money: they never use a connection that upstream, or a proxy before it, is about to close. */
-  readonly orders: RestClient
-  /** A slow REST API must not keep anybody from the market. */
-  readonly oneTimeUrls: RestClient
-  /** Closes all of them; see {@link RestClient.close}. */
-  close(): Promise<void>
-}
+export type RestClients = ReturnType<typeof createRestClients>
 
 /** Makes the clients. Nothing is connected until it is needed. */
-export function createRestClients(config: Config['upstream']): RestClients {
-  const reads = new RestClient(config, { connections: CONNECTIONS.reads })
-  const orders = new RestClient(config, { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS })
-  const oneTimeUrls = new RestClient(config, { connections: CONNECTIONS.oneTimeUrls })
-  return {
-    reads,
-    orders,
-    oneTimeUrls,
-    async close() {
-      await Promise.all([reads, orders, oneTimeUrls].map((client) => client.close()))
-    },
+export function createRestClients(config: Config['upstream']) {
+  const clients = {
+    reads: new RestClient(config, { connections: CONNECTIONS.reads }),
+    /** For calls that may move money: they never use a connection that upstream, or a proxy before it, is about to close. */
+    orders: new RestClient(config, { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS }),
+    /** A slow REST API must not keep anybody from the market. */
+    oneTimeUrls: new RestClient(config, { connections: CONNECTIONS.oneTimeUrls }),
   }
+  /** Closes all of them; see {@link RestClient.close}. */
+  const close = () => Promise.all(Object.values(clients).map((client) => client.close()))
+  return { ...clients, close }
 }

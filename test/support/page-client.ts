@@ -49,7 +49,7 @@ class QuietSocket extends WebSocket {
   }
 }
 
-/** What a promise rejects with. @throws Error when it resolves */
+/** The reason that a promise rejects with. @throws Error if it resolves */
 export function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => {

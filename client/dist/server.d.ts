@@ -1,8 +1,8 @@
 /** Where the server is, and how to reach it. */
 export interface ServerOptions {
     /**
-     * The origin of the server, e.g. `https://bff.example.com`; the origin of the page by default. The operator lists other
-     * origins in `FRONTEND_ORIGINS`.
+     * The origin of the server, e.g. `https://bff.example.com`; the origin of the page by default. If the two differ, the
+     * operator of the server must list the origin of the page in `FRONTEND_ORIGINS`.
      */
     readonly baseUrl?: string;
     /** Replaces the global `fetch`, in tests or for a page that wraps it. */

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { html, page, type Page } from '../http/html.ts'
+import { html, page, type Html } from '../http/html.ts'
 import {
   readAttribution,
   type AttributionName,
@@ -84,7 +84,7 @@ export function linkDocument(link: CheckedLink): object {
 }
 
 /** Reports a link as a page, for partners. */
-export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Page {
+export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Html {
   const rows = reading.parameters.map((parameter) => {
     const { name, problem } = parameter
     const value = shown(parameter)

@@ -9,7 +9,7 @@ const help = 'How long it took'
 
 await test('it exports what prom-client would, as text and as JSON', async (t) => {
   const registry = new Registry()
-  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
+  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   const reference = new Registry()
   const expected = new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [reference] })
   t.equal(await registry.metrics(), await reference.metrics(), 'before anything was counted')

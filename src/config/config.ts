@@ -82,13 +82,11 @@ const withoutSlash = (address: string) => address.replace(/\/+$/, '')
 const seconds = (count: number) => count * 1000
 
 /** Fastify's `trustProxy`. The function tells whether to trust the proxy that is `hop` hops away. */
-type TrustProxy = false | string[] | ((address: string, hop: number) => boolean)
-
-function trustProxy(value: string | undefined): TrustProxy {
+function trustProxy(value: string | undefined) {
   if (value === undefined || value === 'none') return false
   if (!/^\d+$/.test(value)) return splitList(value)
   const hops = Number(value)
-  return (_address, hop) => hop < hops
+  return (_address: string, hop: number) => hop < hops
 }
 
 /** Longer than a browser's connection can be silent while it waits for a response. A GET may be sent upstream twice. */

@@ -10,7 +10,7 @@ import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT } from './exit.ts'
 
 type Result = Omit<CheckResult, 'setting'>
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { EXIT } from './exit-codes.ts'
-import { exitAfterFlush } from './exit-after-flush.ts'
+import { EXIT, exitAfterFlush } from './exit.ts'
 
 /** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
 export async function listenOrExit(

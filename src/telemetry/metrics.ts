@@ -24,7 +24,7 @@ export function createMetrics() {
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
-    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
+    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers })
   return {
     registry,
     requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [

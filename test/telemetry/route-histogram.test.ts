@@ -9,7 +9,7 @@ const help = 'Duration in seconds'
 
 await test('RouteHistogram exports the same text and JSON as a histogram of prom-client', async (t) => {
   const registry = new Registry()
-  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
+  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   const reference = new Registry()
   const expected = new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [reference] })
   t.equal(

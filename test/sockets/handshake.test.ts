@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { nextEvent } from '../support/until.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 
@@ -27,7 +28,7 @@ async function responseTo(
     headers: Object.fromEntries(all),
   })
   request.end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const [response] = (await nextEvent(request, 'response')) as [IncomingMessage]
   let body = ''
   for await (const chunk of response) body += String(chunk)
   return Object.assign(response, { body })

@@ -15,6 +15,10 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
 import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from './log-scan.ts'
+import { within } from './until.ts'
+
+/** A drain of 20 s may be needed, and not more. */
+const CLOSE_DEADLINE_MS = 25_000
 
 /** The client id of every test. */
 export const CLIENT_ID = 'test-client'
@@ -77,7 +81,7 @@ export async function testServer(
       await Promise.all([ops.close(), store.close()])
     }))
   t.teardown(async () => {
-    await close()
+    await within(close(), 'a server closes', CLOSE_DEADLINE_MS)
     scanLog(t, lines.map((line) => JSON.stringify(line)).join('\n'))
   })
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }

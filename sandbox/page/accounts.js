@@ -1,4 +1,4 @@
-/** The Accounts and Wallets cards. Field names differ between services, so several are understood. */
+/** The Accounts and Wallets cards. Field names differ between services, so several are accepted. */
 import { call, explain } from './rest.js'
 import { $, el, money, readable, setText } from './dom.js'
 import { dismiss, notice } from './notices.js'
@@ -16,7 +16,7 @@ class Accounts extends EventTarget {
     session.addEventListener('change', () => this.#sessionChanged())
   }
 
-  /** A newer balance from the trading socket. */
+  /** Shows a newer balance from the trading socket. */
   setBalance(id, balance) {
     const account = this.#list.find((item) => item.id === id)
     const cell = rowOf(id)?.querySelector('.amount')
@@ -157,7 +157,7 @@ class Accounts extends EventTarget {
     })
   }
 
-  /** Never repeats by itself; afterwards the list shows what really happened. */
+  /** Runs an action once, without retries, and then reloads the list, which shows the actual state. */
   async #act(button, what, action) {
     button.disabled = true
     try {

@@ -9,7 +9,7 @@ export class Contracts {
   #channel
   #all = []
 
-  /** A new connection: what is still open is followed on it. */
+  /** Follows the contracts that are still open on a new connection. */
   attach(channel) {
     this.#channel = channel
     for (const contract of this.#all) if (contract.result === 'open') this.#follow(contract)

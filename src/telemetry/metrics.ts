@@ -61,14 +61,18 @@ export function createMetrics() {
       'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
       ['method', 'route'],
     ),
-    relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
-    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
+    relays: new Gauge({ name: 'bff_relays', help: 'Open sockets, by kind', labelNames: ['kind'], registers }),
+    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
     relayCloses: counter(
       'bff_relay_endings_total',
-      'Relays closed and handshakes refused, by close code sent to the browser',
+      'Closed and refused sockets, by close code sent to the browser',
       ['code'],
     ),
-    relayRefusals: counter('bff_relay_refusals_total', 'Handshakes without a relay, by reason', ['reason']),
+    relayRefusals: counter(
+      'bff_relay_refusals_total',
+      'Handshakes that were refused or whose browser left, by reason',
+      ['reason'],
+    ),
     relayTraffic: createRelayTraffic(registry),
     relayOperations: createRelayOperations(registry),
   }

@@ -17,7 +17,7 @@ const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
   const logins = new Counter({
     name: 'bff_logins_total',
-    help: 'Finished login transactions by flow and outcome',
+    help: 'Logins and sign-ups, by flow and outcome',
     labelNames: ['flow', 'outcome'],
     registers: [registry],
   })
@@ -29,7 +29,7 @@ export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
 export function createRefreshes(registry: Registry): Counter<'outcome'> {
   const refreshes = new Counter({
     name: 'bff_token_refreshes_total',
-    help: 'Token refreshes by outcome',
+    help: 'Token refreshes, by outcome',
     labelNames: ['outcome'],
     registers: [registry],
   })

@@ -91,9 +91,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   await server.register(clientScriptRoute, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
-    pages.isPage(request)
-      ? reply.sendFile('index.html')
-      : sendProblem(request, reply, paths.problem(request)),
+    pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
   )
 
   const readiness = new Readiness(server, store, config.readyGraceMs)

@@ -48,16 +48,10 @@ class Accounts extends EventTarget {
 
   async #loadWallets() {
     const turn = this.#turn
-    const content = await this.#fetch(
-      '#wallets',
-      '/api/wallet/v1/wallets',
-      'The wallets could not be loaded.',
-    )
+    const content = await this.#fetch('#wallets', '/api/wallet/v1/wallets', 'The wallets could not be loaded.')
     if (content === undefined || turn !== this.#turn) return
     const rows = records(content).map(walletRow)
-    $('#wallets').replaceChildren(
-      ...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No wallets yet.')]),
-    )
+    $('#wallets').replaceChildren(...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No wallets yet.')]))
   }
 
   async #fetch(list, path, what) {
@@ -81,9 +75,7 @@ class Accounts extends EventTarget {
   #draw() {
     const rows = this.#list.map((account) => this.#row(account))
     $('#accounts').replaceChildren(
-      ...(rows.length > 0
-        ? rows
-        : [el('li', { class: 'empty' }, 'No accounts yet. Create a demo account to begin.')]),
+      ...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No accounts yet. Create a demo account to begin.')]),
     )
   }
 
@@ -170,9 +162,7 @@ class Accounts extends EventTarget {
     await this.#load()
     if (document.activeElement !== document.body) return
     const row = button.closest('[data-account-id]')
-    const again = row
-      ? rowOf(row.dataset.accountId)?.querySelector(`[data-testid="${button.dataset.testid}"]`)
-      : button
+    const again = row ? rowOf(row.dataset.accountId)?.querySelector(`[data-testid="${button.dataset.testid}"]`) : button
     again?.focus()
   }
 }

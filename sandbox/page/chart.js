@@ -169,9 +169,7 @@ export class PriceChart {
     const context = this.#context
     const last = this.#points.length - 1
     context.beginPath()
-    this.#points.forEach((point, index) =>
-      context.lineTo(x(point.time), y(index === last ? this.#shown : point.price)),
-    )
+    this.#points.forEach((point, index) => context.lineTo(x(point.time), y(index === last ? this.#shown : point.price)))
     context.strokeStyle = this.#colors.chart
     context.lineWidth = 2
     context.lineJoin = 'round'

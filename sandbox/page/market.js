@@ -73,9 +73,7 @@ class Market extends EventTarget {
       .flat()
       .filter((option) => !option.disabled)
       .map((option) => option.value)
-    const labelled = [...groups].map(([label, options]) =>
-      el('optgroup', { label: readable(label) }, ...options),
-    )
+    const labelled = [...groups].map(([label, options]) => el('optgroup', { label: readable(label) }, ...options))
     $('#symbol').replaceChildren(...labelled)
     $('#symbol').disabled = false
     this.symbol = PREFERRED.find((symbol) => open.includes(symbol)) ?? open[0]

@@ -17,11 +17,7 @@ export function notice({ key, kind = 'info', text, link, requestId, brief = fals
       link && el('a', { href: link.href }, link.label),
       requestId && el('span', { class: 'fine request-id' }, ` Request id ${requestId}`),
     ),
-    el(
-      'button',
-      { type: 'button', class: 'close', 'aria-label': 'Dismiss message', onclick: () => box.remove() },
-      '×',
-    ),
+    el('button', { type: 'button', class: 'close', 'aria-label': 'Dismiss message', onclick: () => box.remove() }, '×'),
   )
   $('#messages').append(box)
   if (brief) setTimeout(() => box.remove(), SHORT_MS)

@@ -50,11 +50,7 @@ export async function call(method, path, body) {
   })
   const content = await parse(response)
   if (response.ok) return content
-  const error = new ApiError(
-    response.status,
-    problemOf(content, requestId),
-    response.headers.get('retry-after'),
-  )
+  const error = new ApiError(response.status, problemOf(content, requestId), response.headers.get('retry-after'))
   if (error.status === 401) onUnauthorized()
   throw error
 }
@@ -63,9 +59,7 @@ export async function call(method, path, body) {
 export function explain(error, what, key = what) {
   if (!(error instanceof ApiError)) throw error
   if (error.status === 401) return
-  const hint = error.outcomeUnknown
-    ? ' It may have been executed all the same: check before you repeat it.'
-    : ''
+  const hint = error.outcomeUnknown ? ' It may have been executed all the same: check before you repeat it.' : ''
   notice({ key, kind: 'error', text: `${what} ${error.message}${hint}`, requestId: error.requestId })
 }
 

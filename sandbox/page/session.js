@@ -109,10 +109,7 @@ class Session extends EventTarget {
     this.state = state
     this.#answer = answer
     const badge = $('#session-state')
-    setText(
-      badge,
-      { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }[state],
-    )
+    setText(badge, { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }[state])
     badge.dataset.state = state
     this.#drawCountdown()
     if (changed) this.dispatchEvent(new Event('change'))

@@ -86,8 +86,7 @@ export class Channel {
     if (!this.isOpen) return Promise.reject(new ConnectionLost('not connected'))
     const req_id = this.#nextId++
     return new Promise((resolve, reject) => {
-      const timer =
-        timeout > 0 ? setTimeout(() => reject(new Error('No response in time.')), timeout) : undefined
+      const timer = timeout > 0 ? setTimeout(() => reject(new Error('No response in time.')), timeout) : undefined
       this.#pending.set(req_id, { resolve, reject, onMessage, timer })
       this.#socket.send(JSON.stringify({ ...payload, req_id }))
       this.#count('sent')

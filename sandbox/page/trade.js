@@ -115,14 +115,12 @@ class Trade {
     try {
       await channel.request(request, { onMessage })
     } catch (error) {
-      if (turn === this.#quoteTurn && !(error instanceof ConnectionLost))
-        this.#showQuote(undefined, error.message)
+      if (turn === this.#quoteTurn && !(error instanceof ConnectionLost)) this.#showQuote(undefined, error.message)
     }
   }
 
   #takeQuote(order, { error, proposal }) {
-    if (error !== undefined)
-      this.#showQuote(undefined, error.message ?? 'There is no quote for this contract.')
+    if (error !== undefined) this.#showQuote(undefined, error.message ?? 'There is no quote for this contract.')
     else if (proposal?.id !== undefined) {
       this.#showQuote({
         ...order,
@@ -138,10 +136,7 @@ class Trade {
     this.#quote = quote
     const profit = quote && quote.payout - quote.price
     setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
-    setText(
-      $('#payout-profit'),
-      quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–',
-    )
+    setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
     setText($('#ticket-problem'), problem)
     this.#showBuy()
   }

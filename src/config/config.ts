@@ -187,8 +187,7 @@ function parse(settings: Settings) {
       maxPerSession: settings.MAX_RELAYS_PER_SESSION,
       maxSessionSockets: settings.MAX_SESSION_SOCKETS,
       maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
-      publicHandshakesPerMinute:
-        settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
+      publicHandshakesPerMinute: settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
       maxRelays: settings.MAX_RELAYS,
       maxBufferedBytes: settings.MAX_BUFFERED_BYTES,
       maxMessageBytes: settings.MAX_MESSAGE_BYTES,

@@ -31,10 +31,7 @@ code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 `
 
 /** A template tag. It escapes strings, inserts markup as it is, and joins lists of markup. */
-export function html(
-  parts: TemplateStringsArray,
-  ...values: readonly (string | Html | readonly Html[])[]
-): Html {
+export function html(parts: TemplateStringsArray, ...values: readonly (string | Html | readonly Html[])[]): Html {
   return new Html(parts.map((part, index) => part + render(values[index] ?? '')).join(''))
 }
 

@@ -52,8 +52,8 @@ function problemPage({ code, status, title, message, advice, details }: Problem,
       }
       ${loginUrl === undefined ? '' : html`<p><a href="${loginUrl}">Log in</a></p>`}
       <dl>
-        ${fact('Code', code)} ${fact('Status', String(status))}
-        ${outcome === undefined ? '' : fact('Outcome', outcome)} ${fact('Request', requestId)}
+        ${fact('Code', code)} ${fact('Status', String(status))} ${outcome === undefined ? '' : fact('Outcome', outcome)}
+        ${fact('Request', requestId)}
       </dl>`,
   )
 }

@@ -56,11 +56,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
 }
 
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
-async function exchange(
-  callback: Callback,
-  ticket: LoginTicket,
-  replaced: readonly string[],
-): Promise<FastifyReply> {
+async function exchange(callback: Callback, ticket: LoginTicket, replaced: readonly string[]): Promise<FastifyReply> {
   const { provider } = callback.deps
   const { transaction, cookie } = ticket
   try {

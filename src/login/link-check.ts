@@ -56,9 +56,7 @@ export function checkLink(query: string, frontendUrl: string) {
 /** Reports a link in the headers `X-Attribution`, `-Problems` and `-Notes` (docs/partners.md). */
 export function announceLink(reply: FastifyReply, link: CheckedLink): void {
   const { parameters, outcome } = link.reading
-  const problems = parameters.flatMap(({ name, problem }) =>
-    problem === undefined ? [] : `${name}=${problem}`,
-  )
+  const problems = parameters.flatMap(({ name, problem }) => (problem === undefined ? [] : `${name}=${problem}`))
   const notes = parameters.flatMap(({ name, notes }) => notes.map((note) => `${name}=${note}`))
   if (link.isReturnReplaced) notes.push('return_to=replaced')
   reply.header('x-attribution', outcome)

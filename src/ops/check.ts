@@ -116,9 +116,7 @@ async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): 
   const isTls = protocol === 'https:'
   const host = withoutBrackets(hostname)
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }
-  const socket = isTls
-    ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) })
-    : connectTcp(target)
+  const socket = isTls ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) }) : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
     return { is: 'ok', message: isTls ? 'accepts TLS connections' : 'accepts connections' }

@@ -12,9 +12,7 @@ export async function listenOrExit(
     await server.listen(address)
   } catch (error) {
     log.fatal({ err: error }, 'cannot listen')
-    process.stderr.write(
-      `Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`,
-    )
+    process.stderr.write(`Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`)
     exitAfterFlush(log, EXIT.cannotListen)
     await new Promise(() => undefined)
   }

@@ -68,9 +68,7 @@ export class Supervisor implements OpsSource {
 
   /** The warnings of all workers that reply in time. */
   async warnings(): Promise<string[]> {
-    const replies = await Promise.all(
-      [...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)),
-    )
+    const replies = await Promise.all([...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)))
     return [...new Set(replies.flatMap((each) => each ?? []))]
   }
 

@@ -3,14 +3,7 @@ import { scrapedGauge } from './scraped-metrics.ts'
 
 const FLOWS = ['login', 'signup', 'unknown']
 const REFUSALS = ['access_denied', 'invalid_grant', 'invalid_client', 'login_failed']
-const LOGIN_OUTCOMES = [
-  ...REFUSALS,
-  'finished',
-  'state_mismatch',
-  'provider_unavailable',
-  'try_later',
-  'rate_limited',
-]
+const LOGIN_OUTCOMES = [...REFUSALS, 'finished', 'state_mismatch', 'provider_unavailable', 'try_later', 'rate_limited']
 const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 
 /** Counts logins by outcome. Without a series at 0, an alert on an increase would miss the first login. */

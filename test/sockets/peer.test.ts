@@ -32,11 +32,7 @@ await test('wholeFrame returns the frame of a message that was received in one p
         'the first fragment of a message',
       )
       t.equal(wholeFrame(asRead(0, bytes).payload, opcode === 2), undefined, 'the last fragment of a message')
-      t.equal(
-        wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2),
-        undefined,
-        'no header before the payload',
-      )
+      t.equal(wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2), undefined, 'no header before the payload')
     }
   }
   t.equal(wholeFrame(asRead(2, 65_536).payload, true), undefined, 'a payload of 64 KiB or more')
@@ -66,10 +62,7 @@ await test('a peer sends messages of one read in one write, and a message that c
   t.ok(isCorked(payload), 'more bytes of the same read follow')
   await nextTurn()
   t.equal(wire.writableCorked, 0)
-  t.notOk(
-    isCorked(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)),
-    'the message is the last of its read',
-  )
+  t.notOk(isCorked(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)), 'the message is the last of its read')
   // An empty message has no position in its read, so it is treated as if more followed.
   t.ok(isCorked(Buffer.alloc(0)), 'an empty message')
   await nextTurn()

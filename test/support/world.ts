@@ -49,11 +49,7 @@ export async function testRedis(t: Test, options: readonly string[] = []): Promi
  * A server with these settings that ends with the test.
  * @param ownStore keeps its sessions; without one they are in Redis, or in memory where there is no REDIS_URL
  */
-export async function testServer(
-  t: Test,
-  settings: Record<string, string>,
-  ownStore?: Store,
-): Promise<TestServer> {
+export async function testServer(t: Test, settings: Record<string, string>, ownStore?: Store): Promise<TestServer> {
   const port = Number(settings['PORT'] ?? (await freePort()))
   const config = readConfig({
     PUBLIC_URL: `http://localhost:${port}`,
@@ -143,11 +139,7 @@ export async function testWorld(t: Test, options: WorldOptions = {}): Promise<Wo
 }
 
 /** Logs a browser in as a user of the sandbox's provider, signing up first if need be. */
-export async function logIn(
-  browser: JarBrowser,
-  publicUrl: string,
-  email = 'demo@example.test',
-): Promise<Arrival> {
+export async function logIn(browser: JarBrowser, publicUrl: string, email = 'demo@example.test'): Promise<Arrival> {
   const isDemo = email === 'demo@example.test'
   const form = await browser.navigate(`${publicUrl}/auth/${isDemo ? 'login' : 'signup'}`)
   return browser.submit(form, { email, password: 'any', action: 'continue' })

@@ -85,7 +85,7 @@ export class Handshake implements Registered {
     return found.is === 'authorized' ? found.session : this.end(closeOf(found))
   }
 
-  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
+  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. That is use of it. */
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
     const stop = this.#deps.sessions.watch(session, {

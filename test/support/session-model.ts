@@ -113,9 +113,7 @@ export class SessionModel {
   #open(socket: ModelSocket): void {
     // A body says what was so when it was sent.
     const body = { event: 'session', ...this.#body() }
-    const messages = [
-      this.truth === 'active' ? () => socket.receive(body) : () => socket.end(4401, 'login_required'),
-    ]
+    const messages = [this.truth === 'active' ? () => socket.receive(body) : () => socket.end(4401, 'login_required')]
     socket.session = this.#live
     socket.line = messages
     socket.onEnd = () => this.#sockets.delete(socket)

@@ -41,8 +41,7 @@ export async function logIn(start: LoginStart): Promise<string> {
       form = filledIn(html)
     } else {
       const cookies = cookieHeader(jars.get(origin))
-      if (cookies === '')
-        throw new Error(`the login set no cookie and ended at ${url.href}: ${html.slice(0, 300)}`)
+      if (cookies === '') throw new Error(`the login set no cookie and ended at ${url.href}: ${html.slice(0, 300)}`)
       return cookies
     }
   }
@@ -62,8 +61,7 @@ function keep(jars: Map<string, Map<string, string>>, origin: string, lines: rea
   jars.set(origin, jar)
   for (const line of lines) {
     const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-    const isExpired =
-      value === '' || /;\s*max-age=0/i.test(line) || /;\s*expires=thu, 01 jan 1970/i.test(line)
+    const isExpired = value === '' || /;\s*max-age=0/i.test(line) || /;\s*expires=thu, 01 jan 1970/i.test(line)
     if (isExpired) jar.delete(name)
     else jar.set(name, value)
   }

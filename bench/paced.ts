@@ -15,9 +15,7 @@ export async function pace(
 ): Promise<Paced> {
   const { host, port, pathname } = new URL(url)
   const requests = cookies.map((cookie) =>
-    [`GET ${pathname} HTTP/1.1`, `Host: ${host}`, `Cookie: ${cookie}`, ...BROWSER_HEADERS, '', ''].join(
-      '\r\n',
-    ),
+    [`GET ${pathname} HTTP/1.1`, `Host: ${host}`, `Cookie: ${cookie}`, ...BROWSER_HEADERS, '', ''].join('\r\n'),
   )
   const file = fileURLToPath(new URL('load/pacer.ts', import.meta.url))
   const pacer = new Program('pacer', process.execPath, [file], { ipc: true, on: 'others' })

@@ -146,10 +146,7 @@ function read(file: string): string {
 function threadNanos(pid: number): number {
   const task = `/proc/${pid}/task`
   const threads = existsSync(task) ? readdirSync(task) : []
-  return threads.reduce(
-    (sum, thread) => sum + Number(read(`${task}/${thread}/schedstat`).split(' ', 1)[0]),
-    0,
-  )
+  return threads.reduce((sum, thread) => sum + Number(read(`${task}/${thread}/schedstat`).split(' ', 1)[0]), 0)
 }
 
 function withDescendants(pid: number): number[] {

@@ -40,10 +40,7 @@ export async function openRelays(
 }
 
 /** Closes all relays at both ends without close frames. */
-export async function closeRelays({
-  browsers,
-  upstream,
-}: Record<'browsers' | 'upstream', Pump>): Promise<void> {
+export async function closeRelays({ browsers, upstream }: Record<'browsers' | 'upstream', Pump>): Promise<void> {
   for (const end of [browsers, upstream]) await end.order({ do: 'close' })
   for (const end of [browsers, upstream]) await end.order({ do: 'await', sockets: 0 })
 }

@@ -1,12 +1,5 @@
 import { freePort } from '../sandbox/listening.ts'
-import {
-  BROWSER_HEADERS,
-  entries,
-  THIS_SERVER,
-  thisServer,
-  type Contender,
-  type Entry,
-} from './contenders.ts'
+import { BROWSER_HEADERS, entries, THIS_SERVER, thisServer, type Contender, type Entry } from './contenders.ts'
 import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
 import { wrk } from './wrk.ts'
 
@@ -38,15 +31,11 @@ export interface RestRound {
 }
 
 /** Starts the world and the selected contenders. @returns also a note for each contender that could not be started */
-export async function startAll(
-  choice: Choice,
-): Promise<{ world: World; contenders: Running[]; missing: string[] }> {
+export async function startAll(choice: Choice): Promise<{ world: World; contenders: Running[]; missing: string[] }> {
   const wanted = selected(choice)
   const ports = await Promise.all(wanted.map(() => freePort()))
   const portOf = (index: number): number => ports[index] ?? 0
-  const world = await startWorld(
-    wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? []),
-  )
+  const world = await startWorld(wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? []))
   const contenders: Running[] = []
   const missing: string[] = []
   for (const [index, entry] of wanted.entries()) {

@@ -77,9 +77,7 @@ async function startUpstream(): Promise<Upstream> {
 /** Starts Debian's nginx with one worker and these lines in its `http` block. */
 export function nginx(name: string, on: ProgramOptions['on'], http: string): Program {
   const dir = join(workDir, `nginx-${name.replaceAll(/\W+/g, '-')}`)
-  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (kind) => `${kind}_temp_path ${dir}-${kind};`,
-  )
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${dir}-${kind};`)
   writeFileSync(
     `${dir}.conf`,
     `daemon off; worker_processes 1; pid ${dir}.pid; error_log ${dir}.errors;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what docker-compose.yml reads from deploy/secrets, as far as it is missing: random secrets, and a certificate for
-# https://localhost that nobody vouches for. Put your own in place of it: certificate, chain and key in one file.
+# Creates the files of deploy/secrets that docker-compose.yml reads, unless they exist: random secrets, and a self-signed
+# certificate for https://localhost. Replace it with your own: certificate, chain and key in one file.
 set -eu
 folder=${1:-$(dirname "$0")/secrets}
 mkdir -p -m 700 "$folder"
@@ -13,5 +13,5 @@ cd "$folder"
   -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout certificate.pem -out certificate.crt
 [ ! -e certificate.crt ] || { cat certificate.crt >>certificate.pem && rm certificate.crt; }
 
-# The containers read them as users of their own; the folder is closed to everybody else on this machine.
+# The containers read the files as other users. The mode of the folder keeps other users of this machine out.
 chmod 444 ./*

@@ -107,10 +107,7 @@ function requestListener(provider: Provider, pages: InteractionPages, traffic: T
     const url = new URL(`http://sandbox${request.url ?? '/'}`)
     traffic.record(request.method, url)
     // There is no form-action, as browsers would apply it to all redirects, including those to the application.
-    response.setHeader(
-      'content-security-policy',
-      "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
-    )
+    response.setHeader('content-security-policy', "default-src 'none'; style-src 'self'; frame-ancestors 'none'")
     if (url.pathname === '/sandbox.css') response.setHeader('content-type', 'text/css').end(style)
     else if (url.pathname.startsWith('/interaction/')) await pages.handle(request, response)
     else await library(request, response)

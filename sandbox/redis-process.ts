@@ -21,25 +21,10 @@ export interface RedisProcess {
  * @param file a configuration file, which a Sentinel needs
  * @throws Error if it is not installed or does not listen in time
  */
-export async function startRedis(
-  more: readonly string[] = [],
-  port?: number,
-  file?: string,
-): Promise<RedisProcess> {
+export async function startRedis(more: readonly string[] = [], port?: number, file?: string): Promise<RedisProcess> {
   const dir = await mkdtemp(join(tmpdir(), 'bff-redis-'))
   const chosen = port ?? (await freePort())
-  const options = [
-    '--port',
-    String(chosen),
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-    '--dir',
-    dir,
-  ]
+  const options = ['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', dir]
   const child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...more], {
     stdio: 'ignore',
   })

@@ -24,8 +24,5 @@ const upstream = await startUpstream({
 process.stdout.write(`Provider at ${provider.url}, trading service at ${upstream.url}\n`)
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(
-    signal,
-    () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)),
-  )
+  process.once(signal, () => void Promise.all([provider.close(), upstream.close()]).then(() => process.exit(0)))
 }

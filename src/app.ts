@@ -31,6 +31,10 @@ import { Readiness } from './ops/readiness.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
+  /**
+   * Redis, or memory. While it is unavailable, logins return to the frontend with `try_later`, calls that need a session get
+   * 503, and open sockets live on for RELAY_STORE_GRACE_SECONDS. After READY_GRACE_SECONDS the instance is not ready.
+   */
   readonly store: Store
   readonly log: FastifyBaseLogger
   /** How many log lines were lost so far. */
@@ -65,6 +69,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
   const envelope = new Envelope(config.secrets)
+  // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
   const shared = { guard, metrics, sessions, provider, store, envelope, clients, log }
 
@@ -91,9 +96,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   await server.register(clientScriptRoute, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
-    pages.isPage(request)
-      ? reply.sendFile('index.html')
-      : sendProblem(request, reply, paths.problem(request)),
+    pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
   )
 
   const readiness = new Readiness(server, store, config.readyGraceMs)

@@ -4,7 +4,7 @@ import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
 import { createLog } from './telemetry/log.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
-import { EXIT } from './ops/exit-codes.ts'
+import { EXIT } from './ops/exit.ts'
 import { summary } from './ops/summary.ts'
 
 const OLDEST_NODE = 24

@@ -30,8 +30,7 @@ export type ProblemCode = keyof typeof KINDS
 /** What to do about a problem of each code. */
 const ADVICE: Readonly<Record<ProblemCode, string>> = {
   login_required: 'This needs a session, and the request carried none. Log in, then try again.',
-  session_expired:
-    'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
+  session_expired: 'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
   csrf_rejected:
     'Only scripts of allowed pages may call this address, with the header X-CSRF: 1. It cannot be opened in the browser window.',
   origin_rejected:
@@ -45,8 +44,7 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   validation_failed: 'Correct the fields that are named, then send the request again.',
   bad_request: 'The request could not be understood. Correct it before you send it again.',
   body_too_large: 'Nothing was executed. Send a smaller body.',
-  unsupported_media_type:
-    'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
+  unsupported_media_type: 'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
   upstream_error:
     'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
@@ -54,8 +52,7 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   upstream_lost:
     'The connection failed after something had been sent. A request that changes something may have been executed: look before you repeat it.',
   upstream_timeout: 'A request that changes something may have been executed: look before you repeat it.',
-  credential_renewed:
-    "The session's token had run out and was renewed. The request was not executed: send it again.",
+  credential_renewed: "The session's token had run out and was renewed. The request was not executed: send it again.",
   provider_unavailable: 'The session goes on, but its token needs to be renewed. Try again in a moment.',
   session_store_unavailable:
     'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',

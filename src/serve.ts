@@ -23,9 +23,7 @@ export async function serve(config: Config, { log, droppedLines }: ServerLog): P
 
   const shutdown = installShutdown({
     log,
-    drainMs: cluster.isWorker
-      ? Math.max(config.drainMs - WORKER_AHEAD_MS, config.drainMs / 2)
-      : config.drainMs,
+    drainMs: cluster.isWorker ? Math.max(config.drainMs - WORKER_AHEAD_MS, config.drainMs / 2) : config.drainMs,
     ignoresSignals: cluster.isWorker,
     async close(isCrash) {
       await app.close(isCrash ? 0 : config.drainWaitMs)

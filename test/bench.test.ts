@@ -28,11 +28,7 @@ await test('programOf() returns the command of npm start', (t) => {
   t.equal(start.at(-1), `${ROOT}src/main.ts`)
   t.ok(start.slice(0, -1).every((option) => option.startsWith('--')))
   const options = [...start.slice(0, -1), '--eval', 'process.stdout.write("accepted")']
-  t.equal(
-    execFileSync(process.execPath, options, { encoding: 'utf8' }),
-    'accepted',
-    'Node.js knows the options',
-  )
+  t.equal(execFileSync(process.execPath, options, { encoding: 'utf8' }), 'accepted', 'Node.js knows the options')
   t.end()
 })
 

@@ -14,10 +14,7 @@ await test('A start exits with 78, names every wrong setting and prints no value
   const { stdout, stderr } = server.output()
   t.equal(stdout, '')
   const lines = stderr.trim().split('\n').slice(1)
-  t.same(
-    new Set(lines.map((line) => line.trim().split(' ')[0])),
-    new Set(['PORT', 'SESSION_SECRETS', 'WORKERS']),
-  )
+  t.same(new Set(lines.map((line) => line.trim().split(' ')[0])), new Set(['PORT', 'SESSION_SECRETS', 'WORKERS']))
   t.notMatch(stderr, /99999|not-to-print/)
 })
 

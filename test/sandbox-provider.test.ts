@@ -37,11 +37,7 @@ await test('A sign-up shows its attribution and creates a user; a known email ad
   t.notMatch(page.html, '<b>guid')
   const person = { email: 'new@example.test', password: 'any' }
   const { token } = await client.exchange(callbackOf(await browser.submit(page, person)))
-  t.match(
-    (await provider.isActive(token))?.accountId,
-    /^user-[0-9a-f-]{36}$/,
-    'the token is that of the new user',
-  )
+  t.match((await provider.isActive(token))?.accountId, /^user-[0-9a-f-]{36}$/, 'the token is that of the new user')
   t.match(provider.authorizations.at(-1), { prompt: 'registration', ...partner })
 
   const other = new TestBrowser()

@@ -50,11 +50,7 @@ class ResponseCopier implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {}
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#response.writeHead(status, {
       'content-type': headers['content-type'],
       'content-length': headers['content-length'],

@@ -24,8 +24,7 @@ export async function connections(): Promise<Report> {
   const results = await rounds(cells, ROUNDS, ({ contender, count }) =>
     pace(contender, { perSecond: PER_SECOND, seconds: SECONDS, connections: count }),
   )
-  const of = (name: string, figure: keyof Paced): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
+  const of = (name: string, figure: keyof Paced): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   const cpu = (index: number): number[] => of(cells[index]?.name ?? '', 'cpuMicrosPerRequest')
   const growth = ratio(cpu(COUNTS.length - 1), cpu(0))
   return {

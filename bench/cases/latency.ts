@@ -23,8 +23,7 @@ export async function latency(choice: Choice): Promise<Report> {
   // Slower contenders get their own half load, all others that of this server.
   const rate = ({ name }: Running): number => Math.round(Math.min(own, halfLoads.get(name) ?? 0))
   const results = await rounds(contenders, ROUNDS, (contender) => pacedRound(contender, rate(contender)))
-  const of = (name: string, figure: keyof Paced): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
+  const of = (name: string, figure: keyof Paced): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   const toBare = ratio(of(THIS_SERVER, 'p99'), of(BARE, 'p99'))
   return {
     name: 'latency',

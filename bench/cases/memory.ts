@@ -27,16 +27,12 @@ export async function memory(choice: Choice): Promise<Report> {
       {
         title: 'KiB per relay, both sockets: the growth of resident memory divided by the number of relays',
         columns: ['', ...COUNTS.slice(1).map((count) => `at ${count.toLocaleString('en')}`)],
-        rows: rows(results, (resident) =>
-          COUNTS.slice(1).map((count) => kibEach(resident, count).toFixed(1)),
-        ),
+        rows: rows(results, (resident) => COUNTS.slice(1).map((count) => kibEach(resident, count).toFixed(1))),
       },
       {
         title: 'Resident memory, MiB',
         columns: ['', '0, after the warm-up', ...COUNTS.map((count) => count.toLocaleString('en'))],
-        rows: rows(results, (resident) =>
-          [...resident.values()].map((bytes) => (bytes / 1024 ** 2).toFixed(0)),
-        ),
+        rows: rows(results, (resident) => [...resident.values()].map((bytes) => (bytes / 1024 ** 2).toFixed(0))),
       },
     ],
     goals: [
@@ -58,10 +54,7 @@ function rows(results: ReadonlyMap<string, Resident>, cells: (resident: Resident
   return [...results].map(([name, resident]) => [name].concat(cells(resident)))
 }
 
-async function measure(
-  stage: RelayStage,
-  { program, port, path, origin }: RelayContender,
-): Promise<Resident> {
+async function measure(stage: RelayStage, { program, port, path, origin }: RelayContender): Promise<Resident> {
   const resident = new Map<number, number>()
   for (const count of [WARM_UP, ...COUNTS]) {
     await openRelays(stage, port, handshakes(count, path, origin))

@@ -71,9 +71,7 @@ function table(
   return {
     title,
     columns: ['', ...profiles.flatMap(({ name }) => [`${name}, µs`, '%'])],
-    rows: rows.map((name) =>
-      [name].concat(profiles.flatMap((profile) => cells(micros(name, profile), profile))),
-    ),
+    rows: rows.map((name) => [name].concat(profiles.flatMap((profile) => cells(micros(name, profile), profile)))),
   }
 }
 

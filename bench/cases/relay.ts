@@ -35,8 +35,7 @@ export async function relay(choice: Choice): Promise<Report> {
   for (const contender of stage.contenders) await measure(stage, contender)
   const results = await rounds(stage.contenders, ROUNDS, (contender) => measure(stage, contender))
   const names = stage.contenders.map(({ name }) => name)
-  const of = (name: string, pattern: Pattern): number[] =>
-    results.get(name)?.map((round) => round[pattern]) ?? []
+  const of = (name: string, pattern: Pattern): number[] => results.get(name)?.map((round) => round[pattern]) ?? []
   return {
     name: 'relay',
     title: 'A relayed WebSocket frame of 290 bytes',
@@ -55,10 +54,7 @@ export async function relay(choice: Choice): Promise<Report> {
   }
 }
 
-async function measure(
-  stage: RelayStage,
-  { program, port, path, origin }: RelayContender,
-): Promise<RelayRound> {
+async function measure(stage: RelayStage, { program, port, path, origin }: RelayContender): Promise<RelayRound> {
   const { browsers, upstream } = stage
   await openRelays(stage, port, handshakes(SOCKETS, path, origin))
   const round: Partial<RelayRound> = {}
@@ -76,11 +72,7 @@ async function measure(
   return round as RelayRound
 }
 
-function table(
-  title: string,
-  names: readonly string[],
-  cell: (name: string, pattern: Pattern) => string,
-): Table {
+function table(title: string, names: readonly string[], cell: (name: string, pattern: Pattern) => string): Table {
   return {
     title,
     columns: ['', ...patterns],

@@ -23,8 +23,7 @@ export async function rest(choice: Choice): Promise<Report> {
   const { world, contenders, missing } = await startAll(choice)
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
   const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
-  const of = (name: string, figure: keyof RestRound): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
+  const of = (name: string, figure: keyof RestRound): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
   const names = contenders.map(({ name }) => name)
   const ratios = new Map(names.map((name) => [name, ratio(cpu(name), cpu(THIS_SERVER))]))
@@ -66,9 +65,7 @@ function figureTable(names: readonly string[], of: (name: string, figure: keyof 
     rows: names.map((name) => [
       name,
       ...columns.map(([, figure, digits]) =>
-        figure === 'cpuMicrosPerRequest'
-          ? shown(of(name, figure), digits)
-          : of(name, figure).median.toFixed(digits),
+        figure === 'cpuMicrosPerRequest' ? shown(of(name, figure), digits) : of(name, figure).median.toFixed(digits),
       ),
     ]),
   }

@@ -44,8 +44,7 @@ export async function sessions(): Promise<Report> {
     if (cell === all) await measure(world, cell, 2 * SECONDS)
     return measure(world, cell, SECONDS)
   })
-  const of = (name: string, figure: keyof RestRound): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
+  const of = (name: string, figure: keyof RestRound): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   const perSession = (rssGrowth / cookies.length).toFixed(0)
   const memoryRows = [
     ['bytes per session in Redis', redisBytes.toFixed(0)],
@@ -72,10 +71,7 @@ export async function sessions(): Promise<Report> {
   }
 }
 
-function costTable(
-  cells: readonly Running[],
-  of: (name: string, figure: keyof RestRound) => number[],
-): Table {
+function costTable(cells: readonly Running[], of: (name: string, figure: keyof RestRound) => number[]): Table {
   return {
     title: 'Successive requests use successive sessions',
     columns: ['sessions', 'CPU µs per request', 'Redis commands', 'requests/s'],

@@ -49,10 +49,8 @@ export async function start(): Promise<Report> {
   await rounds(contenders, 1, (contender) => measure(world, contender))
   const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender))
   await rm(compiled, { recursive: true })
-  const of = (name: string, figure: keyof Start): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
-  const toHello = (name: string, figure: keyof Start): string =>
-    shown(ratio(of(name, figure), of(HELLO, figure)))
+  const of = (name: string, figure: keyof Start): number[] => results.get(name)?.map((round) => round[figure]) ?? []
+  const toHello = (name: string, figure: keyof Start): string => shown(ratio(of(name, figure), of(HELLO, figure)))
   const startRatio = ratio(of(THIS_SERVER, 'readyMs'), of(HELLO, 'readyMs'))
   return {
     name: 'start',

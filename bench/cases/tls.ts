@@ -36,8 +36,7 @@ export async function tls(): Promise<Report> {
   }
   for (const contender of contenders) await round(contender, 1)
   const results = await rounds(contenders, ROUNDS, (contender) => round(contender, SECONDS))
-  const of = (name: string, figure: keyof TlsRound): number[] =>
-    results.get(name)?.map((each) => each[figure]) ?? []
+  const of = (name: string, figure: keyof TlsRound): number[] => results.get(name)?.map((each) => each[figure]) ?? []
   const both = (name: string): number[] => {
     const inFront = of(name, 'frontMicrosPerRequest')
     return of(name, 'cpuMicrosPerRequest').map((micros, index) => micros + (inFront[index] ?? 0))
@@ -68,8 +67,9 @@ export async function tls(): Promise<Report> {
 
 async function startFront(port: number, plainPort: number, tlsPort: number): Promise<Program> {
   const [key, certificate] = [join(workDir, 'tls.key'), join(workDir, 'tls.crt')]
-  const request =
-    'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(' ')
+  const request = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(
+    ' ',
+  )
   execFileSync('openssl', [...request, '-keyout', key, '-out', certificate], { stdio: 'ignore' })
   const front = nginx(
     'front',

@@ -27,17 +27,12 @@ export async function workers(): Promise<Report> {
       const cookies = await logInMany(port, 10)
       contenders.push({ name: `WORKERS=${count}`, program, url: apiUrl(port), cookies })
     } catch (error) {
-      missing.push(
-        `**Missing: WORKERS=${count}**: ${(error as Error).message.trim().replaceAll(/\s+/g, ' ')}`,
-      )
+      missing.push(`**Missing: WORKERS=${count}**: ${(error as Error).message.trim().replaceAll(/\s+/g, ' ')}`)
     }
   }
   for (const contender of contenders) await measure(world, contender, 1, CONNECTIONS)
-  const results = await rounds(contenders, ROUNDS, (contender) =>
-    measure(world, contender, SECONDS, CONNECTIONS),
-  )
-  const of = (name: string, figure: keyof RestRound): number[] =>
-    results.get(name)?.map((round) => round[figure]) ?? []
+  const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS, CONNECTIONS))
+  const of = (name: string, figure: keyof RestRound): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   return {
     name: 'workers',
     title: 'More than one process',

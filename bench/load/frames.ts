@@ -15,9 +15,7 @@ const MASKED = 0x80
 
 /** Builds both frames. The mask is random; it does not affect the measurement. */
 export function frames(): Frames {
-  const tick = payload(
-    '{"tick":{"ask":1234.567,"bid":1234.561,"quote":1234.564,"symbol":"R_100"},"msg_type":"tick"',
-  )
+  const tick = payload('{"tick":{"ask":1234.567,"bid":1234.561,"quote":1234.564,"symbol":"R_100"},"msg_type":"tick"')
   const order = payload('{"proposal":1,"amount":10,"basis":"stake","contract_type":"CALL","currency":"USD"')
   const mask = randomBytes(4)
   const masked = order.map((byte, index) => byte ^ (mask[index % 4] ?? 0))

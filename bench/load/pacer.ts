@@ -64,8 +64,7 @@ class Connection {
       const end = this.#headers.indexOf('\r\n\r\n')
       if (end === -1) return
       const length = /\r\ncontent-length: (\d+)/i.exec(this.#headers)?.[1]
-      if (!this.#headers.startsWith('HTTP/1.1 200 ') || length === undefined)
-        fail(this.#headers.slice(0, 500))
+      if (!this.#headers.startsWith('HTTP/1.1 200 ') || length === undefined) fail(this.#headers.slice(0, 500))
       this.#remaining = Number(length) - (this.#headers.length - end - 4)
       this.#headers = ''
     } else {

@@ -29,8 +29,7 @@ export const modAuthOpenidc = (sessions: number): Entry => ({
     const program = new Program(this.name, 'apache2', ['-DFOREGROUND', '-f', file], { on: 'measured' })
     await listening(program, port)
     const cookies: string[] = []
-    while (cookies.length < sessions)
-      cookies.push(await logIn({ url: `http://127.0.0.1:${port}/api/v1/health` }))
+    while (cookies.length < sessions) cookies.push(await logIn({ url: `http://127.0.0.1:${port}/api/v1/health` }))
     return { name: this.name, program, port, cookies }
   },
 })

@@ -1,4 +1,4 @@
-/** The Accounts and Wallets cards. Field names differ between services, so several are understood. */
+/** The Accounts and Wallets cards. Field names differ between services, so several are accepted. */
 import { call, explain } from './rest.js'
 import { $, el, money, readable, setText } from './dom.js'
 import { dismiss, notice } from './notices.js'
@@ -16,7 +16,7 @@ class Accounts extends EventTarget {
     session.addEventListener('change', () => this.#sessionChanged())
   }
 
-  /** A newer balance from the trading socket. */
+  /** Shows a newer balance from the trading socket. */
   setBalance(id, balance) {
     const account = this.#list.find((item) => item.id === id)
     const cell = rowOf(id)?.querySelector('.amount')
@@ -48,16 +48,10 @@ class Accounts extends EventTarget {
 
   async #loadWallets() {
     const turn = this.#turn
-    const content = await this.#fetch(
-      '#wallets',
-      '/api/wallet/v1/wallets',
-      'The wallets could not be loaded.',
-    )
+    const content = await this.#fetch('#wallets', '/api/wallet/v1/wallets', 'The wallets could not be loaded.')
     if (content === undefined || turn !== this.#turn) return
     const rows = records(content).map(walletRow)
-    $('#wallets').replaceChildren(
-      ...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No wallets yet.')]),
-    )
+    $('#wallets').replaceChildren(...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No wallets yet.')]))
   }
 
   async #fetch(list, path, what) {
@@ -81,9 +75,7 @@ class Accounts extends EventTarget {
   #draw() {
     const rows = this.#list.map((account) => this.#row(account))
     $('#accounts').replaceChildren(
-      ...(rows.length > 0
-        ? rows
-        : [el('li', { class: 'empty' }, 'No accounts yet. Create a demo account to begin.')]),
+      ...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No accounts yet. Create a demo account to begin.')]),
     )
   }
 
@@ -157,7 +149,7 @@ class Accounts extends EventTarget {
     })
   }
 
-  /** Never repeats by itself; afterwards the list shows what really happened. */
+  /** Runs an action once, without retries, and then reloads the list, which shows the actual state. */
   async #act(button, what, action) {
     button.disabled = true
     try {
@@ -170,9 +162,7 @@ class Accounts extends EventTarget {
     await this.#load()
     if (document.activeElement !== document.body) return
     const row = button.closest('[data-account-id]')
-    const again = row
-      ? rowOf(row.dataset.accountId)?.querySelector(`[data-testid="${button.dataset.testid}"]`)
-      : button
+    const again = row ? rowOf(row.dataset.accountId)?.querySelector(`[data-testid="${button.dataset.testid}"]`) : button
     again?.focus()
   }
 }

@@ -11,7 +11,7 @@ session.addEventListener('change', () => {
   if (session.state !== 'loading') showFor(session.state)
 })
 
-/** Sockets would keep the page out of the back/forward cache, and a frozen page must not show an old login. */
+/** Open sockets would keep the page out of the back/forward cache. A restored page must not show an old login. */
 addEventListener('pagehide', () => {
   market.pause()
   trade.pause()

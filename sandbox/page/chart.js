@@ -1,4 +1,4 @@
-/** A small line chart on a canvas: sharp on every screen, in the page's colours, calm when motion is unwanted. */
+/** A small line chart on a canvas, sharp on every screen, in the page's colours, without motion for users who prefer that. */
 import { clock } from './dom.js'
 
 const KEEP = 120
@@ -90,7 +90,7 @@ export class PriceChart {
     })
   }
 
-  /** The last price glides to its new place instead of jumping. */
+  /** The last price moves smoothly to its new position. */
   #ease() {
     const target = this.#points.at(-1).price
     const progress = Math.min(1, (performance.now() - this.#easeStart) / EASE_MS)
@@ -169,9 +169,7 @@ export class PriceChart {
     const context = this.#context
     const last = this.#points.length - 1
     context.beginPath()
-    this.#points.forEach((point, index) =>
-      context.lineTo(x(point.time), y(index === last ? this.#shown : point.price)),
-    )
+    this.#points.forEach((point, index) => context.lineTo(x(point.time), y(index === last ? this.#shown : point.price)))
     context.strokeStyle = this.#colors.chart
     context.lineWidth = 2
     context.lineJoin = 'round'

@@ -9,7 +9,7 @@ export class Contracts {
   #channel
   #all = []
 
-  /** A new connection: what is still open is followed on it. */
+  /** Follows the contracts that are still open on a new connection. */
   attach(channel) {
     this.#channel = channel
     for (const contract of this.#all) if (contract.result === 'open') this.#follow(contract)
@@ -58,8 +58,7 @@ export class Contracts {
 
   #take(contract, { error, proposal_open_contract: update, subscription }) {
     if (error !== undefined) {
-      if (contract === this.#all[0])
-        setText($('#trade-detail'), error.message ?? 'The contract cannot be followed.')
+      if (contract === this.#all[0]) setText($('#trade-detail'), error.message ?? 'The contract cannot be followed.')
       return false
     }
     if (update?.contract_id === undefined || contract.result !== 'open') return contract.result === 'open'
@@ -76,10 +75,7 @@ export class Contracts {
     const { result, profit, currency, type } = contract
     const open = result === 'open'
     setText($('#trade-status'), open ? 'Contract open' : `Contract ${result}: ${signed(profit, currency)}`)
-    setText(
-      $('#trade-detail'),
-      open ? detail(contract, update) : (update.longcode ?? detail(contract, update)),
-    )
+    setText($('#trade-detail'), open ? detail(contract, update) : (update.longcode ?? detail(contract, update)))
     $('#contract').dataset.result = result
     const progress = progressOf(update)
     $('#trade-progress').hidden = !open || progress === undefined
@@ -129,8 +125,7 @@ function detail({ profit, currency, type, stake }, update) {
     profit === undefined ? `${nameOf(type)} for ${money(stake, currency)}` : `${signed(profit, currency)} now`
   const ticks = ticksOf(update)
   const ending =
-    toNumber(update.date_expiry) * 1000 -
-    (toNumber(update.current_spot_time) ?? toNumber(update.date_start)) * 1000
+    toNumber(update.date_expiry) * 1000 - (toNumber(update.current_spot_time) ?? toNumber(update.date_start)) * 1000
   if (ticks !== undefined) return `${value}, tick ${ticks.passed} of ${ticks.total}`
   return ending > 0 ? `${value}, ends in ${duration(ending)}` : value
 }
@@ -150,9 +145,7 @@ function progressOf(update) {
   const start = toNumber(update.date_start)
   const end = toNumber(update.date_expiry)
   const now = toNumber(update.current_spot_time)
-  return end > start && now !== undefined
-    ? Math.min(1, Math.max(0, (now - start) / (end - start)))
-    : undefined
+  return end > start && now !== undefined ? Math.min(1, Math.max(0, (now - start) / (end - start))) : undefined
 }
 
 const nameOf = (type) => (type === 'PUT' ? 'Fall' : 'Rise')

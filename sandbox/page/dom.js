@@ -13,12 +13,12 @@ export function el(tag, attributes = {}, ...children) {
   return node
 }
 
-/** Changes a text only when it differs, so that live regions do not speak twice. */
+/** Changes a text only if it differs, so that screen readers do not announce live regions twice. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text
 }
 
-/** Shows the parts of the page marked for this session state, hides the others. */
+/** Shows the parts of the page that are marked for this session state, and hides the others. */
 export function showFor(state) {
   for (const node of document.querySelectorAll('[data-when]')) node.hidden = node.dataset.when !== state
 }
@@ -52,6 +52,6 @@ export function duration(milliseconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-/** random_index -> Random index; names that are meant for people stay as they are. */
+/** random_index -> Random index; labels that are meant for people stay unchanged. */
 export const readable = (label) =>
   /^[a-z_]+$/.test(label) ? label[0].toUpperCase() + label.slice(1).replaceAll('_', ' ') : label

@@ -56,7 +56,7 @@ class Market extends EventTarget {
 
   #fill({ error, active_symbols: list }) {
     if (error !== undefined || !Array.isArray(list))
-      throw new Error(error?.message ?? 'No markets were offered.')
+      throw new Error(error?.message ?? 'The trading service offers no markets.')
     const groups = new Map()
     for (const item of list) {
       const symbol = item.underlying_symbol ?? item.symbol
@@ -73,9 +73,7 @@ class Market extends EventTarget {
       .flat()
       .filter((option) => !option.disabled)
       .map((option) => option.value)
-    const labelled = [...groups].map(([label, options]) =>
-      el('optgroup', { label: readable(label) }, ...options),
-    )
+    const labelled = [...groups].map(([label, options]) => el('optgroup', { label: readable(label) }, ...options))
     $('#symbol').replaceChildren(...labelled)
     $('#symbol').disabled = false
     this.symbol = PREFERRED.find((symbol) => open.includes(symbol)) ?? open[0]
@@ -90,7 +88,7 @@ class Market extends EventTarget {
     if (this.#channel.isOpen) await this.#watch().catch(() => {})
   }
 
-  /** History and what follows in one subscription; the former one is given up first. */
+  /** Subscribes to the history and the ticks that follow, in one request, after ending the former subscription. */
   async #watch() {
     const turn = ++this.#turn
     const { symbol } = this
@@ -159,7 +157,7 @@ class Market extends EventTarget {
 
 export const market = new Market()
 
-/** Shows a connection's state in the head of its card, with a button when it waits. */
+/** Shows the state of a connection in the header of its card, with a button while it waits. */
 export function showConnection(card, { state, text }) {
   const line = $(`#${card}-state`)
   setText(line, text)

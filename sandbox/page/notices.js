@@ -1,9 +1,9 @@
-/** The message area: one line per subject, newest last. Also explains a failed login from the address. */
+/** The message area: one line per subject, newest last. Also explains a failed login, by the query of the page. */
 import { $, el } from './dom.js'
 
 const SHORT_MS = 10_000
 
-/** Shows a message; one with the same key replaces the former. */
+/** Shows a message. It replaces an earlier one with the same key. */
 export function notice({ key, kind = 'info', text, link, requestId, brief = false }) {
   dismiss(key)
   const box = el(
@@ -17,11 +17,7 @@ export function notice({ key, kind = 'info', text, link, requestId, brief = fals
       link && el('a', { href: link.href }, link.label),
       requestId && el('span', { class: 'fine request-id' }, ` Request id ${requestId}`),
     ),
-    el(
-      'button',
-      { type: 'button', class: 'close', 'aria-label': 'Dismiss message', onclick: () => box.remove() },
-      '×',
-    ),
+    el('button', { type: 'button', class: 'close', 'aria-label': 'Dismiss message', onclick: () => box.remove() }, '×'),
   )
   $('#messages').append(box)
   if (brief) setTimeout(() => box.remove(), SHORT_MS)
@@ -42,15 +38,15 @@ const AUTH_ERRORS = {
   invalid_grant: ['error', 'The login could not be completed because its code was no longer valid.', AGAIN],
   invalid_client: [
     'error',
-    'This application is not set up correctly at the login provider, and its operator has been told.',
+    'This application is not set up correctly at the login provider, and its operator has been notified.',
     AGAIN,
   ],
   provider_unavailable: ['error', 'The login provider cannot be reached at the moment.', AGAIN],
-  try_later: ['error', 'Too much is going on right now, please wait a minute.', AGAIN],
+  try_later: ['error', 'The server is too busy right now. Please wait a minute.', AGAIN],
   login_failed: ['error', 'The login did not work.', AGAIN],
 }
 
-/** Reads ?auth_error=…&flow=…&return_to=…, shows it, and takes it out of the address. */
+/** Reads ?auth_error=…&flow=…&return_to=…, shows the failure, and removes the parameters from the address. */
 export function showAuthError() {
   const url = new URL(location.href)
   const code = url.searchParams.get('auth_error')

@@ -1,4 +1,4 @@
-/** Calls to our own server. Each carries X-CSRF; cookies go along by themselves, tokens never come back. */
+/** Calls to this server. Each has the header X-CSRF. The browser adds the cookies; no response contains a token. */
 import { record } from './inspect.js'
 import { notice } from './notices.js'
 
@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What to do when a call is answered with 401: look at the session again. */
+/** Sets the action for a 401, which checks the session again. */
 export function whenUnauthorized(action) {
   onUnauthorized = action
 }
@@ -39,7 +39,7 @@ export async function call(method, path, body) {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
   } catch {
-    update({ status: 'no answer', tone: 'bad', detail: took(started) })
+    update({ status: 'no response', tone: 'bad', detail: took(started) })
     throw new ApiError(0, { outcome: method === 'GET' ? undefined : 'unknown' })
   }
   const requestId = response.headers.get('x-request-id')
@@ -50,22 +50,16 @@ export async function call(method, path, body) {
   })
   const content = await parse(response)
   if (response.ok) return content
-  const error = new ApiError(
-    response.status,
-    problemOf(content, requestId),
-    response.headers.get('retry-after'),
-  )
+  const error = new ApiError(response.status, problemOf(content, requestId), response.headers.get('retry-after'))
   if (error.status === 401) onUnauthorized()
   throw error
 }
 
-/** Shows a failed call in the message area. Lost sessions are announced by the session itself. */
+/** Shows a failed call in the message area. The session itself announces its end. */
 export function explain(error, what, key = what) {
   if (!(error instanceof ApiError)) throw error
   if (error.status === 401) return
-  const hint = error.outcomeUnknown
-    ? ' It may have been carried out all the same: look before you repeat it.'
-    : ''
+  const hint = error.outcomeUnknown ? ' It may have been executed all the same: check before you repeat it.' : ''
   notice({ key, kind: 'error', text: `${what} ${error.message}${hint}`, requestId: error.requestId })
 }
 
@@ -80,7 +74,7 @@ async function parse(response) {
   }
 }
 
-/** Our own problems as they are; the upstream's errors come in several shapes. */
+/** This server's problems unchanged. Upstream's errors come in several shapes. */
 function problemOf(content, requestId) {
   const request_id = content?.request_id ?? requestId ?? undefined
   if (typeof content?.code === 'string') return { ...content, request_id }
@@ -90,23 +84,23 @@ function problemOf(content, requestId) {
 
 const SENTENCES = {
   login_required: 'Please log in first.',
-  session_expired: 'Your session has ended, please log in again.',
-  csrf_rejected: 'The server refused it, because it did not seem to come from this page.',
+  session_expired: 'Your session has ended. Please log in again.',
+  csrf_rejected: 'The server refused the request, because it did not seem to come from this page.',
   upstream_error: 'The trading service reported a fault.',
-  upstream_unreachable: 'The trading service cannot be reached, nothing was sent.',
+  upstream_unreachable: 'The trading service cannot be reached. Nothing was sent.',
   upstream_lost: 'The connection to the trading service broke.',
-  upstream_timeout: 'The trading service did not answer in time.',
-  credential_renewed: 'Your login was renewed meanwhile and nothing was carried out: please do it once more.',
+  upstream_timeout: 'The trading service did not respond in time.',
+  credential_renewed: 'Your login was renewed meanwhile and nothing was executed. Please try again.',
   provider_unavailable: 'The login provider cannot be reached at the moment.',
-  session_store_unavailable: 'The server cannot look up sessions at the moment, please try again shortly.',
-  shutting_down: 'The server is restarting, please repeat it in a moment.',
+  session_store_unavailable: 'The server cannot read sessions at the moment. Please try again shortly.',
+  shutting_down: 'The server is restarting. Please try again in a moment.',
 }
 
 function sentence(status, problem, retryAfter) {
-  if (status === 0) return 'The server did not answer.'
+  if (status === 0) return 'The server did not respond.'
   if (status === 429)
-    return `Too many requests, please wait ${Number(retryAfter) > 0 ? `${retryAfter} seconds` : 'a minute'}.`
+    return `Too many requests. Please wait ${Number(retryAfter) > 0 ? `${retryAfter} seconds` : 'a minute'}.`
   if (Object.hasOwn(SENTENCES, problem.code ?? '')) return SENTENCES[problem.code]
-  if (status === 403) return 'Your login does not carry the permission for it; the session itself is fine.'
-  return problem.detail ?? problem.title ?? `The answer was ${status}.`
+  if (status === 403) return 'Your login does not have the permission for this. The session itself is fine.'
+  return problem.detail ?? problem.title ?? `The response status was ${status}.`
 }

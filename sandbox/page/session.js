@@ -1,6 +1,6 @@
 /**
- * The session as this page knows it: only what GET /auth/session says. Asked at start, when the page comes back,
- * shortly after it should have ended, and otherwise at most once a minute while visible.
+ * The session as the page knows it, from GET /auth/session alone. The page requests it at the start, when it becomes
+ * visible or is restored, shortly after the session should have ended, and otherwise once a minute while visible.
  */
 import { ApiError, call, explain, whenUnauthorized } from './rest.js'
 import { $, duration, setText } from './dom.js'
@@ -30,7 +30,7 @@ class Session extends EventTarget {
     return this.check()
   }
 
-  /** Single flight: whoever asks while a check runs gets its result. */
+  /** A caller during a running check gets the result of that check. */
   check() {
     this.#running ??= this.#ask().finally(() => {
       this.#running = undefined
@@ -38,7 +38,7 @@ class Session extends EventTarget {
     return this.#running
   }
 
-  /** The page was frozen and may show another moment's data: forget it until the server has spoken. */
+  /** Forgets the session until the next check, since a restored page may show outdated data. */
   forget() {
     this.#set('loading', undefined)
   }
@@ -87,7 +87,7 @@ class Session extends EventTarget {
     return this.state
   }
 
-  /** Hidden pages do not ask; they do when they are shown again. */
+  /** A hidden page checks the session only when it is shown again. */
   #due() {
     if (document.hidden) this.#overdue = true
     else this.check()
@@ -109,10 +109,7 @@ class Session extends EventTarget {
     this.state = state
     this.#answer = answer
     const badge = $('#session-state')
-    setText(
-      badge,
-      { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }[state],
-    )
+    setText(badge, { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }[state])
     badge.dataset.state = state
     this.#drawCountdown()
     if (changed) this.dispatchEvent(new Event('change'))

@@ -1,7 +1,7 @@
 /**
- * One WebSocket to our server that matches answers to requests by req_id and comes back by itself. A refusal also
- * arrives as open + close, so a connection counts as good only once it has carried a message for a while. Requests
- * of a lost connection fail and are never sent again from here.
+ * A WebSocket to this server that matches responses to requests by req_id and reconnects by itself. A refusal also arrives
+ * as open + close, so the backoff is reset only by a message that comes a while after the open. Requests of a lost
+ * connection fail and are never sent again automatically.
  */
 import { record } from './inspect.js'
 
@@ -16,7 +16,7 @@ const DEFAULT = { text: 'Connection lost' }
 const CLOSES = {
   1000: { text: 'The trading service closed the connection' },
   1009: { text: 'A message was too large' },
-  1011: { text: 'The server had a fault' },
+  1011: { text: 'The server has a fault' },
   1012: { text: 'The server is restarting' },
   1013: { text: 'The trading service cannot be reached' },
   4401: { text: 'The session has ended', session: true },
@@ -40,7 +40,7 @@ export class Channel {
   #pingTimer
   #lastFrame = 0
 
-  /** A hidden or offline page does not reconnect; this catches up when it is back. */
+  /** A hidden or offline page does not reconnect. This does it when the page is visible and online again. */
   #wake = () => {
     const due = this.#wanted && this.#socket === undefined && this.#retryTimer === undefined
     if (due && !document.hidden && navigator.onLine && this.#attempts > 0) this.#connect()
@@ -81,20 +81,19 @@ export class Channel {
     return this.#socket?.readyState === WebSocket.OPEN
   }
 
-  /** Resolves with the first answer; onMessage sees it and what follows on its req_id, until it returns false. */
+  /** Resolves with the first response. onMessage gets it and all later messages with its req_id, until it returns false. */
   request(payload, { onMessage, timeout = ANSWER_MS } = {}) {
     if (!this.isOpen) return Promise.reject(new ConnectionLost('not connected'))
     const req_id = this.#nextId++
     return new Promise((resolve, reject) => {
-      const timer =
-        timeout > 0 ? setTimeout(() => reject(new Error('No answer in time.')), timeout) : undefined
+      const timer = timeout > 0 ? setTimeout(() => reject(new Error('No response in time.')), timeout) : undefined
       this.#pending.set(req_id, { resolve, reject, onMessage, timer })
       this.#socket.send(JSON.stringify({ ...payload, req_id }))
       this.#count('sent')
     })
   }
 
-  /** For requests whose answer does not matter. */
+  /** Sends a request whose response does not matter. */
   tell(payload) {
     this.request(payload).catch(() => {})
   }
@@ -159,7 +158,7 @@ export class Channel {
     else this.#retryLater(rule.text, rule.floor)
   }
 
-  /** Another login may have replaced the session: then this browser still has one, and comes back, slowly. */
+  /** Another login may have replaced the session. Then this browser still has one, and reconnects slowly. */
   async #askSession(text) {
     this.#state('waiting', text)
     const alive = await this.#on.sessionEnded()

@@ -1,6 +1,6 @@
 /**
  * The Demo trade card: one trading socket for the chosen demo account, a quote that follows the form, and buying.
- * A buy is sent once. If its answer is lost, the portfolio is looked at after reconnecting instead of buying again.
+ * A buy is sent once. If its response is lost, the page checks the portfolio after reconnecting instead of buying again.
  */
 import { accounts } from './accounts.js'
 import { Contracts } from './contracts.js'
@@ -67,7 +67,7 @@ class Trade {
 
   #connection(state) {
     showConnection('trade', state)
-    if (state.state !== 'open') this.#showQuote(undefined, 'Quotes come with the connection.')
+    if (state.state !== 'open') this.#showQuote(undefined, 'Quotes appear once connected.')
   }
 
   #opened(channel, id) {
@@ -115,13 +115,12 @@ class Trade {
     try {
       await channel.request(request, { onMessage })
     } catch (error) {
-      if (turn === this.#quoteTurn && !(error instanceof ConnectionLost))
-        this.#showQuote(undefined, error.message)
+      if (turn === this.#quoteTurn && !(error instanceof ConnectionLost)) this.#showQuote(undefined, error.message)
     }
   }
 
   #takeQuote(order, { error, proposal }) {
-    if (error !== undefined) this.#showQuote(undefined, error.message ?? 'No quote for this.')
+    if (error !== undefined) this.#showQuote(undefined, error.message ?? 'There is no quote for this contract.')
     else if (proposal?.id !== undefined) {
       this.#showQuote({
         ...order,
@@ -137,10 +136,7 @@ class Trade {
     this.#quote = quote
     const profit = quote && quote.payout - quote.price
     setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
-    setText(
-      $('#payout-profit'),
-      quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–',
-    )
+    setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
     setText($('#ticket-problem'), problem)
     this.#showBuy()
   }
@@ -180,7 +176,7 @@ class Trade {
       return notice({
         key: 'buy',
         kind: 'error',
-        text: `Nothing was bought. ${error?.message ?? 'The answer was not understood.'}`,
+        text: `Nothing was bought. ${error?.message ?? 'The response was not understood.'}`,
       })
     }
     const stake = toNumber(buy.buy_price) ?? order.stake
@@ -193,11 +189,11 @@ class Trade {
     notice({
       key: 'buy',
       kind: 'error',
-      text: 'The connection broke before the answer to your order came. It is not sent again; your portfolio is checked once connected.',
+      text: 'The connection broke before the response to your order. The order is not sent again; your portfolio is checked after reconnecting.',
     })
   }
 
-  /** Looks for a contract that the lost order may have made. */
+  /** Searches the portfolio for a contract that the lost order may have created. */
   async #findLostBuy(channel) {
     const order = this.#lostBuy
     try {
@@ -211,15 +207,15 @@ class Trade {
       const found = portfolio?.contracts?.find(isIt)
       if (found !== undefined) this.#contracts.add({ ...order, id: found.contract_id })
       const text = found
-        ? 'Your order was carried out before the connection broke.'
-        : 'Your portfolio holds no such open contract. Look at your balance before you order again.'
+        ? 'Your order was executed before the connection broke.'
+        : 'Your portfolio has no such open contract. Check your balance before you order again.'
       notice({ key: 'buy', kind: found ? 'success' : 'info', text })
     } catch (error) {
       if (error instanceof ConnectionLost) return
       notice({
         key: 'buy',
         kind: 'error',
-        text: 'Whether your order was carried out could not be found out. Look at your balance before you order again.',
+        text: 'It is unknown whether your order was executed. Check your balance before you order again.',
       })
     }
   }

@@ -15,10 +15,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** A template tag that escapes all values except {@link Html}. The items of a list are concatenated. */
-export function html(
-  parts: TemplateStringsArray,
-  ...values: readonly (string | Html | readonly Html[])[]
-): Html {
+export function html(parts: TemplateStringsArray, ...values: readonly (string | Html | readonly Html[])[]): Html {
   return new Html(parts.map((part, index) => part + render(values[index] ?? '')).join(''))
 }
 

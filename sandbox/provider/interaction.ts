@@ -23,11 +23,7 @@ export class InteractionPages {
       else this.#show(interaction, response, { screen: requestedScreen(request, interaction) })
     } catch (error) {
       if (!(error instanceof errors.SessionNotFound)) throw error
-      sendPage(
-        response,
-        400,
-        errorPage('session_expired', 'This login has already finished, or it took too long.'),
-      )
+      sendPage(response, 400, errorPage('session_expired', 'This login has already finished, or it took too long.'))
     }
   }
 
@@ -39,8 +35,7 @@ export class InteractionPages {
     const screen = screenFrom(form.get('screen')) ?? defaultScreen(interaction)
     const email = form.get('email') ?? ''
     const user = this.#userFor(screen, email, interaction)
-    if (typeof user === 'string')
-      return this.#show(interaction, response, { screen, email, refusal: user }, 422)
+    if (typeof user === 'string') return this.#show(interaction, response, { screen, email, refusal: user }, 422)
     await this.#forgetOtherUser(interaction, user)
     const { accountId } = user
     const result = {
@@ -74,11 +69,7 @@ export class InteractionPages {
   }
 
   /** Stores the result and redirects the browser to the library, which completes the authorization request. */
-  async #finish(
-    interaction: Interaction,
-    result: InteractionResult,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #finish(interaction: Interaction, result: InteractionResult, response: ServerResponse): Promise<void> {
     interaction.result = result
     await interaction.persist()
     response.writeHead(303, { location: interaction.returnTo, 'cache-control': 'no-store' }).end()
@@ -125,9 +116,7 @@ function screenFrom(name: string | null): Screen | undefined {
 }
 
 function sendPage(response: ServerResponse, status: number, page: string): void {
-  response
-    .writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
-    .end(page)
+  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end(page)
 }
 
 async function readForm(request: IncomingMessage): Promise<URLSearchParams> {

@@ -47,9 +47,7 @@ export function formPage(page: FormPage): string {
         </ul>
         <div class="actions">
           <button name="action" value="continue" data-action="continue">${submit}</button>
-          <button name="action" value="cancel" data-action="cancel" class="quiet" formnovalidate>
-            Cancel
-          </button>
+          <button name="action" value="cancel" data-action="cancel" class="quiet" formnovalidate>Cancel</button>
         </div>
       </form>
       ${otherScreen(page)}

@@ -80,9 +80,7 @@ export class Connection {
 function parse(data: RawData): Message | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.isBuffer(data) ? data.toString() : '')
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Message)
-      : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Message) : undefined
   } catch {
     return undefined
   }

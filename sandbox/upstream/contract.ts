@@ -24,9 +24,7 @@ export class Contract {
   readonly #stopTicks: () => void
   #entry: Tick | undefined
   #ticksSeen = 0
-  #ended:
-    | { status: Exclude<ContractStatus, 'open'>; tick: Tick; price: number; transactionId: number }
-    | undefined
+  #ended: { status: Exclude<ContractStatus, 'open'>; tick: Tick; price: number; transactionId: number } | undefined
 
   constructor(id: number, account: Account, terms: Terms, tickMs: number) {
     this.id = id

@@ -45,11 +45,7 @@ export function dispatch(message: Message, connection: Connection): void {
   try {
     operation.run(message, connection)
   } catch (error) {
-    connection.refuse(
-      message,
-      operation.responseType,
-      error instanceof Refusal ? error : internalError(error),
-    )
+    connection.refuse(message, operation.responseType, error instanceof Refusal ? error : internalError(error))
   }
 }
 

@@ -82,9 +82,7 @@ function validate(schema: TSchema, message: Message): void {
     error.keyword === 'additionalProperties' ? error.params.additionalProperties : [],
   )
   if (unknown.length > 0) throw invalid(`Properties not allowed: ${unknown.join(', ')}.`, {})
-  const missing = errors.flatMap((error) =>
-    error.keyword === 'required' ? error.params.requiredProperties : [],
-  )
+  const missing = errors.flatMap((error) => (error.keyword === 'required' ? error.params.requiredProperties : []))
   const wrong = errors.filter(({ instancePath }) => instancePath !== '')
   const details = Object.fromEntries([
     ...missing.map((name) => [name, 'Missing property.']),

@@ -45,8 +45,7 @@ export function termsOf(request: ContractProperties, market: Market): Terms {
   const payout = cents(basis === 'stake' ? amount * RETURN : amount)
   if (stake < MIN_STAKE || payout > MAX_PAYOUT)
     throw notOnOffer(`Minimum stake of ${MIN_STAKE} and maximum payout of ${MAX_PAYOUT}.00.`)
-  if (unit === 't' && duration > MAX_TICKS)
-    throw notOnOffer(`Number of ticks must be between 1 and ${MAX_TICKS}.`)
+  if (unit === 't' && duration > MAX_TICKS) throw notOnOffer(`Number of ticks must be between 1 and ${MAX_TICKS}.`)
   const direction = request.contract_type === 'CALL' ? 'higher' : 'lower'
   const period = `${duration} ${UNITS[unit]}${duration === 1 ? '' : 's'}`
   return {

@@ -82,13 +82,11 @@ const withoutSlash = (address: string) => address.replace(/\/+$/, '')
 const seconds = (count: number) => count * 1000
 
 /** Fastify's `trustProxy`. The function tells whether to trust the proxy that is `hop` hops away. */
-type TrustProxy = false | string[] | ((address: string, hop: number) => boolean)
-
-function trustProxy(value: string | undefined): TrustProxy {
+function trustProxy(value: string | undefined) {
   if (value === undefined || value === 'none') return false
   if (!/^\d+$/.test(value)) return splitList(value)
   const hops = Number(value)
-  return (_address, hop) => hop < hops
+  return (_address: string, hop: number) => hop < hops
 }
 
 /** Longer than a browser's connection can be silent while it waits for a response. A GET may be sent upstream twice. */
@@ -189,8 +187,7 @@ function parse(settings: Settings) {
       maxPerSession: settings.MAX_RELAYS_PER_SESSION,
       maxSessionSockets: settings.MAX_SESSION_SOCKETS,
       maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
-      publicHandshakesPerMinute:
-        settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
+      publicHandshakesPerMinute: settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
       maxRelays: settings.MAX_RELAYS,
       maxBufferedBytes: settings.MAX_BUFFERED_BYTES,
       maxMessageBytes: settings.MAX_MESSAGE_BYTES,

@@ -39,16 +39,12 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   if (urls.length === 1) return { is: 'single', url: text }
   const access = accessOf(first.username, first.password, first.protocol === 'rediss:')
   // A Cluster has only database 0, and all of its nodes are reached in the same way.
-  const isUniform = urls.every(
-    ({ protocol, pathname }) => protocol === first.protocol && /^\/?0?$/.test(pathname),
-  )
+  const isUniform = urls.every(({ protocol, pathname }) => protocol === first.protocol && /^\/?0?$/.test(pathname))
   const nodes = urls.map((url) => nodeOf(url, REDIS_PORT))
   return access === undefined || !isUniform ? undefined : { is: 'cluster', nodes, access }
 }
 
-function sentinelAddress([, tls, user = '', hosts = '', master = '']: RegExpExecArray):
-  | RedisAddress
-  | undefined {
+function sentinelAddress([, tls, user = '', hosts = '', master = '']: RegExpExecArray): RedisAddress | undefined {
   const urls = hosts.split(',').map((host) => URL.parse(`redis://${host.trim()}`))
   const [username = '', ...password] = user.split(':')
   const access = accessOf(username, password.join(':'), tls === 's')

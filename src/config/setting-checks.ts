@@ -21,11 +21,7 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
 }
 
 /** Returns warnings about settings that are allowed but have consequences an operator should know. */
-export function settingWarnings(
-  settings: Settings,
-  publicUrl: string,
-  frontendOrigins: ReadonlySet<string>,
-): string[] {
+export function settingWarnings(settings: Settings, publicUrl: string, frontendOrigins: ReadonlySet<string>): string[] {
   const warnings: string[] = []
   if (settings.REDIS_URL === undefined) {
     warnings.push('REDIS_URL is not set: sessions are kept in memory and end with this process')

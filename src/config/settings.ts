@@ -43,11 +43,7 @@ const MIB = 1_048_576
 
 /** Every setting, in the order of `.env.example`. A test compares that file and docs/settings.md with this table. */
 export const settingRules = {
-  PUBLIC_URL: required(
-    'Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback',
-    'origin',
-    'https',
-  ),
+  PUBLIC_URL: required('Origin of this server; the redirect URI is PUBLIC_URL + /auth/callback', 'origin', 'https'),
   AUTH_URL: required('Base address of the OAuth 2.0 provider', 'httpUrl', 'https'),
   API_URL: required('Base address of the upstream REST API', 'httpUrl', 'https'),
   WS_URL: required('Base address of the upstream WebSocket API', 'wsUrl', 'wss'),
@@ -138,16 +134,8 @@ export const settingRules = {
     description:
       'First part of DRAIN_SECONDS, in which the server is not ready but still serves, until the balancer notices (default: in production 5, at most a quarter of DRAIN_SECONDS; otherwise 0)',
   },
-  LOG_LEVEL: oneOf(
-    'info',
-    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    'Minimum log level',
-  ),
-  WORKERS: textOr(
-    '1',
-    'workers',
-    'Processes that share the port; auto = one per core. More than one needs REDIS_URL',
-  ),
+  LOG_LEVEL: oneOf('info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'Minimum log level'),
+  WORKERS: textOr('1', 'workers', 'Processes that share the port; auto = one per core. More than one needs REDIS_URL'),
   DEV_INSECURE_COOKIES: {
     ...flag(false, 'Cookies without __Host- and Secure, for browsers that refuse them; development only'),
     production: 'off',

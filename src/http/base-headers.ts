@@ -7,11 +7,9 @@ const HSTS = 'max-age=31536000'
 /** Paths whose responses a page of a listed origin may read, errors included (docs/reference.md, Who may call). */
 const CORS_PATHS = ['/api', '/auth/session', '/auth/logout'] as const
 
-type AddBaseHeaders = (request: FastifyRequest, reply: FastifyReply) => void
-
 /** Makes the function that adds the headers of every response. They depend only on the settings, the path and the Origin. */
-export function baseHeaders(config: Config['http'], guard: Guard): AddBaseHeaders {
-  return (request, reply) => {
+export function baseHeaders(config: Config['http'], guard: Guard) {
+  return (request: FastifyRequest, reply: FastifyReply): void => {
     const { origin } = request.headers
     const url = request.raw.url ?? ''
     const isListed = guard.isListed(origin)

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
@@ -25,11 +25,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 /** An error that Fastify or a plugin throws. */
-interface ForeignError {
-  readonly code?: string
-  readonly statusCode?: number
-  readonly headers?: Readonly<Record<string, string>>
-}
+type ForeignError = Partial<FastifyError> & { readonly headers?: Readonly<Record<string, string>> }
 
 /** Turns any error into a problem that a browser may see. */
 export function toProblem(error: unknown): Problem {

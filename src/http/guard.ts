@@ -21,10 +21,7 @@ export class Guard {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
   readonly #refused = new MinuteCounts(MAX_ORIGINS)
 
-  constructor(
-    config: Pick<Config['http'], 'frontendOrigins' | 'production'>,
-    log: Pick<FastifyBaseLogger, 'warn'>,
-  ) {
+  constructor(config: Pick<Config['http'], 'frontendOrigins' | 'production'>, log: Pick<FastifyBaseLogger, 'warn'>) {
     this.#origins = config.frontendOrigins
     this.#isProduction = config.production
     this.#log = log

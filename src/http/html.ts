@@ -9,12 +9,6 @@ export class Html {
   }
 }
 
-/** A whole page and its Content-Security-Policy: no script, no style but its own, no framing. */
-export interface Page {
-  readonly text: string
-  readonly contentSecurityPolicy: string
-}
-
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -37,17 +31,17 @@ code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 `
 
 /** A template tag. It escapes strings, inserts markup as it is, and joins lists of markup. */
-export function html(
-  parts: TemplateStringsArray,
-  ...values: readonly (string | Html | readonly Html[])[]
-): Html {
+export function html(parts: TemplateStringsArray, ...values: readonly (string | Html | readonly Html[])[]): Html {
   return new Html(parts.map((part, index) => part + render(values[index] ?? '')).join(''))
 }
 
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+/** Allows no script, no style but the page's own, and no framing. */
+const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'`
+
 /** Makes a small self-contained page. */
-export function page(title: string, content: Html): Page {
-  const style = createHash('sha256').update(STYLE).digest('base64')
-  const { text } = html`<!doctype html>
+export function page(title: string, content: Html): Html {
+  return html`<!doctype html>
     <html lang="en">
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width" />
@@ -56,18 +50,11 @@ export function page(title: string, content: Html): Page {
       <h1>${title}</h1>
       ${content}
     </html> `
-  return {
-    text,
-    contentSecurityPolicy: `default-src 'none'; style-src 'sha256-${style}'; frame-ancestors 'none'`,
-  }
 }
 
 /** Sets the headers for a page on the reply, and returns the text to send. */
-export function renderPage(reply: FastifyReply, { text, contentSecurityPolicy }: Page): string {
-  reply.headers({
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': contentSecurityPolicy,
-  })
+export function renderPage(reply: FastifyReply, { text }: Html): string {
+  reply.headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY })
   return text
 }
 

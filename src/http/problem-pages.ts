@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problemCodeOf } from '../problem.ts'
-import { html, page, renderPage, wantsPage, type Html, type Page } from './html.ts'
+import { html, page, renderPage, wantsPage, type Html } from './html.ts'
 
 /** Sets the headers for the body of a problem, and returns the body: a page for a navigation, otherwise the document. */
 export function renderProblem(
@@ -36,7 +36,7 @@ export async function problemRoutes(
 }
 
 /** A problem as a page: the facts of its document, and advice. */
-function problemPage({ code, status, title, message, advice, details }: Problem, requestId: string): Page {
+function problemPage({ code, status, title, message, advice, details }: Problem, requestId: string): Html {
   const { errors = [], outcome, loginUrl } = details
   const fields = errors.map(({ field, message: why }) => html`<li><code>${field}</code> ${why}</li>`)
   return page(
@@ -52,8 +52,8 @@ function problemPage({ code, status, title, message, advice, details }: Problem,
       }
       ${loginUrl === undefined ? '' : html`<p><a href="${loginUrl}">Log in</a></p>`}
       <dl>
-        ${fact('Code', code)} ${fact('Status', String(status))}
-        ${outcome === undefined ? '' : fact('Outcome', outcome)} ${fact('Request', requestId)}
+        ${fact('Code', code)} ${fact('Status', String(status))} ${outcome === undefined ? '' : fact('Outcome', outcome)}
+        ${fact('Request', requestId)}
       </dl>`,
   )
 }

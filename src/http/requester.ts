@@ -1,13 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 
-/** The request and the client that caused an event, as log lines name them. */
-export interface Requester {
-  readonly reqId: string
-  /** The client's address. */
-  readonly client: string
-}
+/** The request that caused an event and the address of its client, as log lines name them. */
+export type Requester = ReturnType<typeof requesterOf>
 
 /** The requester behind a request. */
-export function requesterOf({ id, ip }: FastifyRequest): Requester {
+export function requesterOf({ id, ip }: FastifyRequest) {
   return { reqId: id, client: ip }
 }

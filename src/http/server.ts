@@ -90,9 +90,7 @@ export function createServer(
   // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
   server.server.on('connection', (socket) => void socket.remoteAddress)
   // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
-  server.server.on('checkExpectation', (request, response) =>
-    server.server.emit('request', request, response),
-  )
+  server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
   refuseWhileClosing(server)
   server.setErrorHandler(handleError)
   return server

@@ -28,15 +28,11 @@ const HASHED = [
 const RANGES = /^bytes=(?:\d+-\d*|-\d+)(?:[ \t]*,[ \t]*(?:\d+-\d*|-\d+))*$/
 
 /** Serves the files of STATIC_DIR where no other route matches. */
-export async function registerStaticPages(
-  fastify: FastifyInstance,
-  config: Config['http'],
-): Promise<StaticPages> {
+export async function registerStaticPages(fastify: FastifyInstance, config: Config['http']): Promise<StaticPages> {
   if (config.staticDir === undefined) return { isPage: () => false, sendFile: () => false }
   const root = resolve(config.staticDir)
   await registerPlugins(fastify, root, config.staticCsp)
-  const isFile = (path: string): boolean =>
-    statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true
+  const isFile = (path: string): boolean => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true
   const hasIndex = isFile('index.html')
   return {
     isPage: (request) => hasIndex && isNavigation(request) && !isReserved(request.raw.url ?? '/'),

@@ -1,24 +1,25 @@
 import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
 import { rawBaseHeaders } from './base-headers.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'
 
+/** Any other error code is a 400. */
+const STATUSES: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 }
 /** Time for the client to read the response before the server destroys the connection. */
 const LINGER_MS = 1000
 
 /** Makes the handler for requests that Node cannot parse, or not in time. It writes a response by hand, and closes. */
-export function refuseUnparsable(
-  config: Config['http'],
-): (error: Error & { code?: string }, socket: Socket) => void {
+export function refuseUnparsable(config: Config['http']): (error: Error & { code?: string }, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET' || !mayRespond(socket)) return void socket.destroy()
-    const status = statusOf(error.code)
+    const status = STATUSES[error.code ?? ''] ?? 400
     const requestId = randomUUID()
-    const body = new Problem('bad_request', { status: Number.parseInt(status, 10) }).body(requestId)
+    const body = new Problem('bad_request', { status }).body(requestId)
     const headers = [
-      `HTTP/1.1 ${status}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Cache-Control: no-store',
@@ -40,15 +41,4 @@ function mayRespond(socket: Socket): boolean {
   const response = responseInProgress(socket)
   if (response !== undefined) return !response.headersSent && !response.req.complete
   return requestInProgress(socket)?.complete !== false
-}
-
-function statusOf(code: string | undefined): string {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return '408 Request Timeout'
-    case 'HPE_HEADER_OVERFLOW':
-      return '431 Request Header Fields Too Large'
-    default:
-      return '400 Bad Request'
-  }
 }

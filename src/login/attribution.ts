@@ -59,21 +59,16 @@ export function readAttribution(query: string): AttributionReading {
   return { parameters, values, outcome: isNone ? 'none' : isComplete ? 'complete' : 'partial' }
 }
 
-/** One pair of a query, undecoded (`raw`) and decoded. */
-interface Pair {
-  readonly raw: string
-  readonly name: string
-  readonly value: string
-}
+type Pair = ReturnType<typeof readPairs>[number]
 
-/** Pairs match by index: URLSearchParams has one entry per pair that is not empty (WHATWG URL, urlencoded parsing). */
-function readPairs(query: string): Pair[] {
+/**
+ * The pairs of a query, undecoded (`raw`) and decoded. They match by index: URLSearchParams has one entry per pair that is
+ * not empty (WHATWG URL, urlencoded parsing).
+ */
+function readPairs(query: string) {
   const raws = query.split('&').filter((pair) => pair !== '')
-  return [...new URLSearchParams(query)].map(([name, value], index) => ({
-    raw: raws[index] ?? '',
-    name,
-    value,
-  }))
+  const decoded = [...new URLSearchParams(query)]
+  return decoded.map(([name, value], index) => ({ raw: raws[index] ?? '', name, value }))
 }
 
 function readParameter(name: AttributionName, pairs: readonly Pair[]): ParameterReading {

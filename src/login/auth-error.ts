@@ -7,11 +7,7 @@ export type Flow = 'login' | 'signup'
 export type AuthError = RefusalCode | 'state_mismatch' | 'provider_unavailable' | 'try_later'
 
 /** The frontend URL that reports a failed login, with flow and return path if they are known. */
-export function failureUrl(
-  frontendUrl: string,
-  error: AuthError,
-  known?: { flow: Flow; returnTo: string },
-): string {
+export function failureUrl(frontendUrl: string, error: AuthError, known?: { flow: Flow; returnTo: string }): string {
   const query = new URLSearchParams({
     auth_error: error,
     ...(known && { flow: known.flow, return_to: known.returnTo }),

@@ -7,7 +7,7 @@ import { finishLogin, setLoginCookies } from './finish-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { Consumption, LoginTicket } from './login-transactions.ts'
 
-/** `GET /auth/callback`: finishes a login, and always redirects to the frontend. */
+/** `GET /auth/callback`: finishes a login. Whatever happens, a navigation ends with a redirect to the frontend. */
 export async function callbackRoute(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
   await deps.sessions.registerWriter(fastify)
   fastify.get<{ Querystring: RawQuery }>('/auth/callback', async (request, reply) => {
@@ -39,6 +39,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
   }
   // Read before this login goes on: otherwise two logins that finish at the same moment could end each other's sessions.
   const earlier = await transactions.settled(cookies)
+  // Atomic over all instances: of two callbacks at the same moment one is fresh, and the other waits for its outcome.
   const consumed = await transactions.consume(cookies, state)
   switch (consumed.is) {
     case 'unknown':
@@ -56,11 +57,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
 }
 
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
-async function exchange(
-  callback: Callback,
-  ticket: LoginTicket,
-  replaced: readonly string[],
-): Promise<FastifyReply> {
+async function exchange(callback: Callback, ticket: LoginTicket, replaced: readonly string[]): Promise<FastifyReply> {
   const { provider } = callback.deps
   const { transaction, cookie } = ticket
   try {

@@ -1,18 +1,16 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import { recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
+import type { Callback } from './failed-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 /** A login that the provider has granted tokens for. */
-interface GrantedLogin {
-  readonly deps: LoginDependencies
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+interface GrantedLogin extends Callback {
   readonly ticket: LoginTicket
   readonly grant: TokenGrant
   /** Store keys of this browser's sessions that the new one replaces. */

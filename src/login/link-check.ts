@@ -1,12 +1,14 @@
 import type { FastifyReply } from 'fastify'
-import { html, page, type Page } from '../http/html.ts'
-import type {
-  AttributionName,
-  AttributionNote,
-  AttributionProblem,
-  AttributionReading,
-  ParameterReading,
+import { html, page, type Html } from '../http/html.ts'
+import {
+  readAttribution,
+  type AttributionName,
+  type AttributionNote,
+  type AttributionProblem,
+  type AttributionReading,
+  type ParameterReading,
 } from './attribution.ts'
+import { safeReturnTo } from './return-to.ts'
 
 /** Longer values are truncated for display. */
 const MAX_SHOWN = 200
@@ -41,20 +43,20 @@ const VERDICTS: Readonly<Record<AttributionReading['outcome'], string>> = {
   none: 'This link names no partner: sign-ups that come through it are not tracked.',
 }
 
-/** The result of checking a sign-up link. */
-export interface CheckedLink {
-  readonly reading: AttributionReading
-  /** Where new users return to after signing up. */
-  readonly returnTo: string
-  readonly isReturnReplaced: boolean
+type CheckedLink = ReturnType<typeof checkLink>
+
+/** Reads the query of a sign-up link. `returnTo` is where new users return to after signing up. */
+export function checkLink(query: string, frontendUrl: string) {
+  const wanted = new URLSearchParams(query).getAll('return_to')
+  const returnTo = safeReturnTo(wanted, frontendUrl)
+  const isReturnReplaced = wanted.length > 0 && wanted[0] !== returnTo
+  return { reading: readAttribution(query), returnTo, isReturnReplaced }
 }
 
 /** Reports a link in the headers `X-Attribution`, `-Problems` and `-Notes` (docs/partners.md). */
 export function announceLink(reply: FastifyReply, link: CheckedLink): void {
   const { parameters, outcome } = link.reading
-  const problems = parameters.flatMap(({ name, problem }) =>
-    problem === undefined ? [] : `${name}=${problem}`,
-  )
+  const problems = parameters.flatMap(({ name, problem }) => (problem === undefined ? [] : `${name}=${problem}`))
   const notes = parameters.flatMap(({ name, notes }) => notes.map((note) => `${name}=${note}`))
   if (link.isReturnReplaced) notes.push('return_to=replaced')
   reply.header('x-attribution', outcome)
@@ -80,7 +82,7 @@ export function linkDocument(link: CheckedLink): object {
 }
 
 /** Reports a link as a page, for partners. */
-export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Page {
+export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): Html {
   const rows = reading.parameters.map((parameter) => {
     const { name, problem } = parameter
     const value = shown(parameter)

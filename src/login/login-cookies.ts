@@ -3,7 +3,8 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookiesNamed } from '../http/cookies.ts'
 
-const MAX_PER_BROWSER = 10
+/** Cookies that a browser has at most; a start deletes the surplus. */
+export const MAX_PER_BROWSER = 10
 /** Further cookies are ignored: only an attacker sends so many. */
 const MAX_READ = 3 * MAX_PER_BROWSER
 const SECRET_BYTES = 24
@@ -83,16 +84,6 @@ export class LoginCookies {
   #isMac(signed: string, mac: string): boolean {
     return mac.length === MAC_LENGTH && this.#macKeys.some((key) => isEqual(mac, macOf(signed, key)))
   }
-}
-
-/**
- * Names of the cookies to delete before one more is set, so that a browser has ten at most.
- * @param cookies oldest first; those in use are deleted last
- */
-export function surplusOf(cookies: readonly { name: string; inUse: boolean }[]): string[] {
-  const surplus = cookies.length - (MAX_PER_BROWSER - 1)
-  const order = [...cookies.filter(({ inUse }) => !inUse), ...cookies.filter(({ inUse }) => inUse)]
-  return order.slice(0, Math.max(0, surplus)).map(({ name }) => name)
 }
 
 function stateOf(secret: string): string {

@@ -2,18 +2,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderPage, wantsPage } from '../http/html.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { readAttribution, type Attribution } from './attribution.ts'
+import type { Attribution } from './attribution.ts'
 import { failureUrl, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { recordKiB } from './login-transactions.ts'
-import { announceLink, linkDocument, linkPage, type CheckedLink } from './link-check.ts'
+import { announceLink, checkLink, linkDocument, linkPage } from './link-check.ts'
 import { safeReturnTo } from './return-to.ts'
 
 type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
 
 /** The routes that start a login or a sign-up, and those with which partners check their sign-up links. */
 export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
-  const { guard, metrics, attributionCookie } = deps
+  const { config, guard, metrics, attributionCookie } = deps
 
   fastify.get<{ Querystring: RawQuery }>('/auth/login', async (request, reply) => {
     guard.requireNavigation(request)
@@ -22,7 +22,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
     guard.requireNavigation(request)
-    const link = checkLink(deps, request)
+    const link = checkLink(request.query.text, config.frontendUrl)
     const { values, outcome } = link.reading
     // The guard admits no other destination, but also requests without the header, which come from scripts or old browsers.
     const isNavigation = request.headers['sec-fetch-dest'] === 'document'
@@ -42,14 +42,14 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
 
   // Partners can check a link with `curl -I`, which starts nothing.
   fastify.head<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
-    const link = checkLink(deps, request)
+    const link = checkLink(request.query.text, config.frontendUrl)
     announceLink(reply, link)
     // Decoded, so that a wrong encoding is visible, and as JSON, because a value may contain any printable character.
     return reply.header('x-attribution-values', JSON.stringify(link.reading.values)).send()
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup/check', async (request, reply) => {
-    const link = checkLink(deps, request)
+    const link = checkLink(request.query.text, config.frontendUrl)
     announceLink(reply, link)
     return wantsPage(request.headers.accept) ? renderPage(reply, linkPage(link)) : linkDocument(link)
   })
@@ -62,14 +62,6 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
       return reply.redirect(`/auth/signup${text === '' ? '' : `?${text}`}`, 308)
     },
   })
-}
-
-function checkLink({ config }: LoginDependencies, request: StartRequest): CheckedLink {
-  const { text } = request.query
-  const wanted = new URLSearchParams(text).getAll('return_to')
-  const returnTo = safeReturnTo(wanted, config.frontendUrl)
-  const isReturnReplaced = wanted.length > 0 && wanted[0] !== returnTo
-  return { reading: readAttribution(text), returnTo, isReturnReplaced }
 }
 
 async function start(
@@ -108,10 +100,6 @@ async function start(
   for (const old of stale) reply.setCookie(old, '', transactions.attributes(0))
   reply.setCookie(name, value, transactions.attributes())
   const { verifier } = ticket.transaction
-  const address = await provider.authorizationUrl({
-    state,
-    verifier,
-    ...(signup && { signup: signup.values }),
-  })
+  const address = await provider.authorizationUrl({ state, verifier, signup: signup?.values })
   return reply.redirect(address.href, 303)
 }

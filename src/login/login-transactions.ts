@@ -5,12 +5,10 @@ import type { Envelope } from '../sessions/index.ts'
 import { loginKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { AuthError, Flow } from './auth-error.ts'
-import { surplusOf, type LoginCookie, type LoginCookies } from './login-cookies.ts'
+import { MAX_PER_BROWSER, type LoginCookie, type LoginCookies } from './login-cookies.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider.ts'
 
 const POLL_MS = 100
-/** Only a browser's newest logins are looked up. A browser has ten at most, but a request may carry any number. */
-const MAX_LOOKED_UP = 10
 /** The session of the request that starts the login, and the one that this browser's last login created. */
 const MAX_PREVIOUS = 2
 /** For the code exchange and the store operations around it. If a login takes longer, its process has died. */
@@ -146,11 +144,7 @@ export class LoginTransactions {
     const key = keyOf(cookie)
     const sealed = this.#seal(key, cookie, { is: 'pending', ...transaction })
     await this.#store.create(key, sealed, Date.now() + this.#ttlMs)
-    const candidates = earlier.map(({ cookie: { name }, loginState }) => ({
-      name,
-      inUse: isInUse(loginState),
-    }))
-    return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(candidates) }
+    return { ticket: { key, cookie, transaction, sealed }, stale: surplusOf(earlier) }
   }
 
   /** Whether a Cookie header has the cookie for an OAuth state. Does not use the store. */
@@ -229,7 +223,8 @@ export class LoginTransactions {
   async #loginsOf(cookieHeader: string | undefined): Promise<BrowserLogin[]> {
     const named = this.#cookies.read(cookieHeader).map((cookie) => ({ cookie, key: keyOf(cookie) }))
     if (named.length === 0) return []
-    const newest = named.slice(-MAX_LOOKED_UP)
+    // A request may carry more cookies than a browser has, so only the newest are looked up.
+    const newest = named.slice(-MAX_PER_BROWSER)
     const stored = await this.#store.readMany(newest.map(({ key }) => key))
     const texts = [...Array<undefined>(named.length - newest.length), ...stored]
     return named.map(({ cookie, key }, index) => {
@@ -266,6 +261,14 @@ function previousSessions(current: string | undefined, earlier: readonly Browser
     ...newestFirst.flatMap((login) => (login.is === 'pending' ? login.previous : [])),
   ]
   return [...new Set(keys)].slice(0, MAX_PREVIOUS)
+}
+
+/** Names of the cookies to delete before one more is set: the oldest, and those of logins in use last. */
+function surplusOf(logins: readonly BrowserLogin[]): string[] {
+  const unused = logins.filter(({ loginState }) => !isInUse(loginState))
+  const inUse = logins.filter(({ loginState }) => isInUse(loginState))
+  const surplus = Math.max(0, logins.length + 1 - MAX_PER_BROWSER)
+  return [...unused, ...inUse].slice(0, surplus).map(({ cookie }) => cookie.name)
 }
 
 /** Whether a login may still be completed. One that cannot be decrypted here may still be completed by another instance. */

@@ -21,7 +21,5 @@ export function safeReturnTo(values: readonly string[], frontendUrl: string): st
 
 /** Decodes escapes of ASCII characters. Unlike decodeURIComponent(), it does not throw on malformed ones. */
 function decodedOnce(path: string): string {
-  return path.replace(/%([0-7][0-9a-f])/gi, (_escape, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  )
+  return path.replace(/%([0-7][0-9a-f])/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }

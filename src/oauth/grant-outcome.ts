@@ -39,9 +39,7 @@ export class ProviderRefusal extends Error {
  * Maps the `error` of a callback (RFC 6749 §4.1.2.1). Anybody can write such a link, so `invalid_client`, which alerts the
  * operator, is not accepted from it.
  */
-export function callbackError(
-  error: string,
-): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {
+export function callbackError(error: string): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {
   switch (error) {
     case 'access_denied':
     case 'request_denied':
@@ -78,9 +76,7 @@ export function translate(error: unknown): GrantOutcome {
   if (error instanceof client.AuthorizationResponseError) {
     const code = callbackError(error.error)
     const cause = new ProviderRefusal(error.error)
-    return code === 'provider_unavailable'
-      ? { is: 'unavailable', code, cause }
-      : { is: 'refused', code, cause }
+    return code === 'provider_unavailable' ? { is: 'unavailable', code, cause } : { is: 'refused', code, cause }
   }
   if (error instanceof client.ResponseBodyError) return tokenError(error.error)
   if (error instanceof client.ClientError) {

@@ -5,8 +5,7 @@ import { Provider } from './provider.ts'
 import { UnusableResponse } from './token-response.ts'
 
 const STATE = 'a-check-of-the-settings'
-const CLIENT_ADVICE =
-  'Check CLIENT_ID and CLIENT_SECRET, and how this client is registered with the provider.'
+const CLIENT_ADVICE = 'Check CLIENT_ID and CLIENT_SECRET, and how this client is registered with the provider.'
 const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2/token.'
 
 /**
@@ -30,8 +29,7 @@ export async function probeTokenEndpoint(config: Config['oauth']): Promise<Omit<
           const message = 'is not a token endpoint: it accepts any request'
           return { is: 'failed', message, advice: ADDRESS_ADVICE }
         }
-        if (code === 'invalid_grant')
-          return { is: 'ok', message: 'is a token endpoint that knows this client' }
+        if (code === 'invalid_grant') return { is: 'ok', message: 'is a token endpoint that knows this client' }
         return { is: 'warning', message: `is a token endpoint, but ${cause.message}`, advice: CLIENT_ADVICE }
       }
       case 'unavailable': {

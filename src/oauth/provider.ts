@@ -21,8 +21,8 @@ export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly r
 export interface AuthorizationRequest {
   readonly state: string
   readonly verifier: string
-  /** The partner's parameters; present for a sign-up, empty if it has no partner. */
-  readonly signup?: Readonly<Record<string, string>>
+  /** The partner's parameters; undefined unless this is a sign-up, empty if it has no partner. */
+  readonly signup: Readonly<Record<string, string>> | undefined
 }
 
 type ProviderRequest = 'exchange' | 'refresh' | 'revoke'

@@ -10,7 +10,7 @@ import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/relay/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT } from './exit.ts'
 
 type Result = Omit<CheckResult, 'setting'>
 
@@ -116,9 +116,7 @@ async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): 
   const isTls = protocol === 'https:'
   const host = withoutBrackets(hostname)
   const target = { host, port: Number(port) || (isTls ? 443 : 80) }
-  const socket = isTls
-    ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) })
-    : connectTcp(target)
+  const socket = isTls ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) }) : connectTcp(target)
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
     return { is: 'ok', message: isTls ? 'accepts TLS connections' : 'accepts connections' }

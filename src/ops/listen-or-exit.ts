@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { EXIT } from './exit-codes.ts'
-import { exitAfterFlush } from './exit-after-flush.ts'
+import { EXIT, exitAfterFlush } from './exit.ts'
 
 /** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
 export async function listenOrExit(
@@ -13,9 +12,7 @@ export async function listenOrExit(
     await server.listen(address)
   } catch (error) {
     log.fatal({ err: error }, 'cannot listen')
-    process.stderr.write(
-      `Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`,
-    )
+    process.stderr.write(`Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`)
     exitAfterFlush(log, EXIT.cannotListen)
     await new Promise(() => undefined)
   }

@@ -26,9 +26,8 @@ export function createOpsListener(operations: OpsSource): FastifyInstance {
   // The provider does not count: no restart and no other instance would help while it fails.
   ops.get('/readyz', async (_request, reply) => {
     const [reasons, warnings] = await Promise.all([operations.reasons(), operations.warnings()])
-    return reply
-      .code(reasons.length === 0 ? 200 : 503)
-      .send({ ready: reasons.length === 0, reasons, warnings })
+    const ready = reasons.length === 0
+    return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
   const own = new Registry()

@@ -1,8 +1,7 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
 import { flushFailures } from '../telemetry/failure-log.ts'
-import { EXIT } from './exit-codes.ts'
-import { exitAfterFlush } from './exit-after-flush.ts'
+import { EXIT, exitAfterFlush } from './exit.ts'
 
 /** What a shutdown needs from the process. */
 export interface ShutdownDependencies {

@@ -1,6 +1,6 @@
 import { workerEnvironment, type Config } from '../config/config.ts'
 import type { ServerLog } from '../telemetry/log.ts'
-import { exitAfterFlush } from './exit-after-flush.ts'
+import { exitAfterFlush } from './exit.ts'
 import { listenOrExit } from './listen-or-exit.ts'
 import { createOpsListener } from './ops-listener.ts'
 import { installShutdown } from './shutdown.ts'

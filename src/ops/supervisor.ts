@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
@@ -68,9 +68,7 @@ export class Supervisor implements OpsSource {
 
   /** The warnings of all workers that reply in time. */
   async warnings(): Promise<string[]> {
-    const replies = await Promise.all(
-      [...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)),
-    )
+    const replies = await Promise.all([...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)))
     return [...new Set(replies.flatMap((each) => each ?? []))]
   }
 

@@ -39,7 +39,9 @@ export async function ask<Asked extends Question>(
     }
     const timer = setTimeout(settle, timeoutMs)
     pending.set(id, settle)
-    send(worker, { ask: question, id }, () => settle())
+    worker.send({ ask: question, id } satisfies Order, (error: Error | null) => {
+      if (error !== null) settle()
+    })
   })
 }
 
@@ -57,13 +59,7 @@ function pendingOf(worker: Worker): Pending {
 /** Asks a worker to shut down. */
 export function requestDrain(worker: Worker): void {
   // A worker that cannot receive this is already shutting down.
-  send(worker, { drain: true }, () => undefined)
-}
-
-function send(worker: Worker, order: Order, onFailure: () => void): void {
-  worker.send(order, (error: Error | null) => {
-    if (error !== null) onFailure()
-  })
+  worker.send({ drain: true } satisfies Order, () => undefined)
 }
 
 /** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */

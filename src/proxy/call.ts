@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import type { Session, Sessions } from '../sessions/index.ts'
+import type { Envelope, Session, Sessions } from '../sessions/index.ts'
+import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RestClients } from '../upstream/rest-clients.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -16,11 +17,13 @@ export interface Call {
   readonly session: Session | undefined
 }
 
-/** What a call needs on its way upstream. */
+/** What calls work with. */
 export interface CallDependencies {
   readonly http: Config['http']
   readonly upstream: Config['upstream']
   readonly metrics: Metrics
   readonly sessions: Sessions
   readonly clients: RestClients
+  readonly store: Store
+  readonly envelope: Envelope
 }

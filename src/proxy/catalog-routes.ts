@@ -8,11 +8,10 @@ import { requireSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
 import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
 import { proxy } from './proxy.ts'
-import { SharedResponse, type SharedResponseDependencies } from './shared-responses.ts'
+import { SharedResponse } from './shared-responses.ts'
 
 /** What the routes below /api work with. */
-export interface CatalogDependencies
-  extends CallDependencies, Pick<SharedResponseDependencies, 'store' | 'envelope'> {
+interface CatalogDependencies extends CallDependencies {
   readonly endpoints: readonly Endpoint[]
   readonly guard: Guard
 }

@@ -30,11 +30,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   bearer('GET', '/account/v1/nickname', 'Account nickname'),
   bearer('GET', '/trading/v1/options/accounts', 'List accounts'),
   bearer('POST', '/trading/v1/options/accounts', 'Create an account'),
-  bearer(
-    'POST',
-    '/trading/v1/options/accounts/:account_id/reset-demo-balance',
-    'Reset the balance of a demo account',
-  ),
+  bearer('POST', '/trading/v1/options/accounts/:account_id/reset-demo-balance', 'Reset the balance of a demo account'),
   {
     method: 'POST',
     path: '/trading/v1/options/contracts/bulk-purchase/:kind',

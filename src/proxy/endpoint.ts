@@ -42,9 +42,7 @@ export function takesBody({ method }: Endpoint): boolean {
 export const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Builds the upstream path of an endpoint; undefined when a parameter does not match its pattern. */
-export function pathBuilder(
-  endpoint: Endpoint,
-): (parameters: Readonly<Record<string, string>>) => string | undefined {
+export function pathBuilder(endpoint: Endpoint): (parameters: Readonly<Record<string, string>>) => string | undefined {
   const segments = endpoint.path.split('/').map((segment) => {
     if (!segment.startsWith(':')) return { literal: segment }
     const name = segment.slice(1)

@@ -80,8 +80,7 @@ function json(schema: Json): Json {
 
 function relay(operationId: string, summary: string, rest?: Json): Json {
   return get('relays', operationId, summary, {
-    description:
-      'A WebSocket. After the handshake refusals come as close codes, the reason is the problem code.',
+    description: 'A WebSocket. After the handshake refusals come as close codes, the reason is the problem code.',
     ...rest,
     responses: {
       '101': { description: 'Joined to the trading service, or closed at once with the reason' },

@@ -25,8 +25,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
     info: {
       title: 'Trading backend for frontends',
       version: INTERFACE_VERSION,
-      description:
-        'Login, REST calls and WebSocket relays for browser frontends. Tokens never reach the browser.',
+      description: 'Login, REST calls and WebSocket relays for browser frontends. Tokens never reach the browser.',
     },
     servers: [{ url: facts.publicUrl }],
     paths,
@@ -84,13 +83,7 @@ function responses(hasBody: boolean, hasSession: boolean): Json {
     '304': { description: 'Not modified' },
     '4XX': passedOn("The trading service's refusal as it came, or a problem of this server"),
     '5XX': passedOn("A problem; `upstream_error` has the trading service's own status"),
-    ...problemResponses(
-      'bad_request',
-      'validation_failed',
-      'csrf_rejected',
-      'not_found',
-      'method_not_allowed',
-    ),
+    ...problemResponses('bad_request', 'validation_failed', 'csrf_rejected', 'not_found', 'method_not_allowed'),
     ...(hasBody && problemResponses('body_too_large', 'unsupported_media_type')),
     ...problemResponses('upstream_error', 'upstream_unreachable', 'upstream_lost', 'upstream_timeout'),
     ...problemResponses('shutting_down', 'internal_error'),

@@ -31,8 +31,7 @@ export async function sendOnce(
         reply.hijack()
       },
       withholds: (status) => isWithheld(status) || (status === 401 && bearer),
-      onHeadersOrFailure: () =>
-        metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
+      onHeadersOrFailure: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
   metrics.upstreamRequests.count(route, upstreamOutcome(outcome))

@@ -3,9 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem } from '../problem.ts'
-import type { Envelope } from '../sessions/index.ts'
 import { sharedResponseKey } from '../store/keys.ts'
-import { StoreUnavailable, type Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
 import { codeOf } from '../upstream/no-response.ts'
 import type { CallDependencies } from './call.ts'
@@ -40,15 +39,6 @@ interface Shared {
   readonly freshUntil: number
 }
 
-/** What shared responses work with. */
-export interface SharedResponseDependencies extends Pick<
-  CallDependencies,
-  'clients' | 'metrics' | 'upstream'
-> {
-  readonly store: Store
-  readonly envelope: Envelope
-}
-
 /**
  * The response of an endpoint that is the same for everybody. All instances together ask upstream at most once in
  * HEALTH_SECONDS, one request at a time, however many browsers call. The browser's query is dropped, because every new query
@@ -56,7 +46,7 @@ export interface SharedResponseDependencies extends Pick<
  */
 export class SharedResponse {
   readonly #endpoint: Endpoint
-  readonly #deps: SharedResponseDependencies
+  readonly #deps: CallDependencies
   readonly #key: string
   #last: Shared | undefined
   /** While another instance asks upstream, this one reads the store again no sooner (epoch ms). */
@@ -64,7 +54,7 @@ export class SharedResponse {
   #refreshing: Promise<Shared> | undefined
   #waiting = 0
 
-  constructor(endpoint: Endpoint, deps: SharedResponseDependencies) {
+  constructor(endpoint: Endpoint, deps: CallDependencies) {
     this.#endpoint = endpoint
     this.#deps = deps
     this.#key = sharedResponseKey(endpoint.path)

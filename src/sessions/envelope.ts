@@ -36,14 +36,10 @@ export class Envelope {
   open(key: string, holderSecret: string, text: string): string | undefined {
     const [version, print = '', body = ''] = text.split('.')
     const sealed = Buffer.from(body, 'base64url')
-    if (version !== VERSION || !this.#secrets.has(print) || sealed.length < IV_BYTES + TAG_BYTES)
-      return undefined
-    const decipher = createDecipheriv(
-      'aes-256-gcm',
-      this.#derive(print, holderSecret),
-      sealed.subarray(0, IV_BYTES),
-      { authTagLength: TAG_BYTES },
-    )
+    if (version !== VERSION || !this.#secrets.has(print) || sealed.length < IV_BYTES + TAG_BYTES) return undefined
+    const decipher = createDecipheriv('aes-256-gcm', this.#derive(print, holderSecret), sealed.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
     decipher.setAAD(Buffer.from(`${VERSION}:${key}`))
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
     try {

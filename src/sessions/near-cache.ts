@@ -90,11 +90,7 @@ export class NearCache {
   }
 
   /** Concurrent readers share one round trip, except that a touch does not join a mere read. */
-  #readOnce(
-    key: string,
-    isTouch: boolean,
-    read: () => Promise<Session | undefined>,
-  ): Promise<Session | undefined> {
+  #readOnce(key: string, isTouch: boolean, read: () => Promise<Session | undefined>): Promise<Session | undefined> {
     const pending = this.#loads.get(key)
     if (pending !== undefined && (pending.isTouch || !isTouch)) return pending.promise
     const load: Load = { isTouch, promise: this.#read(key, read, () => this.#loads.get(key) === load) }

@@ -51,12 +51,7 @@ export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
  * @param existed false if there was no session to end
  * @param requester whose request ended the session; undefined if no request did
  */
-export type EndListener = (
-  key: string,
-  reason: EndReason,
-  existed: boolean,
-  requester: Requester | undefined,
-) => void
+export type EndListener = (key: string, reason: EndReason, existed: boolean, requester: Requester | undefined) => void
 
 /** How long a session lives (ms). */
 export interface SessionLimits {

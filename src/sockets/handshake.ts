@@ -33,12 +33,7 @@ export class Handshake implements Registered {
   #refusal: CloseStatus | undefined
   #opened: Opened | undefined
 
-  constructor(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    deps: SocketDependencies,
-    purpose: SocketPurpose,
-  ) {
+  constructor(request: FastifyRequest, reply: FastifyReply, deps: SocketDependencies, purpose: SocketPurpose) {
     this.purpose = purpose
     this.request = request
     this.#reply = reply
@@ -63,9 +58,7 @@ export class Handshake implements Registered {
   /** Runs an attempt to open something. Resolves when its outcome is known or nobody needs it any more. Never rejects. */
   async run(attempt: () => Promise<Opened | undefined>): Promise<void> {
     if (this.isOver) return
-    const over = new Promise<void>((resolve) =>
-      this.signal.addEventListener('abort', () => resolve(), { once: true }),
-    )
+    const over = new Promise<void>((resolve) => this.signal.addEventListener('abort', () => resolve(), { once: true }))
     const failed = (error: unknown): undefined => {
       if (error instanceof StoreUnavailable) return this.end(CLOSE.storeDown)
       this.request.log.error({ err: error }, 'a relay could not be opened')
@@ -92,7 +85,7 @@ export class Handshake implements Registered {
     return found.is === 'authorized' ? found.session : this.end(closeOf(found))
   }
 
-  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
+  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. That is use of it. */
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
     const stop = this.#deps.sessions.watch(session, {

@@ -73,11 +73,7 @@ function requireListedOrigin(
 }
 
 /** Asks all browsers to reconnect elsewhere, spread over half of the time, and soon after that cuts off those that stay. */
-async function drain(
-  registry: SocketRegistry,
-  clients: ReadonlySet<WebSocket>,
-  drainMs: number,
-): Promise<void> {
+async function drain(registry: SocketRegistry, clients: ReadonlySet<WebSocket>, drainMs: number): Promise<void> {
   await registry.closeAll(drainMs / 2)
   const hardEnd = setTimeout(() => {
     for (const client of clients) client.terminate()

@@ -44,8 +44,5 @@ export function recordRefusal(
 ): void {
   metrics.relayCloses.inc({ code: codeLabel(close) })
   const { code, reason } = close
-  log.info(
-    { kind, code, reason, session, ...(account !== undefined && { account }), client },
-    'relay refused',
-  )
+  log.info({ kind, code, reason, session, ...(account !== undefined && { account }), client }, 'relay refused')
 }

@@ -27,8 +27,7 @@ export async function probeRedis(redisUrl: string, timeoutMs: number): Promise<C
       return probeServer({ url: address.url }, name, true, timeoutMs)
     }
     case 'cluster': {
-      const probe = (node: RedisNode) =>
-        probeServer(nodeOptions(node, address.access), nameOf(node), false, timeoutMs)
+      const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, timeoutMs)
       return (await Promise.all(address.nodes.map(probe))).flat()
     }
     case 'sentinel':
@@ -124,8 +123,7 @@ function memoryWarnings(info: ServerInfo, message: string): CheckResult[] {
   const { usedBytes, maxBytes } = readMemory(info)
   if (maxBytes > 0 && usedBytes > NEARLY_FULL * maxBytes) {
     const percent = Math.round((usedBytes / maxBytes) * 100)
-    const advice =
-      'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it. A full Redis refuses logins.'
+    const advice = 'Raise maxmemory (REDIS_MAXMEMORY with compose), or find what fills it. A full Redis refuses logins.'
     warnings.push(warning(`${message}, which uses ${percent} % of its maxmemory`, advice))
   }
   return warnings

@@ -105,9 +105,7 @@ export class RedisStore implements Store {
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
-    const [value, expiresAt] = await this.#ask((redis) =>
-      Promise.all([redis.get(key), redis.pExpireTime(key)]),
-    )
+    const [value, expiresAt] = await this.#ask((redis) => Promise.all([redis.get(key), redis.pExpireTime(key)]))
     return this.#storedValue(key, value, expiresAt)
   }
 

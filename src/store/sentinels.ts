@@ -6,11 +6,7 @@ import { nodeOptions, withConnection } from './redis-link.ts'
 const SENTINEL_TIMEOUT_MS = 1000
 
 /** Finds the master through the Sentinels (redis.io/docs/reference/sentinel-clients). */
-export function masterFinder({
-  nodes,
-  access,
-  master: name,
-}: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
+export function masterFinder({ nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
   // The Sentinel that replied last comes first.
   let sentinels = nodes
   return async () => {
@@ -38,10 +34,8 @@ export async function askSentinel(
 
 async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
   try {
-    const reply: unknown = await withConnection(
-      nodeOptions(sentinel, access),
-      SENTINEL_TIMEOUT_MS,
-      (connection) => connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
+    const reply: unknown = await withConnection(nodeOptions(sentinel, access), SENTINEL_TIMEOUT_MS, (connection) =>
+      connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
     )
     const [host, port] = reply as [unknown, unknown]
     return { host: String(host), port: Number(port) }

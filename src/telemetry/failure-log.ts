@@ -48,11 +48,7 @@ export function logFailure(
     return record(log, { level: 'error', message: NO_DESCRIPTOR, details: {} }, NO_DESCRIPTOR)
   }
   const shown = cause instanceof Error && details['why'] === undefined ? { ...details, cause } : details
-  record(
-    log,
-    { level, message, details: shown },
-    [message, ...Object.values(details), identity(cause)].join('|'),
-  )
+  record(log, { level, message, details: shown }, [message, ...Object.values(details), identity(cause)].join('|'))
 }
 
 /** Logs the failures that are still counted, since the process is about to end. */
@@ -107,8 +103,7 @@ function identity(cause: unknown): string {
 }
 
 function tableOf(log: FastifyBaseLogger): Map<string, Kind> {
-  const destination =
-    (log as FastifyBaseLogger & { readonly [symbols.streamSym]?: object })[symbols.streamSym] ?? log
+  const destination = (log as FastifyBaseLogger & { readonly [symbols.streamSym]?: object })[symbols.streamSym] ?? log
   let kinds = tables.get(destination)
   if (kinds === undefined) tables.set(destination, (kinds = new Map<string, Kind>()))
   return kinds

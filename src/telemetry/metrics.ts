@@ -24,7 +24,7 @@ export function createMetrics() {
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
-    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
+    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers })
   return {
     registry,
     requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [
@@ -38,15 +38,11 @@ export function createMetrics() {
       'Visits of sign-up links by how complete their attribution is, and by navigation or bare fetch',
       ['outcome', 'by'],
     ),
-    signupsCompleted: counter(
-      'bff_signups_completed_total',
-      'Completed sign-ups, with or without a partner',
-      ['attributed'],
-    ),
-    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by a login'),
-    sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', [
-      'reason',
+    signupsCompleted: counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
+      'attributed',
     ]),
+    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by a login'),
+    sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
     unreplicatedEnds: counter(
       'bff_session_ends_unreplicated_total',
       'Sessions ended without a replica confirming it in time: a failover could bring them back',
@@ -61,14 +57,16 @@ export function createMetrics() {
       'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
       ['method', 'route'],
     ),
-    relays: new Gauge({ name: 'bff_relays', help: 'Open relays by kind', labelNames: ['kind'], registers }),
-    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Relays that may be open', registers }),
-    relayCloses: counter(
-      'bff_relay_endings_total',
-      'Relays closed and handshakes refused, by close code sent to the browser',
-      ['code'],
+    relays: new Gauge({ name: 'bff_relays', help: 'Open sockets, by kind', labelNames: ['kind'], registers }),
+    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
+    relayCloses: counter('bff_relay_endings_total', 'Closed and refused sockets, by close code sent to the browser', [
+      'code',
+    ]),
+    relayRefusals: counter(
+      'bff_relay_refusals_total',
+      'Handshakes that were refused or whose browser left, by reason',
+      ['reason'],
     ),
-    relayRefusals: counter('bff_relay_refusals_total', 'Handshakes without a relay, by reason', ['reason']),
     relayTraffic: createRelayTraffic(registry),
     relayOperations: createRelayOperations(registry),
   }
@@ -158,12 +156,8 @@ function createUpstreamRequests(registry: Registry) {
 /** The number of browsers' messages that named each operation. */
 function createRelayOperations(registry: Registry) {
   const counts = new Map<string, number>()
-  scrapedCounter(
-    registry,
-    'bff_relay_operations_total',
-    'Messages from browsers by operation',
-    ['operation'],
-    () => [...counts].map(([operation, count]) => [{ operation }, count]),
+  scrapedCounter(registry, 'bff_relay_operations_total', 'Messages from browsers by operation', ['operation'], () =>
+    [...counts].map(([operation, count]) => [{ operation }, count]),
   )
   return counts
 }

@@ -3,21 +3,14 @@ import { scrapedGauge } from './scraped-metrics.ts'
 
 const FLOWS = ['login', 'signup', 'unknown']
 const REFUSALS = ['access_denied', 'invalid_grant', 'invalid_client', 'login_failed']
-const LOGIN_OUTCOMES = [
-  ...REFUSALS,
-  'finished',
-  'state_mismatch',
-  'provider_unavailable',
-  'try_later',
-  'rate_limited',
-]
+const LOGIN_OUTCOMES = [...REFUSALS, 'finished', 'state_mismatch', 'provider_unavailable', 'try_later', 'rate_limited']
 const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 
 /** Counts logins by outcome. Without a series at 0, an alert on an increase would miss the first login. */
 export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
   const logins = new Counter({
     name: 'bff_logins_total',
-    help: 'Finished login transactions by flow and outcome',
+    help: 'Logins and sign-ups, by flow and outcome',
     labelNames: ['flow', 'outcome'],
     registers: [registry],
   })
@@ -29,7 +22,7 @@ export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
 export function createRefreshes(registry: Registry): Counter<'outcome'> {
   const refreshes = new Counter({
     name: 'bff_token_refreshes_total',
-    help: 'Token refreshes by outcome',
+    help: 'Token refreshes, by outcome',
     labelNames: ['outcome'],
     registers: [registry],
   })

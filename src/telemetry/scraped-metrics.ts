@@ -6,13 +6,7 @@ type Values = number | undefined | readonly (readonly [Labels, number])[]
 type Read = () => Values | Promise<Values>
 
 /** Registers a counter that is read only when metrics are scraped, so that counting costs as little as it can. */
-export function scrapedCounter(
-  registry: Registry,
-  name: string,
-  help: string,
-  labelNames: string[],
-  read: Read,
-): void {
+export function scrapedCounter(registry: Registry, name: string, help: string, labelNames: string[], read: Read): void {
   registry.registerMetric(new Counter({ name, help, labelNames, registers: [], collect: collector(read) }))
 }
 

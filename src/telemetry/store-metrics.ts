@@ -28,7 +28,7 @@ function addNearCache(registry: Registry, source: Source): void {
   const gauge = scrapedGauge.bind(undefined, registry)
   // Of several processes, one that has lost the store suffices to report it as down.
   gauge('bff_session_store_up', 'Whether the session store responds', () => Number(source.isUp()), 'min')
-  gauge('bff_near_cache_sessions', 'Sessions held near', () => source.nearCache().sessions)
+  gauge('bff_near_cache_sessions', 'Sessions in the near cache', () => source.nearCache().sessions)
   gauge('bff_near_cache_bytes', 'Approximate bytes used by the near cache', () => source.nearCache().bytes)
   scrapedCounter(
     registry,

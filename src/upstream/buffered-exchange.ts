@@ -41,11 +41,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
     signal?.addEventListener('abort', this.#expire)
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: UpstreamHeaders,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     this.#status = status
     this.#headers = headers
   }

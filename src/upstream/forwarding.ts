@@ -77,8 +77,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     if (status < 200) {
-      if (++this.#informationalCount > MAX_INFORMATIONAL)
-        controller.abort(new Error('too many 1xx responses'))
+      if (++this.#informationalCount > MAX_INFORMATIONAL) controller.abort(new Error('too many 1xx responses'))
       return
     }
     this.#status = status

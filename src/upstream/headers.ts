@@ -41,10 +41,7 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
 }
 
 /** The server's own headers and those that are passed on from upstream's response, as a flat list of names and values. */
-export function responseHeaders(
-  own: Record<string, unknown>,
-  headers: UpstreamHeaders,
-): OutgoingHttpHeader[] {
+export function responseHeaders(own: Record<string, unknown>, headers: UpstreamHeaders): OutgoingHttpHeader[] {
   const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
   for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {

@@ -32,10 +32,7 @@ export const NO_BODY: OutgoingBody = { is: 'whole', content: null, headers: [] }
  * Undefined when the browser left before that.
  * @throws Problem body_too_large
  */
-export async function receiveBody(
-  request: IncomingMessage,
-  maxBytes: number,
-): Promise<OutgoingBody | undefined> {
+export async function receiveBody(request: IncomingMessage, maxBytes: number): Promise<OutgoingBody | undefined> {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (length === undefined ? coding === undefined : Number(length) === 0) return NO_BODY
   if (Number(length) > maxBytes) throw new Problem('body_too_large')

@@ -57,10 +57,7 @@ export class RestClient {
   readonly #isConnectionFailing = (): boolean => this.#hasFailingConnection
   readonly #forwardingOptions: ForwardingOptions
 
-  constructor(
-    config: Config['upstream'],
-    { connections = CONNECTIONS.reads, idleMs }: ConnectionOptions = {},
-  ) {
+  constructor(config: Config['upstream'], { connections = CONNECTIONS.reads, idleMs }: ConnectionOptions = {}) {
     const { origin, pathname } = new URL(config.apiUrl)
     this.#config = config
     this.#connections = connections
@@ -74,8 +71,7 @@ export class RestClient {
   /** Sends a request and streams its response to the browser. Never rejects. */
   forward(request: RestRequest, forwardRequest: ForwardRequest): Promise<ForwardOutcome> {
     // The browser may have left during the session lookup or between two tries: 'close' would not be emitted again.
-    if (forwardRequest.response.destroyed)
-      return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
+    if (forwardRequest.response.destroyed) return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
     const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing)
     this.#running++
     this.#dispatch(request, forwarding)
@@ -151,10 +147,7 @@ export class RestClient {
       })
   }
 
-  #dispatch(
-    { method, path, headers, body, timeoutMs }: RestRequest,
-    exchange: Forwarding | BufferedExchange,
-  ): void {
+  #dispatch({ method, path, headers, body, timeoutMs }: RestRequest, exchange: Forwarding | BufferedExchange): void {
     try {
       if (this.#running > this.#connections + MAX_WAITING) {
         throw new Error('too many requests are waiting for upstream')

@@ -17,16 +17,7 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
   [
     'nothing is set',
     {},
-    [
-      'PUBLIC_URL',
-      'AUTH_URL',
-      'API_URL',
-      'WS_URL',
-      'CLIENT_ID',
-      'SESSION_SECRETS',
-      'REDIS_URL',
-      'TRUST_PROXY',
-    ],
+    ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'CLIENT_ID', 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
   [
     'production lacks the settings it requires',

@@ -22,9 +22,7 @@ function valuesOf(name: string, { kind, format, choices = [], minimum, maximum }
 }
 
 await test('docs/settings.md lists every setting once with its default, values, description and when to change it', (t) => {
-  const rows = [
-    ...read('docs/settings.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*) \|$/gm),
-  ]
+  const rows = [...read('docs/settings.md').matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*?) \| (.*?) \| (.*) \|$/gm)]
   const documented = new Map<string, object>()
   for (const [, name = '', fallback, values, description, whenToChange] of rows) {
     documented.set(name, { fallback, values, description })

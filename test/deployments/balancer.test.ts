@@ -148,9 +148,7 @@ await test(
     await untilLogged(/Server instances\/\w+ is UP/)
     await logIn(browser, PUBLIC_URL)
     t.equal((await browser.fetch(ACCOUNTS, { headers: HEADERS })).status, 200)
-    const served = [
-      ...(await world.balancer.output()).slice(begin).matchAll(/ (instances|unready)\/\S+ \S+ 200 /g),
-    ]
+    const served = [...(await world.balancer.output()).slice(begin).matchAll(/ (instances|unready)\/\S+ \S+ 200 /g)]
     t.same(
       served.map(([, backend]) => backend).filter((backend, index, all) => backend !== all[index - 1]),
       ['unready', 'instances'],
@@ -160,12 +158,7 @@ await test(
 )
 
 /** Asserts that a response of the balancer equals the problem of an instance. @returns the request id */
-async function assertProblem(
-  t: Test,
-  response: Response,
-  code: ProblemCode,
-  outcome?: 'unknown',
-): Promise<string> {
+async function assertProblem(t: Test, response: Response, code: ProblemCode, outcome?: 'unknown'): Promise<string> {
   t.equal(response.headers.get('content-type'), 'application/problem+json')
   t.equal(response.headers.get('cache-control'), 'no-store')
   t.match(response.headers.get('strict-transport-security'), /^max-age=/)
@@ -208,32 +201,17 @@ await test(
     }
     const log = await world.balancer.stop('SIGUSR1')
     for (const id of ids)
-      t.equal(
-        log.match(new RegExp(` 50[23] .* ${id}$`, 'gm'))?.length,
-        1,
-        'the balancer logs the request once',
-      )
+      t.equal(log.match(new RegExp(` 50[23] .* ${id}$`, 'gm'))?.length, 1, 'the balancer logs the request once')
   },
 )
 
-await test(
-  'The balancer responds with upstream_timeout when an instance never responds',
-  { skip },
-  async (t) => {
-    // The deployed timeout is too long for a test.
-    const world = await deployment(t, {}, [{}], (text) =>
-      text.replace('timeout server 75s', 'timeout server 1s'),
-    )
-    const browser = new JarBrowser()
-    await logIn(browser, PUBLIC_URL)
-    world.upstream.onRest = () => undefined
-    const send = connection(t, browser, PUBLIC_URL)
-    await assertProblem(t, await send(ACCOUNTS), 'upstream_timeout')
-    await assertProblem(
-      t,
-      await send(TRANSFER, { method: 'POST', body: '{}' }),
-      'upstream_timeout',
-      'unknown',
-    )
-  },
-)
+await test('The balancer responds with upstream_timeout when an instance never responds', { skip }, async (t) => {
+  // The deployed timeout is too long for a test.
+  const world = await deployment(t, {}, [{}], (text) => text.replace('timeout server 75s', 'timeout server 1s'))
+  const browser = new JarBrowser()
+  await logIn(browser, PUBLIC_URL)
+  world.upstream.onRest = () => undefined
+  const send = connection(t, browser, PUBLIC_URL)
+  await assertProblem(t, await send(ACCOUNTS), 'upstream_timeout')
+  await assertProblem(t, await send(TRANSFER, { method: 'POST', body: '{}' }), 'upstream_timeout', 'unknown')
+})

@@ -24,9 +24,7 @@ await test(
     const { launch } = await startFleet(t, 'https://localhost')
     t.ok(await ready(await launch('10.0.0.11')))
     const [, option = '', check = ''] =
-      /must ask the ops port: `(option httpchk .*)`\s+and\s+`(check .*)`/.exec(
-        await readFile(GUIDE, 'utf8'),
-      ) ?? []
+      /must ask the ops port: `(option httpchk .*)`\s+and\s+`(check .*)`/.exec(await readFile(GUIDE, 'utf8')) ?? []
     const config = join(t.testdir({}), 'haproxy.cfg')
     await writeFile(
       config,

@@ -90,9 +90,7 @@ const KINDS: readonly DocumentedRedis[] = [
   {
     name: 'that is started without Docker',
     start: (port) =>
-      BY_HAND.replace('6380', String(port))
-        .replace(' &\n', '\n')
-        .replace('redis-server', 'exec redis-server'),
+      BY_HAND.replace('6380', String(port)).replace(' &\n', '\n').replace('redis-server', 'exec redis-server'),
     readsFile: true,
   },
   {
@@ -238,9 +236,7 @@ async function startTwo(t: Test, redisUrl: string) {
   }
   /** Whether both instances regard the browser as logged in. */
   const isLoggedInToBoth = async (browser: JarBrowser): Promise<boolean> => {
-    const results = servers.map((server) =>
-      isLoggedIn(browser, `http://localhost:${server.port}`).catch(() => false),
-    )
+    const results = servers.map((server) => isLoggedIn(browser, `http://localhost:${server.port}`).catch(() => false))
     return (await Promise.all(results)).every(Boolean)
   }
   return {

@@ -81,23 +81,16 @@ for (const [program, lenient] of [
       `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\n${head}${lines}\r\n${body}`
     const get = (target: string, host = 'Host: h\r\n'): string => `GET ${target} HTTP/1.1\r\n${host}${close}`
 
-    t.match(
-      await exchange(proxy.port, get(ACCOUNTS)),
-      /^HTTP\/1\.1 200 /,
-      'what is well formed comes through',
-    )
+    t.match(await exchange(proxy.port, get(ACCOUNTS)), /^HTTP\/1\.1 200 /, 'what is well formed comes through')
     t.equal(upstream.requests.length, 1)
-    const chunks =
-      '3;name=value\r\nabc\r\n1;x\r\nd\r\n0\r\nX-Trailer: 1\r\nAuthorization: Bearer mine\r\n\r\n'
+    const chunks = '3;name=value\r\nabc\r\n1;x\r\nd\r\n0\r\nX-Trailer: 1\r\nAuthorization: Bearer mine\r\n\r\n'
     const cases = {
       ...framing(post, smuggled),
       'chunk extensions': post('Transfer-Encoding: chunked\r\n', `${chunks}${smuggled}`),
       'two in a row': post('Content-Length: 2\r\n', `{}${post('Content-Length: 2\r\n', `{}${smuggled}`)}`),
       ...Object.fromEntries(Object.entries(TARGETS).map(([name, target]) => [name, get(target)])),
       ...Object.fromEntries(Object.entries(HOSTS).map(([name, host]) => [name, get(ACCOUNTS, host)])),
-      ...Object.fromEntries(
-        Object.entries(SPELLINGS).map(([name, target]) => [`forbidden, ${name}`, get(target)]),
-      ),
+      ...Object.fromEntries(Object.entries(SPELLINGS).map(([name, target]) => [`forbidden, ${name}`, get(target)])),
     }
     for (const [name, bytes] of Object.entries(cases)) {
       upstream.reset()

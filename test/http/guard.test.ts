@@ -63,11 +63,7 @@ await test('a call to /api or /auth passes only with the right X-CSRF, Origin an
     }
   }
   t.same(upstream.requests, [], 'no call reaches upstream')
-  t.equal(
-    (await send('GET', ACCOUNTS, { headers: { cookie, ...csrf } })).status,
-    200,
-    'nobody was logged out',
-  )
+  t.equal((await send('GET', ACCOUNTS, { headers: { cookie, ...csrf } })).status, 200, 'nobody was logged out')
   t.equal(world.provider.tokenRequests(), 1)
 })
 
@@ -92,9 +88,7 @@ await test('responses allow listed origins, and no others, to read them', async 
   const { send, cookie, upstream } = await apiWorld(t, { settings: { FRONTEND_ORIGINS: APP } })
   upstream.answer = ({ target }, socket) => {
     const status = target.includes('fail') ? '500 Oh' : '200 OK'
-    socket.write(
-      `HTTP/1.1 ${status}\r\nAccess-Control-Allow-Origin: *\r\nVary: Cookie\r\nContent-Length: 0\r\n\r\n`,
-    )
+    socket.write(`HTTP/1.1 ${status}\r\nAccess-Control-Allow-Origin: *\r\nVary: Cookie\r\nContent-Length: 0\r\n\r\n`)
   }
   const calls: [method: string, path: string, status: number, headers?: Headers][] = [
     ['GET', ACCOUNTS, 200],
@@ -118,10 +112,7 @@ await test('responses allow listed origins, and no others, to read them', async 
     t.equal(listed.status, status, name)
     t.equal(listed.headers['access-control-allow-origin'], APP)
     t.equal(listed.headers['access-control-allow-credentials'], 'true')
-    t.match(
-      listed.headers['access-control-expose-headers'],
-      /x-request-id.*retry-after|retry-after.*x-request-id/,
-    )
+    t.match(listed.headers['access-control-expose-headers'], /x-request-id.*retry-after|retry-after.*x-request-id/)
     t.equal(listed.headers['cross-origin-resource-policy'], 'same-site')
     t.equal(listed.headers.vary, 'Origin')
     const foreign = await send(method, path, { headers: { ...all, origin: 'https://evil.example' } })
@@ -137,11 +128,7 @@ await test('responses allow listed origins, and no others, to read them', async 
   }
   for (const path of ['/auth/login', '/openapi.json', '/nothing', '/auth/callback', '/apix']) {
     const { headers } = await send('GET', path, { headers: { origin: APP } })
-    t.equal(
-      headers['access-control-allow-origin'],
-      undefined,
-      `scripts of other origins may not read ${path}`,
-    )
+    t.equal(headers['access-control-allow-origin'], undefined, `scripts of other origins may not read ${path}`)
     t.equal(headers['cross-origin-resource-policy'], 'same-site')
     t.equal(headers['x-content-type-options'], 'nosniff')
   }

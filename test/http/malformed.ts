@@ -58,10 +58,7 @@ export const HOSTS: Readonly<Record<string, string>> = {
  * Requests whose end parsers see at different places: one that sees it too early mistakes `smuggled` for the next request.
  * @param post a POST to {@link ACCOUNTS} with these header lines and this body
  */
-export function framing(
-  post: (lines: string, body: string) => string,
-  smuggled: string,
-): Record<string, string> {
+export function framing(post: (lines: string, body: string) => string, smuggled: string): Record<string, string> {
   return {
     'length and chunks': post(`Content-Length: 4\r\nTransfer-Encoding: chunked\r\n`, `0\r\n\r\n${smuggled}`),
     'chunks and length': post(`Transfer-Encoding: chunked\r\nContent-Length: 4\r\n`, `0\r\n\r\n${smuggled}`),
@@ -88,10 +85,7 @@ export function framing(
     'a bad chunk size': post('Transfer-Encoding: chunked\r\n', `zz\r\n\r\n${smuggled}`),
     'a signed chunk size': post('Transfer-Encoding: chunked\r\n', `-1\r\n\r\n${smuggled}`),
     'an endless chunk size': post('Transfer-Encoding: chunked\r\n', `${'f'.repeat(17)}\r\n${smuggled}`),
-    'a chunk longer than its size': post(
-      'Transfer-Encoding: chunked\r\n',
-      `1\r\nabc\r\n0\r\n\r\n${smuggled}`,
-    ),
+    'a chunk longer than its size': post('Transfer-Encoding: chunked\r\n', `1\r\nabc\r\n0\r\n\r\n${smuggled}`),
     'a bare LF behind a chunk size': post('Transfer-Encoding: chunked\r\n', `1\na\n0\n\n${smuggled}`),
     'no HTTP': 'hello\r\n\r\n',
     'TLS on the plain port': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',

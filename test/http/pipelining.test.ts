@@ -47,11 +47,7 @@ await test('a pipelined upgrade is refused, and its connection ends', async (t) 
   const before = await openConnections()
   const ahead: [what: string, request: string, response: RegExp][] = [
     ['a request that waits for upstream', HEALTH, /^HTTP\/1.1 200 OK/],
-    [
-      'one that is answered at once',
-      'GET /auth/session HTTP/1.1\r\nHost: localhost\r\n\r\n',
-      /"authenticated":false/,
-    ],
+    ['one that is answered at once', 'GET /auth/session HTTP/1.1\r\nHost: localhost\r\n\r\n', /"authenticated":false/],
     ['one that is refused', 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n', /"not_found"/],
     ['an upgrade', upgrade('http://evil.example'), /"origin_rejected"/],
     ['an upgrade that succeeds', upgrade(server.url), /^HTTP\/1.1 101 /],

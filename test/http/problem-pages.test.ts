@@ -9,8 +9,7 @@ import { testServer } from '../support/world.ts'
 const NAVIGATION = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
 
 /** The text of a page. */
-const words = (page: string): string =>
-  page.replaceAll(/<style>.*<\/style>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')
+const words = (page: string): string => page.replaceAll(/<style>.*<\/style>|<[^>]*>/gs, ' ').replaceAll(/\s+/g, ' ')
 
 await test('a navigation gets a problem as an HTML page, every other request as application/problem+json', async (t) => {
   const { port } = await testServer(t, ALONE)
@@ -69,11 +68,7 @@ await test('GET /problems/:code explains every code', async (t) => {
     const document = await sendTo(port, 'GET', `/problems/${code}`)
     t.equal(document.headers['content-type'], 'application/problem+json')
     t.match(document.json, { code, type: `/problems/${code}` })
-    t.match(
-      words(page.text).replaceAll('&#39;', "'"),
-      String(document.json['detail']),
-      'the page shows the detail',
-    )
+    t.match(words(page.text).replaceAll('&#39;', "'"), String(document.json['detail']), 'the page shows the detail')
   }
   for (const code of ['nothing', 'constructor', '__proto__', 'toString']) {
     t.equal((await sendTo(port, 'GET', `/problems/${code}`)).status, 404, code)
@@ -102,11 +97,7 @@ for (const name of BROWSERS) {
     tab.on('console', (message) => complaints.push(message.text()))
     await tab.goto(`${url}/nothing`)
     t.match(await tab.evaluate('document.body.innerText'), /Nothing is here[^]*not_found/)
-    t.match(
-      await tab.evaluate('getComputedStyle(document.body).maxWidth'),
-      /px$/,
-      'the style of the page applies',
-    )
+    t.match(await tab.evaluate('getComputedStyle(document.body).maxWidth'), /px$/, 'the style of the page applies')
     t.same(
       complaints.filter((text) => /Content.Security/i.test(text)),
       [],

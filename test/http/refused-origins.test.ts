@@ -8,12 +8,7 @@ const REFUSALS: [method: string, path: string, headers: Record<string, string>, 
   ['GET', '/api/account/v1/nickname', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
   ['POST', '/auth/logout', { 'x-csrf': '1', origin: EVIL }, 'csrf_rejected'],
   ['GET', '/ws/public', { origin: EVIL }, 'origin_rejected'],
-  [
-    'OPTIONS',
-    '/api/account/v1/nickname',
-    { origin: EVIL, 'access-control-request-method': 'GET' },
-    'origin_rejected',
-  ],
+  ['OPTIONS', '/api/account/v1/nickname', { origin: EVIL, 'access-control-request-method': 'GET' }, 'origin_rejected'],
 ]
 
 await test('in development origin_rejected names the refused Origin and the allowed ones', async (t) => {

@@ -25,9 +25,7 @@ await test('slow headers, slow bodies and silent connections end within the time
   await once(answeredOnce, 'data')
   answeredOnce.write('GET /')
 
-  const [nothing, late, cut, second] = await Promise.all(
-    [silent, slowHead, slowBody, answeredOnce].map(readAll),
-  )
+  const [nothing, late, cut, second] = await Promise.all([silent, slowHead, slowBody, answeredOnce].map(readAll))
   t.equal(nothing, '', 'a connection without a request gets no response')
   t.match(late, /^HTTP\/1\.1 408 /)
   t.match(cut, /^HTTP\/1\.1 408 /, 'no response had begun')
@@ -37,8 +35,7 @@ await test('slow headers, slow bodies and silent connections end within the time
 
 await test('a timeout writes no 408 into a response that has begun', async (t) => {
   const { connection, upstream, cookie, world } = await apiWorld(t)
-  upstream.onHead = (_head, socket) =>
-    void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
+  upstream.onHead = (_head, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":')
   const socket = await connection()
   const head = `POST ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n`
   // More than the server buffers before it sends a body on.

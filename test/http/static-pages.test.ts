@@ -25,11 +25,7 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
     t.equal(response.headers['x-content-type-options'], 'nosniff')
   }
   t.equal((await get('/deep/link', NAVIGATION)).text, '<h1>home</h1>')
-  t.equal(
-    (await get('/deep/link', { 'sec-fetch-mode': 'cors' })).status,
-    404,
-    'a script gets no page for data',
-  )
+  t.equal((await get('/deep/link', { 'sec-fetch-mode': 'cors' })).status, 404, 'a script gets no page for data')
   for (const path of ['/.secret', '/api/file', '/auth/nothing', '/%2e%2e/package.json']) {
     t.match((await get(path, { 'sec-fetch-mode': 'cors' })).status, /^4/, path)
   }
@@ -38,8 +34,7 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
 /** A server with these files. */
 async function pages(t: Test, files: Parameters<Test['testdir']>[0]) {
   const { port } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(files) })
-  return (path: string, headers: Record<string, string> = {}, method = 'GET') =>
-    sendTo(port, method, path, { headers })
+  return (path: string, headers: Record<string, string> = {}, method = 'GET') => sendTo(port, method, path, { headers })
 }
 
 await test('index.html answers a navigation to an unknown path, also one that a service worker passes on', async (t) => {
@@ -115,15 +110,8 @@ await test('files are sent compressed, and a file with a hash in its name is cac
   const brotli = await get('/assets/index-DiwrgTda.js', { 'accept-encoding': 'gzip, br' })
   t.match([brotli.headers['content-encoding'], brotli.text], ['br', 'brotli'])
   t.match(brotli.headers['content-type'], /javascript/)
-  t.notOk(
-    'content-encoding' in (await get('/photo-IMG12345.jpg', gzip)).headers,
-    'an image is not compressed',
-  )
-  t.equal(
-    (await get('/app.js', { ...gzip, range: 'bytes=0-4' })).text,
-    'const',
-    'a part of a file is of the file',
-  )
+  t.notOk('content-encoding' in (await get('/photo-IMG12345.jpg', gzip)).headers, 'an image is not compressed')
+  t.equal((await get('/app.js', { ...gzip, range: 'bytes=0-4' })).text, 'const', 'a part of a file is of the file')
 
   const immutable = 'max-age=31536000, immutable'
   for (const [path, expected] of [
@@ -137,8 +125,7 @@ await test('files are sent compressed, and a file with a hash in its name is cac
     ['/photo-IMG12345.jpg', 'no-cache'],
     ['/facade-deadbeef.css', 'no-cache'],
   ] as const) {
-    for (const headers of [{}, gzip])
-      t.equal((await get(path, headers)).headers['cache-control'], expected, path)
+    for (const headers of [{}, gzip]) t.equal((await get(path, headers)).headers['cache-control'], expected, path)
   }
   const { etag = '' } = (await get('/app.js', gzip)).headers
   t.equal((await get('/app.js', { ...gzip, 'if-none-match': etag })).status, 304)

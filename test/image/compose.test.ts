@@ -41,8 +41,7 @@ async function documented(start: string): Promise<string> {
 async function clone(t: Test): Promise<(script: string) => Promise<string>> {
   // The clone is on the file system of node_modules, so that these can be hard links.
   const dir = await mkdtemp(join(ROOT, '.tap/image-test-'))
-  for (const name of USED)
-    await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
+  for (const name of USED) await cp(join(ROOT, name), join(dir, name), { recursive: true, filter: isNoSecret })
   await execute('cp', ['-al', join(ROOT, 'node_modules'), join(dir, 'node_modules')])
   // The project has its own name, so that other containers are not touched.
   const env = { COMPOSE_PROJECT_NAME: NAME, STATIC_DIR: '/sandbox-page' }
@@ -118,9 +117,7 @@ class Load {
 
   #order(send: Send): Promise<void> {
     const number = accounts++
-    const letters = [number / LETTERS ** 2, number / LETTERS, number].map(
-      (digit) => Math.floor(digit) % LETTERS,
-    )
+    const letters = [number / LETTERS ** 2, number / LETTERS, number].map((digit) => Math.floor(digit) % LETTERS)
     const currency = String.fromCharCode(...letters.map((letter) => 65 + letter))
     const body = JSON.stringify({ account_type: 'demo', currency })
     // The USD account exists from the start.
@@ -148,8 +145,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   t.match(cookie, /\b__Host-session=/, 'the browser is logged in through TLS at the balancer')
   const sends = Array.from({ length: CALLERS }, (_, caller) => sender(t, cookie, ca, caller % 2 === 0))
   const [send = anonymous] = sends
-  const containers = async (): Promise<string[]> =>
-    (await shell('docker compose ps -q app')).trim().split('\n')
+  const containers = async (): Promise<string[]> => (await shell('docker compose ps -q app')).trim().split('\n')
   const before = await containers()
   t.equal(before.length, 3)
 
@@ -175,10 +171,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   await shell(`docker kill ${victim}`)
   await delay(4000)
   const lost = (await killed.stop()) as { outcome: unknown }[]
-  t.ok(
-    lost.length <= CALLERS,
-    `${lost.length} of ${killed.outcomes.length} calls are lost with the killed instance`,
-  )
+  t.ok(lost.length <= CALLERS, `${lost.length} of ${killed.outcomes.length} calls are lost with the killed instance`)
   t.same(
     lost.filter(({ outcome }) => outcome === 503),
     [],

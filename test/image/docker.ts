@@ -49,9 +49,7 @@ export class Container {
   ): Promise<Container> {
     const environment = Object.entries(settings).flatMap(([name, value]) => ['--env', `${name}=${value}`])
     const strict = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges']
-    return new Container(
-      (await docker('run', '--detach', ...strict, ...environment, image, ...command)).trim(),
-    )
+    return new Container((await docker('run', '--detach', ...strict, ...environment, image, ...command)).trim())
   }
 
   /** The output of `docker inspect`. @param format a Go template */

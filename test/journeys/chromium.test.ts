@@ -68,10 +68,7 @@ await test('A user signs up, watches the price, trades and logs out, and no toke
   t.ok(secrets.length >= 4, `${secrets.length} codes, tokens and one-time passwords were issued`)
   t.same(record.unread, [], 'every body was read')
   t.same(huntTokens(places, secrets), [], `no secret in ${places.length} places`)
-  t.ok(
-    places.filter(({ where }) => where.startsWith('frame of')).length > 10,
-    'WebSocket frames were searched',
-  )
+  t.ok(places.filter(({ where }) => where.startsWith('frame of')).length > 10, 'WebSocket frames were searched')
   t.comment(`searched ${places.length} places for ${secrets.length} secrets`)
   t.ok(
     chosen.every((count) => count > 3),

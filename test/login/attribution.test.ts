@@ -16,9 +16,7 @@ function signup(values: Record<string, string> = {}): string {
 }
 
 /** Checks a link with HEAD. */
-async function checkLink(
-  url: string,
-): Promise<{ status: number; outcome: string | null; problems: string | null }> {
+async function checkLink(url: string): Promise<{ status: number; outcome: string | null; problems: string | null }> {
   const { status, headers } = await fetch(url, { method: 'HEAD', redirect: 'manual' })
   return { status, outcome: headers.get('x-attribution'), problems: headers.get('x-attribution-problems') }
 }
@@ -52,14 +50,7 @@ await test('HEAD /auth/signup: 200 with the check result of a link, and no login
   }
   const { utm_medium: _, ...rest } = LINK
   t.equal(await problems({ ...rest, sidc: 'x' }), 'sidc=format,utm_medium=missing')
-  for (const sidc of [
-    '',
-    `{${SIDC}}`,
-    `${SIDC}0`,
-    ` ${SIDC}`,
-    SIDC.replaceAll('-', ''),
-    SIDC.replace('0', 'g'),
-  ]) {
+  for (const sidc of ['', `{${SIDC}}`, `${SIDC}0`, ` ${SIDC}`, SIDC.replaceAll('-', ''), SIDC.replace('0', 'g')]) {
     t.equal(await problems({ ...LINK, sidc }), 'sidc=format', sidc)
   }
   for (const medium of ['Affiliate', 'affiliates', ' affiliate', 'email', '']) {
@@ -69,10 +60,7 @@ await test('HEAD /auth/signup: 200 with the check result of a link, and no login
     t.equal(await problems({ ...LINK, utm_source: text }), 'utm_source=format', JSON.stringify(text))
     t.equal(await problems({ ...LINK, utm_campaign: text }), 'utm_campaign=format', JSON.stringify(text))
   }
-  t.equal(
-    (await checkLink(link({ ...LINK, utm_source: 'x'.repeat(128), utm_campaign: ' ~' }))).outcome,
-    'complete',
-  )
+  t.equal((await checkLink(link({ ...LINK, utm_source: 'x'.repeat(128), utm_campaign: ' ~' }))).outcome, 'complete')
   const twice = await checkLink(`${link(LINK)}&sidc=${SIDC}&utm_source=a`)
   t.equal(twice.problems, 'sidc=repeated,utm_source=repeated')
 
@@ -89,9 +77,7 @@ await test('GET /auth/signup: 303 passes a complete link to the provider and rem
   t.equal(authorize.searchParams.get('prompt'), 'registration')
   t.equal(arrival.hops[0]?.headers.get('x-attribution'), 'complete')
   t.equal(arrival.hops[0]?.headers.get('x-attribution-problems'), null)
-  const cookie = arrival.hops[0]?.headers
-    .getSetCookie()
-    .find((line) => line.startsWith('__Host-attribution='))
+  const cookie = arrival.hops[0]?.headers.getSetCookie().find((line) => line.startsWith('__Host-attribution='))
   t.match(cookie, /; Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
   t.notMatch(cookie, /domain/i)
 })
@@ -150,11 +136,7 @@ await test('GET /auth/signup: the remembered link replaces a missing one and is 
   t.same(sentAttribution(wrong.authorize), {})
   const other = { ...LINK, utm_source: 'CU99999', utm_campaign: '"\\;=,' }
   await startLogin(world, signup(other))
-  t.same(
-    sentAttribution((await startLogin(world, signup())).authorize),
-    other,
-    'the last complete link is remembered',
-  )
+  t.same(sentAttribution((await startLogin(world, signup())).authorize), other, 'the last complete link is remembered')
   await (await startLogin(world)).finish()
   t.equal(browser.named('__Host-attribution').length, 1, 'a login neither uses nor deletes it')
   await (await startLogin(world, signup())).finish({ error: 'access_denied' })
@@ -173,13 +155,12 @@ await test('GET /auth/signup: 303 without attribution if the remembered link is 
   }
   t.same(await ask(`__Host-attribution=${value}`), LINK)
   const [text = '', signature] = value.split('.')
-  const forged = Buffer.from(
-    Buffer.from(text, 'base64url').toString().replace('CU12345', 'CU66666'),
-  ).toString('base64url')
+  const forged = Buffer.from(Buffer.from(text, 'base64url').toString().replace('CU12345', 'CU66666')).toString(
+    'base64url',
+  )
   t.same(await ask(`__Host-attribution=${forged}.${signature}`), {})
   t.same(await ask(`__Host-attribution=${value}; __Host-attribution=${value}`), {})
-  for (const odd of ['', '.', 'x', 'x.y', '%', `${value}x`])
-    t.same(await ask(`__Host-attribution=${odd}`), {}, odd)
+  for (const odd of ['', '.', 'x', 'x.y', '%', `${value}x`]) t.same(await ask(`__Host-attribution=${odd}`), {}, odd)
   const now = Date.now
   t.teardown(() => (Date.now = now))
   Date.now = () => now() + 86_401_000

@@ -35,11 +35,7 @@ const challenge = { 'www-authenticate': 'Basic realm="provider"' }
 const outcomes: readonly (readonly [response: string, Behaviour, error: string])[] = [
   ['invalid_grant with 400', json({ error: 'invalid_grant' }, 400), 'invalid_grant'],
   ['invalid_client with 400', json({ error: 'invalid_client' }, 400), 'invalid_client'],
-  [
-    'invalid_client with 401 and a challenge',
-    json({ error: 'invalid_client' }, 401, challenge),
-    'invalid_client',
-  ],
+  ['invalid_client with 401 and a challenge', json({ error: 'invalid_client' }, 401, challenge), 'invalid_client'],
   ['invalid_client with 401 and no challenge', json({ error: 'invalid_client' }, 401), 'invalid_client'],
   ['401 with a challenge and no body', (_q, s) => s.writeHead(401, challenge).end(), 'invalid_client'],
   ['invalid_grant with 401', json({ error: 'invalid_grant' }, 401), 'invalid_grant'],
@@ -163,21 +159,9 @@ await test('GET /auth/callback: 303 with the auth_error that the parameters of t
   }
   t.equal(await searchAfter({}), `?auth_error=login_failed${ofLogin}`, 'neither code nor error')
   t.equal(await searchAfter({ code: '' }), `?auth_error=login_failed${ofLogin}`, 'an empty code is none')
-  t.equal(
-    await searchAfter({ code: 'x', error: 'access_denied' }),
-    `?auth_error=access_denied${ofLogin}`,
-    'both',
-  )
-  t.equal(
-    await searchAfter({ code: 'x', iss: 'https://other.example' }),
-    `?auth_error=login_failed${ofLogin}`,
-    'iss',
-  )
-  t.equal(
-    await searchAfter({ code: 'x', id_token: 'y' }),
-    `?auth_error=login_failed${ofLogin}`,
-    'an id_token',
-  )
+  t.equal(await searchAfter({ code: 'x', error: 'access_denied' }), `?auth_error=access_denied${ofLogin}`, 'both')
+  t.equal(await searchAfter({ code: 'x', iss: 'https://other.example' }), `?auth_error=login_failed${ofLogin}`, 'iss')
+  t.equal(await searchAfter({ code: 'x', id_token: 'y' }), `?auth_error=login_failed${ofLogin}`, 'an id_token')
   t.equal(await searchAfter({ code: 'x', response: 'y' }), `?auth_error=login_failed${ofLogin}`, 'JARM')
   t.equal(endpoint.forms.length, 0, 'no code was exchanged')
   t.notOk(
@@ -217,11 +201,7 @@ await test('GET /auth/callback: state_mismatch when the callback belongs to no l
   t.equal(await searchAfter(`error=access_denied&state=unknown`), mismatch)
   t.equal(await searchAfter(`code=x&state=${'s'.repeat(10_000)}`), mismatch)
 
-  t.equal(
-    await searchAfter('error=access_denied'),
-    '?auth_error=access_denied',
-    'an error without a state is reported',
-  )
+  t.equal(await searchAfter('error=access_denied'), '?auth_error=access_denied', 'an error without a state is reported')
   t.equal(
     await searchAfter('error=invalid_client'),
     '?auth_error=login_failed',

@@ -28,12 +28,10 @@ function examplesIn(browser: JarBrowser): {
   const listeners = new Map<string, (event: object) => void>()
   const addEventListener = (name: string, listener: (event: object) => void) => listeners.set(name, listener)
   const world = {
-    fetch: (path: string, init?: { method: string; headers: Record<string, string> }) =>
-      browser.fetch(path, init),
+    fetch: (path: string, init?: { method: string; headers: Record<string, string> }) => browser.fetch(path, init),
     location: browser.page,
     history: {
-      replaceState: (_state: null, _title: string, path: string) =>
-        (browser.page = new URL(path, browser.page)),
+      replaceState: (_state: null, _title: string, path: string) => (browser.page = new URL(path, browser.page)),
     },
     document: { addEventListener, visibilityState: 'visible' },
     addEventListener,

@@ -1,13 +1,5 @@
 import { test } from 'tap'
-import {
-  held,
-  json,
-  loginWorld,
-  isLoggedIn,
-  startLogin,
-  storeClient,
-  tokens,
-} from '../support/token-endpoint.ts'
+import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/token-endpoint.ts'
 import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 

@@ -61,9 +61,7 @@ await test('GET /auth/login: every login has its own state, code challenge and c
   const seen = new Set<string>()
   for (let count = 0; count < 5; count++) {
     const { authorize, finish } = await startLogin(world)
-    seen
-      .add(authorize.searchParams.get('state') ?? '')
-      .add(authorize.searchParams.get('code_challenge') ?? '')
+    seen.add(authorize.searchParams.get('state') ?? '').add(authorize.searchParams.get('code_challenge') ?? '')
     await finish()
   }
   for (const form of world.endpoint.forms) seen.add(form.get('code_verifier') ?? '')
@@ -161,13 +159,7 @@ await test('Requests that start no login create neither a cookie nor a record', 
   const world = await loginWorld(t, { redis: true })
   const { server } = world
   const client = await storeClient(t, world)
-  for (const path of [
-    '/auth/session',
-    '/',
-    '/api/v1/nothing',
-    '/auth/callback',
-    '/auth/callback?code=x&state=y',
-  ]) {
+  for (const path of ['/auth/session', '/', '/api/v1/nothing', '/auth/callback', '/auth/callback?code=x&state=y']) {
     t.same((await raw(server.url + path, {})).setCookie, [], path)
   }
   t.equal((await raw(`${server.url}/auth/signup?utm_source=x`, {}, 'HEAD')).status, 200)

@@ -59,10 +59,7 @@ await test('GET /auth/callback: 303 with access_denied and return_to when the us
   const { browser, server, provider } = await testWorld(t)
   const form = await browser.navigate(`${server.url}/auth/login?return_to=/chart?x=1%23top`)
   const arrival = await browser.submit(form, { action: 'cancel' })
-  t.equal(
-    arrival.url.href,
-    `${server.url}/?auth_error=access_denied&flow=login&return_to=%2Fchart%3Fx%3D1%23top`,
-  )
+  t.equal(arrival.url.href, `${server.url}/?auth_error=access_denied&flow=login&return_to=%2Fchart%3Fx%3D1%23top`)
   t.equal(provider.tokenRequests(), 0)
 })
 

@@ -85,10 +85,9 @@ function checkStaysOnFrontend(returnTo: string): void {
 }
 
 await test('safeReturnTo never leaves the frontend, whatever return_to is', async () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }), hostile), checkStaysOnFrontend),
-    { numRuns: 5000 },
-  )
+  fc.assert(fc.property(fc.oneof(fc.webUrl(), fc.string({ unit: 'binary' }), hostile), checkStaysOnFrontend), {
+    numRuns: 5000,
+  })
   fc.assert(
     fc.property(
       hostile.map((text) => `/${text}`),
@@ -114,8 +113,7 @@ await test('GET /auth/login and a failing GET /auth/callback: 303 to a page of t
       })
       const location = back.headers.get('location') ?? ''
       const path = location.slice(server.url.length)
-      if (back.status !== 303 || !location.startsWith(server.url))
-        throw new Error(`${back.status} ${location}`)
+      if (back.status !== 303 || !location.startsWith(server.url)) throw new Error(`${back.status} ${location}`)
       if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(path)) throw new Error(path)
       if (new URL(location).origin !== server.url) throw new Error(location)
     }),
@@ -125,13 +123,7 @@ await test('GET /auth/login and a failing GET /auth/callback: 303 to a page of t
 
 await test('GET /auth/login: a malformed, repeated or missing return_to brings the user back to /', async (t) => {
   const world = await loginWorld(t)
-  for (const query of [
-    'return_to=%ff%fe',
-    'return_to=%',
-    'return_to=/a&return_to=/b',
-    'return_to',
-    '&&&=&',
-  ]) {
+  for (const query of ['return_to=%ff%fe', 'return_to=%', 'return_to=/a&return_to=/b', 'return_to', '&&&=&']) {
     const login = await startLogin(world, `/auth/login?${query}`)
     t.equal((await login.finish()).url.href, `${world.server.url}/`, query)
   }

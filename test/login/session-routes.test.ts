@@ -103,11 +103,7 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
   const login = await startLogin(world)
   await login.finish()
   const before = browser.clone()
-  t.equal(
-    (await sessionState(before, other.url)).authenticated,
-    true,
-    'the other instance caches the session',
-  )
+  t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
 
   const response = await logOut(world)
   t.equal(response.status, 204)
@@ -127,11 +123,7 @@ await test('POST /auth/logout: 204 ends the session on every instance, deletes t
   t.equal((await login.finish()).url.search, '?auth_error=state_mismatch', 'the login is deleted too')
 
   t.equal((await logOut(world)).status, 204, 'a repeated logout')
-  t.equal(
-    (await logOut({ ...world, browser: before })).status,
-    204,
-    'with a cookie of a session that is gone',
-  )
+  t.equal((await logOut({ ...world, browser: before })).status, 204, 'with a cookie of a session that is gone')
 })
 
 await test('POST /auth/logout: 204 deletes all sessions and logins of the browser except pending logins', async (t) => {
@@ -247,11 +239,7 @@ await test('Logouts with made-up cookies do not evict sessions from the tracking
   const other = await testServer(t, settings)
   await logInThere(world)
   const before = browser.clone()
-  t.equal(
-    (await sessionState(before, other.url)).authenticated,
-    true,
-    'the other instance caches the session',
-  )
+  t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
 
   for (let count = 0; count < 40; count++) {
     const cookies = [`__Host-session=${random(32)}.${random(32)}`, oldLoginCookie()]

@@ -147,11 +147,7 @@ await test('GET /auth/callback: state_mismatch for a record under other SESSION_
   t.equal(arrival.url.search, '?auth_error=state_mismatch')
   t.same(arrival.hops[0]?.headers.getSetCookie(), [])
   t.equal((await client.keys('*:login:*')).length, 1)
-  t.equal(
-    (await login.finish()).url.href,
-    `${server.url}/`,
-    'the login finishes where the record can be decrypted',
-  )
+  t.equal((await login.finish()).url.href, `${server.url}/`, 'the login finishes where the record can be decrypted')
   const [old] = browser.named('__Host-session')
   t.notOk(await isLoggedIn(browser, other.url))
   t.same(browser.named('__Host-session'), [old], 'the session cookie is not cleared')

@@ -51,11 +51,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
   })
   const madeUp: [what: string, cookie: string, isFree: boolean][] = [
     ['an unrelated cookie', 'a=b', true],
-    [
-      'session cookies with forged signatures',
-      cookies(100, () => `__Host-session=${random(32)}.${random(32)}`),
-      false,
-    ],
+    ['session cookies with forged signatures', cookies(100, () => `__Host-session=${random(32)}.${random(32)}`), false],
     ['login cookies with forged MACs', cookies(100, () => `${oldLoginCookie()}.${random(16)}`), true],
     ['login cookies without a MAC', cookies(100, oldLoginCookie), false],
     ['logins that were started and never finished', started, false],
@@ -152,11 +148,7 @@ await test('GET /auth/callback: state_mismatch unless the name, secret, start ti
     rawGet(`${server.url}/auth/callback?code=x&state=${state}`, { ...NAVIGATION, cookie })
   for (const forgery of forgeries) t.match(await callback(forgery), /state_mismatch/, JSON.stringify(forgery))
   t.equal(endpoint.forms.length, 0)
-  t.notMatch(
-    await callback(`a=b;\t ${name}=${value} \t; c`),
-    /state_mismatch/,
-    'blanks around a cookie are ignored',
-  )
+  t.notMatch(await callback(`a=b;\t ${name}=${value} \t; c`), /state_mismatch/, 'blanks around a cookie are ignored')
   t.equal(endpoint.forms.length, 1)
 })
 
@@ -203,8 +195,7 @@ await test('GET /auth/login: a /56 may start 4 times and a /48 16 times as many 
     for (let count = 0; count < 3; count++) startsOfSubnet += Number(await starts(`2001:db8:1:${net}::1`))
   t.equal(startsOfSubnet, 8, 'a /56')
   let startsOfSite = startsOfSubnet
-  for (let net = 1; net < 40; net++)
-    startsOfSite += Number(await starts(`2001:db8:1:${(net * 256).toString(16)}::1`))
+  for (let net = 1; net < 40; net++) startsOfSite += Number(await starts(`2001:db8:1:${(net * 256).toString(16)}::1`))
   t.equal(startsOfSite, 32, 'a /48')
   t.ok(await starts('2001:db8:2::1'), 'another /48')
 })

@@ -57,8 +57,7 @@ await test('bff_provider_requests_total counts refreshes and revocations separat
     t.equal((await samplesOf(server.opsUrl, REQUESTS)).get('request="refresh",outcome="ok"'), 1)
     t.equal((await logOut(browser)).status, 204)
     await until(
-      async () =>
-        (await samplesOf(server.opsUrl, REQUESTS)).get(`request="revoke",outcome="${revoked}"`) === 2,
+      async () => (await samplesOf(server.opsUrl, REQUESTS)).get(`request="revoke",outcome="${revoked}"`) === 2,
       `both tokens: ${revoked}`,
     )
   }

@@ -46,8 +46,7 @@ function promtool(command: readonly string[], input = ''): void {
     execFileSync('promtool', command, { input, stdio: ['pipe', 'pipe', 'pipe'] })
   } catch (error) {
     const { code, stderr, stdout } = error as { code?: string; stderr?: Buffer; stdout?: Buffer }
-    if (code === 'ENOENT')
-      throw new Error('This test needs promtool: apt-get install prometheus', { cause: error })
+    if (code === 'ENOENT') throw new Error('This test needs promtool: apt-get install prometheus', { cause: error })
     throw new Error(`promtool: ${String(stdout)}${String(stderr)}`, { cause: error })
   }
 }
@@ -104,12 +103,10 @@ for (const workers of ['1', '2']) {
 
 /** The metrics in a PromQL expression, with the labels of their selectors. */
 function metricsIn(expr: string): { name: string; labels: string[] }[] {
-  return [...expr.matchAll(/\b((?:bff|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
-    ([, name = '', selector = '']) => ({
-      name,
-      labels: [...selector.matchAll(/(\w+)\s*[=!]/g)].map(([, label = '']) => label),
-    }),
-  )
+  return [...expr.matchAll(/\b((?:bff|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', selector = '']) => ({
+    name,
+    labels: [...selector.matchAll(/(\w+)\s*[=!]/g)].map(([, label = '']) => label),
+  }))
 }
 
 /** The name of the metric that a series belongs to; the series of a histogram have suffixes. */

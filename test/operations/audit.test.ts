@@ -20,15 +20,13 @@ async function audited({ log }: TestServer, audit: string): Promise<Line> {
   const lines = (): Line[] => log.filter((line) => line['audit'] === audit)
   await until(() => lines().length > 0, `an audit line ${audit}`)
   const [line, ...more] = lines()
-  if (line === undefined || more.length > 0)
-    throw new Error(`one audit line ${audit}, not ${1 + more.length}`)
+  if (line === undefined || more.length > 0) throw new Error(`one audit line ${audit}, not ${1 + more.length}`)
   return line
 }
 
 /** Waits for a request line of this route and returns the last one. */
 async function requested({ log }: TestServer, route: string): Promise<Line> {
-  const line = (): Line | undefined =>
-    log.findLast((each) => each.msg === 'request' && each['route'] === route)
+  const line = (): Line | undefined => log.findLast((each) => each.msg === 'request' && each['route'] === route)
   await until(() => line() !== undefined, `a request line of ${route}`)
   return line() as Line
 }
@@ -63,12 +61,8 @@ await test('POST /auth/logout: the request line of a 503 has the session, that o
   redis?.process.kill('SIGCONT')
   const lines = server.log.length
   const headers = { 'x-csrf': '1', cookie: `__Host-session=${'a'.repeat(43)}.${'b'.repeat(43)}` }
-  await until(
-    async () => (await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })).status === 204,
-  )
-  await until(() =>
-    server.log.slice(lines).some(({ route, status }) => route === '/auth/logout' && status === 204),
-  )
+  await until(async () => (await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })).status === 204)
+  await until(() => server.log.slice(lines).some(({ route, status }) => route === '/auth/logout' && status === 204))
   t.equal(server.log.slice(lines).findLast(({ route }) => route === '/auth/logout')?.['session'], '')
 })
 

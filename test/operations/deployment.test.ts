@@ -36,8 +36,7 @@ await test('make-secrets.sh makes files that only their owner finds, and keeps f
 
 await test('docker-compose.yml names only settings and secrets that exist', (t) => {
   const { services, secrets } = composeFile()
-  for (const name of Object.keys(services.app.environment ?? {}))
-    t.ok(settingNames.has(name), `${name} is a setting`)
+  for (const name of Object.keys(services.app.environment ?? {})) t.ok(settingNames.has(name), `${name} is a setting`)
   for (const service of Object.values(services)) {
     for (const name of service.secrets ?? []) t.ok(secrets[name], `the secret ${name} is declared`)
   }
@@ -162,9 +161,7 @@ await test('the image has the program and nothing else', (t) => {
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1))
   const dockerfile = projectFile('Dockerfile')
-  const copied = [...dockerfile.matchAll(/^COPY (?:--\S+ )*(.*) \S+$/gm)].flatMap(([, from = '']) =>
-    from.split(' '),
-  )
+  const copied = [...dockerfile.matchAll(/^COPY (?:--\S+ )*(.*) \S+$/gm)].flatMap(([, from = '']) => from.split(' '))
   t.same(kept.toSorted(), copied.toSorted(), 'the build context holds what the image copies')
   const { scripts, engines } = JSON.parse(projectFile('package.json')) as {
     readonly scripts: Readonly<Record<string, string>>
@@ -179,10 +176,7 @@ await test('the image has the program and nothing else', (t) => {
     dockerfile.includes(`\nRUN ${start} --warm-up\n`),
     'the image compiles the program with the options of its start',
   )
-  t.ok(
-    dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'),
-    'it keeps no compiled code of npm',
-  )
+  t.ok(dockerfile.indexOf('NODE_COMPILE_CACHE') > dockerfile.indexOf('npm ci'), 'it keeps no compiled code of npm')
   t.ok(scripts['start']?.endsWith(` ${start}`), 'npm start runs the same command')
   const config = configOf(kubernetesFile().environment, makeSecrets(t.testdir({})))
   const [, exposed = ''] = /^EXPOSE (.*)$/m.exec(dockerfile) ?? []

@@ -118,19 +118,13 @@ for (const host of [LOOPBACK, 'localhost']) {
     t.equal(call.status, 502)
     t.match(JSON.parse(call.body), { code: 'upstream_unreachable' })
     t.equal(upstream.requests.length, 0)
-    const callback = await get(
-      `/auth/callback?code=x&state=${state}`,
-      login.headers['set-cookie']?.[0]?.split(';')[0],
-    )
+    const callback = await get(`/auth/callback?code=x&state=${state}`, login.headers['set-cookie']?.[0]?.split(';')[0])
     t.match(callback.headers.location, 'auth_error=provider_unavailable')
     const handshake = `GET /ws/public HTTP/1.1\r\nHost: h\r\nOrigin: ${ALONE.PUBLIC_URL}\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`
     browser.write(handshake)
     let received = ''
     browser.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
-    await until(
-      () => /^HTTP\/1\.1 101 [^]*upstream_unreachable/.test(received),
-      'the page can read the reason',
-    )
+    await until(() => /^HTTP\/1\.1 101 [^]*upstream_unreachable/.test(received), 'the page can read the reason')
     await until(
       () => failureCount(said(server, NO_DESCRIPTOR), NO_DESCRIPTOR) === 3,
       'the failures of the API call, the exchange and the socket are logged',
@@ -156,11 +150,7 @@ await test('Without a free descriptor, reconnects to Redis fail as our own error
   const port = await freePort()
   const first = await startRedis([], port)
   t.teardown(() => first.close())
-  const server = await serverProcess(
-    t,
-    { ...ALONE, REDIS_URL: `redis://localhost:${port}` },
-    { descriptors: FEW },
-  )
+  const server = await serverProcess(t, { ...ALONE, REDIS_URL: `redis://localhost:${port}` }, { descriptors: FEW })
   t.ok(await ready(server))
   const release = await exhaustDescriptors(t, server)
   await first.close()

@@ -24,11 +24,8 @@ function anchor(heading: string): string {
 }
 
 await test('Every protection in threats.md names a test that exists', (t) => {
-  const chapters =
-    'config|deployments|http|journeys|login|oauth|operations|ops|proxy|sessions|sockets|store|upstream'
-  const named = [...read('threats.md').matchAll(new RegExp(`\\b(?:${chapters})/[a-z-]+`, 'g'))].map(
-    ([name]) => name,
-  )
+  const chapters = 'config|deployments|http|journeys|login|oauth|operations|ops|proxy|sessions|sockets|store|upstream'
+  const named = [...read('threats.md').matchAll(new RegExp(`\\b(?:${chapters})/[a-z-]+`, 'g'))].map(([name]) => name)
   t.ok(named.length > 30)
   for (const name of new Set(named)) t.ok(existsSync(new URL(`../test/${name}.test.ts`, DOCS)), name)
   for (const [, row = ''] of read('threats.md').matchAll(/^\| (?!It tries|They try|---)(.*) \|$/gm)) {
@@ -95,9 +92,7 @@ await test('Every document and heading that the code cites exists', (t) => {
 })
 
 await test('reference.md lists exactly the routes of the server', (t) => {
-  const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(
-    ([, routes = '']) => routes,
-  )
+  const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(([, routes = '']) => routes)
   const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))
   const described = Object.entries(OTHER_PATHS).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),

@@ -22,10 +22,7 @@ await test('kubernetes.yaml names only settings that exist, and production accep
 await test('a pod drains before Kubernetes kills it, and after its readiness probe has failed', (t) => {
   const { environment, container, pod, deployment } = kubernetesFile()
   const { drainMs, drainWaitMs } = configOf(environment, makeSecrets(t.testdir({})))
-  t.ok(
-    pod.terminationGracePeriodSeconds * 1000 > drainMs,
-    'terminationGracePeriodSeconds exceeds DRAIN_SECONDS',
-  )
+  t.ok(pod.terminationGracePeriodSeconds * 1000 > drainMs, 'terminationGracePeriodSeconds exceeds DRAIN_SECONDS')
   const { periodSeconds, failureThreshold } = container.readinessProbe
   t.ok(drainWaitMs > periodSeconds * failureThreshold * 1000, 'DRAIN_WAIT_SECONDS exceeds the failed probes')
   const { maxUnavailable, maxSurge } = deployment.strategy.rollingUpdate

@@ -81,10 +81,7 @@ await test(
     await until(() => KINDS.every((kind) => (old.requests.get(kind) ?? 0) > 1))
     addresses.clear()
     addresses.add(NEW)
-    await until(
-      () => KINDS.every((kind) => moved.requests.has(kind)),
-      'every kind of request goes to the new address',
-    )
+    await until(() => KINDS.every((kind) => moved.requests.has(kind)), 'every kind of request goes to the new address')
     over.abort()
     await Promise.all(load)
     const before = new Map(old.requests)

@@ -27,10 +27,7 @@ interface CheckRun {
 }
 
 /** Runs the server's program with these arguments until it exits. */
-async function run(
-  settings: Record<string, string>,
-  args: readonly string[] = ['--check'],
-): Promise<CheckRun> {
+async function run(settings: Record<string, string>, args: readonly string[] = ['--check']): Promise<CheckRun> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { ...COMPILED, ...settings },
     cwd: TEST_DIR,
@@ -113,10 +110,7 @@ await test('--check: exit code 69 for an address where another service listens, 
   t.teardown(() => web.close())
   const elsewhere = `http://127.0.0.1:${(web.address() as { port: number }).port}`
 
-  for (const address of [
-    always200,
-    { ...always200, AUTH_URL: elsewhere, WS_URL: elsewhere.replace('http', 'ws') },
-  ]) {
+  for (const address of [always200, { ...always200, AUTH_URL: elsewhere, WS_URL: elsewhere.replace('http', 'ws') }]) {
     const check = await run({ ...settings, ...address })
     t.equal(check.exitCode, 69)
     t.match(resultsOf(check, 'AUTH_URL'), [/^failed: http:\S+ is not a token endpoint: /])

@@ -58,8 +58,7 @@ await test('GET /metrics: 200 with the metrics an operator needs, before any of 
   ]) {
     t.ok(names.has(`bff_${name}`), name)
   }
-  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes'])
-    t.ok(names.has(name), name)
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes']) t.ok(names.has(name), name)
   t.match(text, `bff_build_info{version="${program.version}",node="${process.versions.node}"} 1`)
 })
 

@@ -55,16 +55,8 @@ for (const [signal, exitCode] of [
     server.child.kill(signal)
     await until(async () => (await unreadyReasons(server)).length > 0)
     t.same(await unreadyReasons(server), ['draining'])
-    t.same(
-      await get(server.port, agent),
-      { status: 200, connection: 'close' },
-      'the server closes the open connection',
-    )
-    t.same(
-      await get(server.port, agent),
-      { status: 200, connection: 'close' },
-      'the server accepts a new connection',
-    )
+    t.same(await get(server.port, agent), { status: 200, connection: 'close' }, 'the server closes the open connection')
+    t.same(await get(server.port, agent), { status: 200, connection: 'close' }, 'the server accepts a new connection')
     server.child.kill(signal)
     t.equal(await server.exited, exitCode)
     agent.destroy()
@@ -98,10 +90,7 @@ await test('SIGTERM: the request in flight finishes, relays close with 1012, and
   release()
   t.same(await (await response).json(), { status: 'fine' })
   t.equal(await server.exited, 0)
-  t.notOk(
-    firstLogged(server, 'not everything ended in time'),
-    'the keep-alive connection does not delay the exit',
-  )
+  t.notOk(firstLogged(server, 'not everything ended in time'), 'the keep-alive connection does not delay the exit')
 })
 
 await test('SIGTERM: a request that takes longer than DRAIN_SECONDS is cut off', async (t) => {
@@ -114,9 +103,7 @@ await test('SIGTERM: a request that takes longer than DRAIN_SECONDS is cut off',
 
 await test('SIGTERM: exit code 0 before the server is ready', async (t) => {
   const server = await serverProcess(t, { ...ALONE, REDIS_URL: 'redis://127.0.0.1:1' })
-  await until(
-    async () => (await fetch(`http://127.0.0.1:${server.opsPort}/livez`).catch(() => undefined))?.ok === true,
-  )
+  await until(async () => (await fetch(`http://127.0.0.1:${server.opsPort}/livez`).catch(() => undefined))?.ok === true)
   t.ok((await unreadyReasons(server)).includes('starting'))
   server.child.kill('SIGTERM')
   t.equal(await server.exited, 0)

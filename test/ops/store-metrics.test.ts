@@ -59,10 +59,7 @@ await test('GET /metrics: 200 while Redis hangs, without the metrics that only R
   t.equal(await valueOf(server.opsUrl, 'bff_sessions'), 0)
   redis?.process.kill('SIGSTOP')
   await until(async () => (await valueOf(server.opsUrl, 'bff_session_store_up')) === 0)
-  await until(
-    async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined,
-    'the outdated value disappears',
-  )
+  await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === undefined, 'the outdated value disappears')
   t.equal(await valueOf(server.opsUrl, 'bff_session_store_memory_used_bytes'), undefined)
   redis?.process.kill('SIGCONT')
   await until(async () => (await valueOf(server.opsUrl, 'bff_sessions')) === 0, 'the value reappears')
@@ -77,9 +74,7 @@ await test('bff_sessions counts the live sessions of all instances, without star
     await fetch(`${world.server.url}/auth/login`, { redirect: 'manual' })
   }
   const counted = (count: number) => async (): Promise<boolean> => {
-    const counts = await Promise.all(
-      [world.server, other].map(({ opsUrl }) => valueOf(opsUrl, 'bff_sessions')),
-    )
+    const counts = await Promise.all([world.server, other].map(({ opsUrl }) => valueOf(opsUrl, 'bff_sessions')))
     return counts.every((each) => each === count)
   }
   await until(counted(3), 'three sessions')
@@ -92,9 +87,7 @@ await test('bff_sessions is estimated from a sample when there are many keys', a
   const client = await createClient({ url: urlOf(world) }).connect()
   t.teardown(() => client.close())
   const addKeys = (prefix: string, count: number): Promise<unknown> =>
-    Promise.all(
-      Array.from({ length: count }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')),
-    )
+    Promise.all(Array.from({ length: count }, (_, index) => client.set(prefix + String(index).padStart(43, '0'), '')))
   await addKeys('bff:1:session:', 6000)
   await addKeys('bff:1:login:', 4000)
   await until(

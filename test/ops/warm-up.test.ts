@@ -27,11 +27,7 @@ await test('--warm-up compiles everything that a start needs and opens no socket
     syncBuiltinESMExports()`)}`
   const env = { NODE_COMPILE_CACHE: dir }
   const options = { env, encoding: 'utf8', cwd: t.testdirName } as const
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--import', noSockets, MAIN, '--warm-up'],
-    options,
-  )
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', noSockets, MAIN, '--warm-up'], options)
   t.same([status, stdout, stderr], [0, '', ''])
   const compiled = filesIn(dir)
   t.ok(compiled.length > 300, `${compiled.length} files`)

@@ -85,11 +85,7 @@ await test('SIGINT to every process: the supervisor drains all workers, and the 
   await until(() => said(server, 'draining').length === 3)
   const unready = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
   t.same(await unready.json(), { ready: false, reasons: ['draining'], warnings: [] })
-  t.equal(
-    await status(server.port, '/auth/session'),
-    200,
-    'the workers still serve while the balancer finds out',
-  )
+  t.equal(await status(server.port, '/auth/session'), 200, 'the workers still serve while the balancer finds out')
   for (const socket of upstream.open) socket.write(ok())
   t.equal(await responseStatus, 200)
   t.equal(await server.exited, 0)

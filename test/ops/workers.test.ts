@@ -44,19 +44,13 @@ await test('Two workers act as one server: one port, shared sessions and secrets
   }
   const lines = () => said(server, 'request').filter(({ route }) => route === accounts)
   await until(() => lines().length === 8)
-  t.same(
-    new Set(lines().map(({ worker }) => worker)),
-    new Set([1, 2]),
-    'both workers served and logged requests',
-  )
+  t.same(new Set(lines().map(({ worker }) => worker)), new Set([1, 2]), 'both workers served and logged requests')
   t.equal(await counted(server, accounts), 8)
   const text = await metrics(server)
   t.match(text, /^bff_workers 2$/m)
   t.match(text, /^bff_session_store_up 1$/m, 'flags are not added up')
 
-  const sockets = [1, 2, 3, 4].map(
-    () => new BrowserSocket(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }),
-  )
+  const sockets = [1, 2, 3, 4].map(() => new BrowserSocket(`ws://127.0.0.1:${port}/ws/public`, { origin: publicUrl }))
   await Promise.all(sockets.map((socket) => socket.opened()))
   t.match(await metrics(server), /^bff_relays{kind="public"} 4$/m)
   server.child.kill('SIGTERM')

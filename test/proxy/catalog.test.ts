@@ -86,12 +86,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
     t.same(more, [], `${name}: one request`)
     if (credential === 'none') {
       t.equal(seen?.target, path, 'a shared response has no query')
-      t.same(seen?.headers.map(([header]) => header).sort(), [
-        'connection',
-        'host',
-        'user-agent',
-        'x-request-id',
-      ])
+      t.same(seen?.headers.map(([header]) => header).sort(), ['connection', 'host', 'user-agent', 'x-request-id'])
       continue
     }
     t.equal(seen?.method, method)
@@ -139,17 +134,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
     for (const path of new Set(EXPECTED.map(([, path]) => path))) {
       // Compares templates, because a path may also match the id of another endpoint.
       const allowed = ['GET', 'POST', 'PATCH'].filter((method) => isRouted(method, path))
-      for (const method of [
-        'GET',
-        'HEAD',
-        'POST',
-        'PUT',
-        'PATCH',
-        'DELETE',
-        'TRACE',
-        'PROPFIND',
-        'OPTIONS',
-      ]) {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'OPTIONS']) {
         if (allowed.includes(method)) continue
         const response = await call(method, `/api${path}`)
         t.equal(response.status, 405, `${method} ${path}`)
@@ -171,10 +156,7 @@ await test('the catalog has the endpoints of upstream without the one-time URL, 
   for (const endpoint of catalog(OVERVIEW)) {
     t.ok(expectedOf(endpoint).length > 0, `${endpoint.method} ${endpoint.path} is expected`)
     for (const [, , credential] of expectedOf(endpoint)) t.equal(endpoint.credential, credential)
-    t.ok(
-      endpoint.isShared === undefined || endpoint.credential === 'none',
-      'a shared endpoint needs no credential',
-    )
+    t.ok(endpoint.isShared === undefined || endpoint.credential === 'none', 'a shared endpoint needs no credential')
   }
   t.equal(catalog(OVERVIEW).length, 20)
   t.equal(catalog(undefined).length, 19)

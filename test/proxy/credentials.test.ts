@@ -4,8 +4,7 @@ import { ok } from '../support/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'
-const REFUSED =
-  'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
+const REFUSED = 'HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error="invalid_token"\r\nContent-Length: 2\r\n\r\n{}'
 
 const isLive = async ({ send, cookie }: ApiWorld): Promise<unknown> =>
   (await send('GET', '/auth/session', { headers: { cookie } })).json['authenticated']
@@ -38,8 +37,7 @@ await test('a 401 to a call without a bearer passes, and so does every 403', asy
   t.equal(bulk.text, '{}')
   t.same(bearers(api), [undefined])
   t.equal((await api.call('GET', '/api/v1/health')).status, 401)
-  api.upstream.answer = (_request, socket) =>
-    void socket.write('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]')
+  api.upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]')
   for (const method of ['GET', 'POST']) {
     const response = await api.call(method, ACCOUNTS)
     t.equal(response.status, 403)

@@ -22,9 +22,7 @@ const failure = (call: Promise<unknown>): Promise<unknown> => call.catch((error:
 function examplesIn({ world }: ApiWorld): Examples {
   const source = [...section.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code).join('\n')
   // oxlint-disable-next-line typescript/no-implied-eval -- this is how documentation is proved to run
-  const run = new Function('fetch', `${source}\nreturn { api, listAccounts, transfer }`) as (
-    fetch: unknown,
-  ) => Examples
+  const run = new Function('fetch', `${source}\nreturn { api, listAccounts, transfer }`) as (fetch: unknown) => Examples
   return run((path: string, init: object) => world.browser.fetch(path, init))
 }
 

@@ -58,11 +58,7 @@ await test('/openapi.json describes every route there is, and is valid', async (
     t.same(parameters, ['#/components/parameters/Csrf', ...ids, ...dates], `${name}: parameters`)
     t.same(operation?.responses['2XX']?.content?.['*/*']?.schema, {}, 'what upstream answers is open')
     const own = Object.values(operation?.responses ?? {}).map(({ description }) => description)
-    for (const code of [
-      'upstream_lost',
-      'csrf_rejected',
-      ...(credential === 'none' ? [] : ['login_required']),
-    ]) {
+    for (const code of ['upstream_lost', 'csrf_rejected', ...(credential === 'none' ? [] : ['login_required'])]) {
       t.ok(
         own.some((each) => each.includes(`\`${code}\``)),
         `${name}: ${code}`,

@@ -29,21 +29,7 @@ const id = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
   bytes,
   fc.string({ unit: 'binary' }).map((text) => encodeURIComponent(text.toWellFormed())),
-  fc.constantFrom(
-    '..',
-    '.',
-    '%2e%2e',
-    '%2f',
-    '%5c',
-    '',
-    'a/b',
-    'otp',
-    '%00',
-    'a%0d%0aX: y',
-    'a?b',
-    'a#b',
-    'a;b',
-  ),
+  fc.constantFrom('..', '.', '%2e%2e', '%2f', '%5c', '', 'a/b', 'otp', '%00', 'a%0d%0aX: y', 'a?b', 'a#b', 'a;b'),
 )
 const query = fc.option(fc.oneof(bytes, fc.webQueryParameters(), fc.stringMatching(/^[!-~]{0,40}$/)), {
   nil: undefined,
@@ -65,16 +51,7 @@ const line = fc
   })
 const headerName = fc.oneof(
   fc.constantFrom(...REQUEST_HEADERS, 'authorization', 'Authorization', 'cookie', 'Service-App-ID', 'X-CSRF'),
-  fc.constantFrom(
-    'connection',
-    'transfer-encoding',
-    'content-length',
-    'host',
-    'origin',
-    'te',
-    'upgrade',
-    'expect',
-  ),
+  fc.constantFrom('connection', 'transfer-encoding', 'content-length', 'host', 'origin', 'te', 'upgrade', 'expect'),
   fc.stringMatching(/^[A-Za-z0-9-]{1,12}$/),
 )
 const header = fc.tuple(
@@ -111,9 +88,7 @@ await test('upstream receives only requests of the catalog with at most one bear
     })
   }
   const lines = (more: readonly (readonly [string, string])[]) =>
-    ['Host: h', `Cookie: ${cookie}`, 'X-CSRF: 1', ...more.map(([name, value]) => `${name}: ${value}`)].join(
-      '\r\n',
-    )
+    ['Host: h', `Cookie: ${cookie}`, 'X-CSRF: 1', ...more.map(([name, value]) => `${name}: ${value}`)].join('\r\n')
 
   await t.test('for any target', async (t) => {
     await fc.assert(

@@ -14,9 +14,7 @@ await test('GET /api/v1/health asks upstream once for any number of callers', as
   const { send, upstream, world } = await apiWorld(t, { settings: { HEALTH_SECONDS: '1' } })
   const headers = { 'x-csrf': '1' }
   upstream.answer = (_request, socket) =>
-    void socket.write(
-      'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Brand: x\r\nContent-Length: 2\r\n\r\nOK',
-    )
+    void socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Brand: x\r\nContent-Length: 2\r\n\r\nOK')
   const crowd = await Promise.all(
     Array.from({ length: 50 }, (_none, index) => send('GET', `${HEALTH}?busting=${index}`, { headers })),
   )
@@ -33,19 +31,11 @@ await test('GET /api/v1/health asks upstream once for any number of callers', as
   )
   t.equal(upstream.requests.length, 1)
   t.equal(upstream.requests[0]?.target, '/v1/health')
-  t.equal(
-    (await send('GET', `${HEALTH}?a=\u00e9`, { headers })).status,
-    400,
-    'a bad query is refused all the same',
-  )
+  t.equal((await send('GET', `${HEALTH}?a=\u00e9`, { headers })).status, 400, 'a bad query is refused all the same')
 
   await sleep(1010)
   upstream.answer = (_request, socket) => void socket.write(ok('{"later":1}'))
-  t.equal(
-    (await send('GET', HEALTH, { headers })).text,
-    '{"later":1}',
-    'upstream is asked again after a second',
-  )
+  t.equal((await send('GET', HEALTH, { headers })).text, '{"later":1}', 'upstream is asked again after a second')
   t.equal(upstream.requests.length, 2)
   t.equal(world.server.log.filter(({ level }) => level === 50).length, 0)
 })
@@ -74,11 +64,7 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
   }
   const { send, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(70_000)))
-  t.equal(
-    (await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status,
-    502,
-    'a response of 70 KB is not shared',
-  )
+  t.equal((await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })).status, 502, 'a response of 70 KB is not shared')
 })
 
 await test('too many callers that wait for the same response get 429', async (t) => {
@@ -109,9 +95,7 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   const { upstream, world } = await apiWorld(t, { redis: true, settings: { HEALTH_SECONDS: '2' } })
   const other = await testServer(t, { ...world.settings, HEALTH_SECONDS: '2' })
   const crowd = () =>
-    Promise.all(
-      Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? world.server.port : other.port)),
-    )
+    Promise.all(Array.from({ length: 40 }, (_, index) => ask(index % 2 === 0 ? world.server.port : other.port)))
   let requests = 0
   const flight = { isOver: true }
   upstream.answer = (_request, socket) => {
@@ -134,10 +118,7 @@ await test('all instances together ask upstream once in HEALTH_SECONDS, one at a
   await until(() => requests === 2)
   while (!flight.isOver) seen.push((await ask(other.port)).text)
   t.equal((await asking).text, '{"request":2}', 'a new caller waits')
-  t.ok(
-    seen.length > 1 && seen.slice(0, -1).every((text) => text === '{"request":1}'),
-    'the others get the last one',
-  )
+  t.ok(seen.length > 1 && seen.slice(0, -1).every((text) => text === '{"request":1}'), 'the others get the last one')
   await until(async () => (await ask(other.port)).text === '{"request":2}')
   t.equal(requests, 2)
 })

@@ -42,11 +42,7 @@ await test('a request with an old token gets the new one without another refresh
   const old = await session(0)
   endpoint.behaviour = tokens({ access_token: 'second' })
   await here.renewed(old)
-  for (const late of [
-    await there.renewed(old),
-    await there.afterRefusal(old, true),
-    await here.renewed(old),
-  ]) {
+  for (const late of [await there.renewed(old), await there.afterRefusal(old, true), await here.renewed(old)]) {
     t.equal(late.is === 'good' && late.session.record.accessToken, 'second')
   }
   t.equal(endpoint.forms.length, 1)
@@ -86,8 +82,7 @@ await test('an outage of the provider is hidden while the token is valid, and do
   const { here, session, sessions, endpoint } = await tokenWorld(t)
   endpoint.behaviour = json('', 503)
   const valid = await session(MINUTE / 2)
-  for (let count = 0; count < 3; count++)
-    t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
+  for (let count = 0; count < 3; count++) t.match(await here.renewed(valid), { is: 'good', session: { id: valid.id } })
   t.equal(endpoint.forms.length, 1, 'the provider is not asked again at once')
   const expired = await session(0)
   for (let count = 0; count < 3; count++) {

@@ -7,21 +7,16 @@ const [OLD, NEW] = ['an-old-secret-of-thirty-two-bytes-at-least', 'a-new-secret-
 await test('a sealed text opens for its key and holder only', async (t) => {
   const envelope = new Envelope([NEW])
   fc.assert(
-    fc.property(
-      fc.string(),
-      fc.string({ minLength: 1 }),
-      fc.string({ unit: 'binary' }),
-      (key, holder, text) => {
-        // A lone surrogate has no UTF-8 form. The server seals no such text.
-        const plain = text.toWellFormed()
-        const sealed = envelope.seal(key, holder, plain)
-        return (
-          envelope.open(key, holder, sealed) === plain &&
-          envelope.open(`${key}x`, holder, sealed) === undefined &&
-          envelope.open(key, `${holder}x`, sealed) === undefined
-        )
-      },
-    ),
+    fc.property(fc.string(), fc.string({ minLength: 1 }), fc.string({ unit: 'binary' }), (key, holder, text) => {
+      // A lone surrogate has no UTF-8 form. The server seals no such text.
+      const plain = text.toWellFormed()
+      const sealed = envelope.seal(key, holder, plain)
+      return (
+        envelope.open(key, holder, sealed) === plain &&
+        envelope.open(`${key}x`, holder, sealed) === undefined &&
+        envelope.open(key, `${holder}x`, sealed) === undefined
+      )
+    }),
     { numRuns: 50 },
   )
   t.pass('50 generated texts')

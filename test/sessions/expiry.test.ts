@@ -4,10 +4,7 @@ import { logIn, testRedis, testServer, testWorld } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
 /** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
-async function expire(
-  t: Test,
-  settings: Record<string, string>,
-): Promise<{ logged: string[]; counted: string[] }> {
+async function expire(t: Test, settings: Record<string, string>): Promise<{ logged: string[]; counted: string[] }> {
   const world = await testWorld(t, { redis: true, settings })
   const servers = [world.server, await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })]
   await logIn(world.browser, world.server.url)
@@ -20,9 +17,7 @@ async function expire(
   const ends = () => servers.flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
   await until(() => ends().length > 0)
   for (const { url } of servers) t.notOk(await isLive(url))
-  const metrics = await Promise.all(
-    servers.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()),
-  )
+  const metrics = await Promise.all(servers.map(async ({ opsUrl }) => (await fetch(`${opsUrl}/metrics`)).text()))
   return {
     logged: ends().map(({ reason }) => String(reason)),
     counted: metrics.flatMap((text) => text.match(/(?<=bff_sessions_ended_total)\S+ \d+/g) ?? []),
@@ -56,9 +51,7 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
     const reasons = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
-      return new Promise<string>(
-        (resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }),
-      )
+      return new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
     })
     t.same(await Promise.all(reasons), [reason, reason])
   }

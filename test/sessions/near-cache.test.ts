@@ -136,6 +136,16 @@ await test('a session that ends while it is read is neither cached nor returned 
   t.equal(near.peek('id', key), undefined)
 })
 
+await test('a value that changed while it was read is not cached', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  store.hold()
+  const loading = near.load('id')
+  await sessions.end(key, 'logout')
+  store.release()
+  await loading
+  t.equal(near.peek('id', key), undefined)
+})
+
 await test('a change or a removal drops the session from the near cache', async (t) => {
   const { store, sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')

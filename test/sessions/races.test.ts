@@ -103,9 +103,7 @@ await test('a watcher is notified of the end of a session after two touches of a
   const [holder, other] = [await sessionInstance(t, redis.url), await sessionInstance(t, redis.url)]
   const id = await newSession(other)
   const session = await live(holder, id)
-  const ended = new Promise<string>(
-    (resolve) => void holder.endings.watch(session, { isUse: true, onEnd: resolve }),
-  )
+  const ended = new Promise<string>((resolve) => void holder.endings.watch(session, { isUse: true, onEnd: resolve }))
   for (let touch = 1; touch <= 2; touch++) {
     const changed = new Promise<void>((resolve) => {
       holder.store.onChange((key) => key === session.key && resolve())
@@ -156,15 +154,9 @@ await test('with a store that announces no changes, cached sessions are served f
   const id = await newSession(one)
   const session = await live(one, id)
   const watched = await live(other, id)
-  const ended = new Promise<string>(
-    (resolve) => void other.endings.watch(watched, { isUse: true, onEnd: resolve }),
-  )
+  const ended = new Promise<string>((resolve) => void other.endings.watch(watched, { isUse: true, onEnd: resolve }))
   await one.sessions.end(session.key, 'logout')
-  t.equal(
-    (await one.reader.read(one.cookie(id))).is,
-    'none',
-    'the instance that ended the session refuses it at once',
-  )
+  t.equal((await one.reader.read(one.cookie(id))).is, 'none', 'the instance that ended the session refuses it at once')
   t.equal(await ended, 'logout')
   while ((await other.reader.read(other.cookie(id))).is === 'live') {
     await new Promise((resolve) => void setTimeout(resolve, 5))

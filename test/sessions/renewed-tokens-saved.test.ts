@@ -8,8 +8,7 @@ import { tokenWorld } from '../support/token-world.ts'
 await test('a renewed token is not used before it stands in the store', async (t) => {
   const { here, there, session, sessions, store, endpoint } = await tokenWorld(t)
   endpoint.behaviour = tokens({ access_token: 'second' })
-  const stored = async (id: string): Promise<string | undefined> =>
-    (await sessions.load(id))?.record.accessToken
+  const stored = async (id: string): Promise<string | undefined> => (await sessions.load(id))?.record.accessToken
   for (const renew of [(old: Session) => here.renewed(old), (old: Session) => here.afterRefusal(old, true)]) {
     const old = await session(0)
     const saving = Promise.withResolvers<void>()

@@ -1,13 +1,5 @@
 import { test } from 'tap'
-import {
-  held,
-  json,
-  loginWorld,
-  logInThere,
-  isLoggedIn,
-  startLogin,
-  tokens,
-} from '../support/token-endpoint.ts'
+import { held, json, loginWorld, logInThere, isLoggedIn, startLogin, tokens } from '../support/token-endpoint.ts'
 
 const LOGIN = '__Host-login-'
 

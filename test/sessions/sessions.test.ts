@@ -27,9 +27,7 @@ await test('a GET /api request in the steady state sends Redis no command', asyn
   const client = await redisClient(t, world)
   const commands = async (): Promise<number> => {
     const stats = await client.info('commandstats')
-    const wanted = stats
-      .split('\n')
-      .filter((line) => /^cmdstat_(get|set|pexpire|eval|mget|exists)/.test(line))
+    const wanted = stats.split('\n').filter((line) => /^cmdstat_(get|set|pexpire|eval|mget|exists)/.test(line))
     return wanted.reduce((sum, line) => sum + Number(/calls=(\d+)/.exec(line)?.[1]), 0)
   }
   const before = await commands()
@@ -133,8 +131,7 @@ await test('a session in use ends at SESSION_MAX_SECONDS', async (t) => {
   const copy = world.browser.clone()
   await until(async () => {
     const [session] = copy.named('__Host-session')
-    if (session !== undefined)
-      copy.cookies.set('localhost;/;__Host-session', { ...session, expiresAt: Infinity })
+    if (session !== undefined) copy.cookies.set('localhost;/;__Host-session', { ...session, expiresAt: Infinity })
     return (await accounts(copy)).status === 401
   })
   t.pass('the session ended while in use')

@@ -116,9 +116,7 @@ await test('requests that wait for a refresh during a logout do not bring the se
   // Each session is refreshed once, on one instance, and all its calls wait for that.
   await until(() => world.gate.refreshes.length === USERS)
   await Promise.all(
-    world.browsers.map((browser) =>
-      browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } }),
-    ),
+    world.browsers.map((browser) => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })),
   )
   opened.resolve(true)
   t.same(new Set(await Promise.all(answers)), new Set([401]))

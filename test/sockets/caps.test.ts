@@ -25,8 +25,7 @@ await test('public sockets leave a quarter of MAX_RELAYS to trading sockets', as
 
 await test('PUBLIC_HANDSHAKES_PER_MINUTE bounds the public sockets that an address opens, and the handshakes upstream', async (t) => {
   const world = await relayWorld(t, { settings: { PUBLIC_HANDSHAKES_PER_MINUTE: '3', TRUST_PROXY: '1' } })
-  const from = (address: string, path = PUBLIC) =>
-    world.connect(path, { headers: { 'x-forwarded-for': address } })
+  const from = (address: string, path = PUBLIC) => world.connect(path, { headers: { 'x-forwarded-for': address } })
   const opened = async (address: string): Promise<void> => {
     const client = await from(address).opened()
     client.socket.close()
@@ -70,8 +69,7 @@ await test('MAX_RELAYS, MAX_RELAYS_PER_SESSION and MAX_PUBLIC_RELAYS_PER_IP hold
   }
   const world = await relayWorld(t, { settings })
   const full = { code: 4429, reason: 'too_many_relays' }
-  const from = (address: string) =>
-    world.connect(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
+  const from = (address: string) => world.connect(PUBLIC, { headers: { cookie: '', 'x-forwarded-for': address } })
   const trading = [await world.connect(TRADING).opened(), await world.connect(TRADING).opened()]
   await until(() => world.upstream.open === 2)
   t.same(await world.connect(TRADING).closed, full, 'the limit of a session')

@@ -67,11 +67,7 @@ await test('close codes of upstream that have a meaning of ours, or none, are ma
   for (const code of [4400, 4401, 4408, 4429, 4499]) {
     const { client, peer } = await joined(world, PUBLIC)
     peer.close(code, 'session_expired')
-    t.same(
-      await client.closed,
-      { code: 4000, reason: `${code} session_expired` },
-      `${code} has a meaning of ours`,
-    )
+    t.same(await client.closed, { code: 4000, reason: `${code} session_expired` }, `${code} has a meaning of ours`)
   }
   const { client: cut, peer: wordy } = await joined(world, PUBLIC)
   wordy.close(4401, '€'.repeat(41))

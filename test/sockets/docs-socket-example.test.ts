@@ -32,11 +32,7 @@ await test('openLine() of docs/frontends.md reconnects, subscribes again, and ne
   await until(() => ticks === 1)
   t.equal(client.send({ buy: 'abc' }), true)
   await until(() => ticks === 2)
-  t.equal(
-    asked.filter((message) => 'buy' in message).length,
-    1,
-    'an order without a response is not sent again',
-  )
+  t.equal(asked.filter((message) => 'buy' in message).length, 1, 'an order without a response is not sent again')
   t.equal(asked.filter((message) => 'ticks' in message).length, 2)
 
   await logOut(browser)

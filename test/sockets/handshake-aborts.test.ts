@@ -184,11 +184,7 @@ await test('a session that ends during a handshake is closed with 4401, on every
     const asking = world.connect(TRADING, { browser: copy, port })
     await until(() => upstream.otpRequests.length > 0)
     t.equal((await logOut(browser)).status, 204)
-    t.same(
-      await asking.closed,
-      { code: 4401, reason: 'session_expired' },
-      'while the server requests the one-time URL',
-    )
+    t.same(await asking.closed, { code: 4401, reason: 'session_expired' }, 'while the server requests the one-time URL')
     upstream.onOtp = onOtp
 
     await logIn(browser, world.server.url)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { nextEvent } from '../support/until.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 
@@ -27,7 +28,7 @@ async function responseTo(
     headers: Object.fromEntries(all),
   })
   request.end()
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const [response] = (await nextEvent(request, 'response')) as [IncomingMessage]
   let body = ''
   for await (const chunk of response) body += String(chunk)
   return Object.assign(response, { body })
@@ -38,41 +39,25 @@ const PLAIN = { connection: '', upgrade: '', 'sec-websocket-version': '', 'sec-w
 await test('a handshake without the right Origin, Upgrade, version or key gets an HTTP problem, and causes no call upstream', async (t) => {
   const world = await relayWorld(t)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
-  const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] =
-    [
-      ['a foreign Origin', { origin: 'https://evil.example' }, 403, 'origin_rejected'],
-      ['no Origin', { origin: '' }, 403, 'origin_rejected'],
-      ['Origin null', { origin: 'null' }, 403, 'origin_rejected'],
-      [
-        'an Origin that only begins well',
-        { origin: `${world.server.url}.evil.example` },
-        403,
-        'origin_rejected',
-      ],
-      ['two Origins', { origin: `${world.server.url}, https://evil.example` }, 403, 'origin_rejected'],
-      [
-        'a foreign Origin without Upgrade',
-        { ...PLAIN, origin: 'https://evil.example' },
-        403,
-        'origin_rejected',
-      ],
-      [
-        'a foreign Origin before anything else',
-        { origin: 'null', 'sec-websocket-key': '' },
-        403,
-        'origin_rejected',
-      ],
-      ['no Upgrade', PLAIN, 426, 'upgrade_required'],
-      ['no Upgrade, no Origin', { ...PLAIN, origin: '' }, 426, 'upgrade_required'],
-      ['another protocol', { upgrade: 'h2c' }, 426, 'upgrade_required'],
-      ['another version', { 'sec-websocket-version': '8' }, 426, 'upgrade_required'],
-      ['no key', { 'sec-websocket-key': '' }, 400, 'bad_request'],
-      ['a bad key', { 'sec-websocket-key': 'short' }, 400, 'bad_request'],
-      ['a subprotocol that is none', { 'sec-websocket-protocol': 'a b' }, 400, 'bad_request'],
-      ['an empty one', { 'sec-websocket-protocol': 'a,,b' }, 400, 'bad_request'],
-      ['one in quotes', { 'sec-websocket-protocol': '"a"' }, 400, 'bad_request'],
-      ['the same twice', { 'sec-websocket-protocol': 'a, b,a' }, 400, 'bad_request'],
-    ]
+  const cases: [why: string, headers: Record<string, string>, status: number, code: string, path?: string][] = [
+    ['a foreign Origin', { origin: 'https://evil.example' }, 403, 'origin_rejected'],
+    ['no Origin', { origin: '' }, 403, 'origin_rejected'],
+    ['Origin null', { origin: 'null' }, 403, 'origin_rejected'],
+    ['an Origin that only begins well', { origin: `${world.server.url}.evil.example` }, 403, 'origin_rejected'],
+    ['two Origins', { origin: `${world.server.url}, https://evil.example` }, 403, 'origin_rejected'],
+    ['a foreign Origin without Upgrade', { ...PLAIN, origin: 'https://evil.example' }, 403, 'origin_rejected'],
+    ['a foreign Origin before anything else', { origin: 'null', 'sec-websocket-key': '' }, 403, 'origin_rejected'],
+    ['no Upgrade', PLAIN, 426, 'upgrade_required'],
+    ['no Upgrade, no Origin', { ...PLAIN, origin: '' }, 426, 'upgrade_required'],
+    ['another protocol', { upgrade: 'h2c' }, 426, 'upgrade_required'],
+    ['another version', { 'sec-websocket-version': '8' }, 426, 'upgrade_required'],
+    ['no key', { 'sec-websocket-key': '' }, 400, 'bad_request'],
+    ['a bad key', { 'sec-websocket-key': 'short' }, 400, 'bad_request'],
+    ['a subprotocol that is none', { 'sec-websocket-protocol': 'a b' }, 400, 'bad_request'],
+    ['an empty one', { 'sec-websocket-protocol': 'a,,b' }, 400, 'bad_request'],
+    ['one in quotes', { 'sec-websocket-protocol': '"a"' }, 400, 'bad_request'],
+    ['the same twice', { 'sec-websocket-protocol': 'a, b,a' }, 400, 'bad_request'],
+  ]
   for (const path of [PUBLIC, TRADING]) {
     for (const [why, headers, status, code] of cases) {
       const response = await responseTo(world, path, { cookie, ...headers })
@@ -106,21 +91,11 @@ await test('GET /ws/trading/:account without a session is closed with login_requ
   const world = await relayWorld(t)
   const cookie = world.browser.cookieHeader(new URL(world.server.url), undefined)
   const refused = { code: 4401, reason: 'login_required' }
-  for (const other of [
-    '',
-    `${cookie}; ${cookie}`,
-    `${cookie}x`,
-    cookie.replace('session=', 'session=x'),
-    'a=b',
-  ]) {
+  for (const other of ['', `${cookie}; ${cookie}`, `${cookie}x`, cookie.replace('session=', 'session=x'), 'a=b']) {
     t.same(await world.connect(TRADING, { headers: { cookie: other } }).closed, refused, other.slice(0, 20))
   }
   t.same(world.upstream.otpRequests, [])
-  t.same(
-    (await world.connect(PUBLIC, { headers: { cookie: '' } }).opened()).received,
-    [],
-    'the public socket opens',
-  )
+  t.same((await world.connect(PUBLIC, { headers: { cookie: '' } }).opened()).received, [], 'the public socket opens')
 })
 
 await test('upstream gets the bearer and no header of the browser, and no secret is in the log', async (t) => {

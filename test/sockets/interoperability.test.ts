@@ -46,11 +46,7 @@ await test('clients and servers of another WebSocket library exchange messages t
     (line) => JSON.parse(line) as Outcome,
   )
   t.match(atUpstream?.received, /^1200 /, `upstream receives 1200 messages, SEED=${seed}`)
-  t.equal(
-    atUpstream?.received,
-    atBrowser?.sent,
-    `upstream receives the messages unchanged and in order, SEED=${seed}`,
-  )
+  t.equal(atUpstream?.received, atBrowser?.sent, `upstream receives the messages unchanged and in order, SEED=${seed}`)
   t.match(atBrowser?.received, /^400 /, `the browser receives 400 messages, SEED=${seed}`)
   t.equal(
     atBrowser?.received,

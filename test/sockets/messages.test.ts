@@ -82,8 +82,7 @@ function difference(sent: readonly Received[], got: readonly Received[]): string
     const other = got[index]
     if (other === undefined) return `${got.length} of ${sent.length} came`
     if (other.isBinary !== message.isBinary) return `message ${index} changed its type`
-    if (!other.data.equals(message.data))
-      return `message ${index} of ${message.data.length} bytes was changed`
+    if (!other.data.equals(message.data)) return `message ${index} of ${message.data.length} bytes was changed`
   }
   return got.length === sent.length ? undefined : `${got.length} came, ${sent.length} were sent`
 }

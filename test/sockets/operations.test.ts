@@ -6,16 +6,8 @@ const operation = (text: string): string => operationOf(Buffer.from(text))
 await test('operationOf returns the first known top-level name of a message, and other without one', async (t) => {
   t.equal(operation('{"ticks":"R_100","subscribe":1}'), 'ticks')
   t.equal(operation('{ "req_id": 3, "buy" : "x", "price": 10 }'), 'buy')
-  t.equal(
-    operation('{"passthrough":{"buy":1,"sell":[{"cancel":1}]},"time":1}'),
-    'time',
-    'nested names do not count',
-  )
-  t.equal(
-    operation('{"passthrough":"{\\"buy\\":1}","balance":1}'),
-    'balance',
-    'names inside a string do not count',
-  )
+  t.equal(operation('{"passthrough":{"buy":1,"sell":[{"cancel":1}]},"time":1}'), 'time', 'nested names do not count')
+  t.equal(operation('{"passthrough":"{\\"buy\\":1}","balance":1}'), 'balance', 'names inside a string do not count')
   t.equal(operation('{"proposal_open_contract":1}'), 'proposal_open_contract')
   for (const text of [
     '',

@@ -36,29 +36,20 @@ const ATTACKS: Record<string, (socket: Socket) => Promise<void>> = {
   },
   async 'all that may be half received at once'(socket) {
     await send(socket, Buffer.concat([begin, ...times(200, piece)]), piece.length)
-    await send(
-      socket,
-      frame({ opcode: CONTINUATION, payload: 'x'.repeat(60_000), masked }).subarray(0, 40_000),
-      200,
-    )
+    await send(socket, frame({ opcode: CONTINUATION, payload: 'x'.repeat(60_000), masked }).subarray(0, 40_000), 200)
   },
 }
 
 /** Writes pieces one after the other, so that the server reads each on its own. */
 async function send(socket: Socket, bytes: Buffer, pieceBytes: number): Promise<void> {
   for (let at = 0; at < bytes.length && socket.writable; at += pieceBytes) {
-    await new Promise<void>(
-      (resolve) => void socket.write(bytes.subarray(at, at + pieceBytes), () => resolve()),
-    )
+    await new Promise<void>((resolve) => void socket.write(bytes.subarray(at, at + pieceBytes), () => resolve()))
     await delay(1)
   }
 }
 
 /** A browser's TCP connection after the handshake of a WebSocket. */
-async function rawSocket(
-  t: Test,
-  { port, publicUrl }: Pick<MeasuredServer, 'port' | 'publicUrl'>,
-): Promise<Socket> {
+async function rawSocket(t: Test, { port, publicUrl }: Pick<MeasuredServer, 'port' | 'publicUrl'>): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => undefined)
   t.teardown(() => socket.destroy())
   socket.write(

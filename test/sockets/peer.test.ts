@@ -7,6 +7,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { Peer } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/raw-frames.ts'
+import { until } from '../support/until.ts'
 
 /** A payload as a connection reads it: after its frame header and before other bytes. */
 function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {
@@ -31,11 +32,7 @@ await test('wholeFrame returns the frame of a message that was received in one p
         'the first fragment of a message',
       )
       t.equal(wholeFrame(asRead(0, bytes).payload, opcode === 2), undefined, 'the last fragment of a message')
-      t.equal(
-        wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2),
-        undefined,
-        'no header before the payload',
-      )
+      t.equal(wholeFrame(Buffer.from(new ArrayBuffer(bytes)), opcode === 2), undefined, 'no header before the payload')
     }
   }
   t.equal(wholeFrame(asRead(2, 65_536).payload, true), undefined, 'a payload of 64 KiB or more')
@@ -65,12 +62,25 @@ await test('a peer sends messages of one read in one write, and a message that c
   t.ok(isCorked(payload), 'more bytes of the same read follow')
   await nextTurn()
   t.equal(wire.writableCorked, 0)
-  t.notOk(
-    isCorked(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)),
-    'the message is the last of its read',
-  )
+  t.notOk(isCorked(Buffer.from(payload.buffer.slice(0, 3 + 4 + 290), 3 + 4)), 'the message is the last of its read')
   // An empty message has no position in its read, so it is treated as if more followed.
   t.ok(isCorked(Buffer.alloc(0)), 'an empty message')
   await nextTurn()
   t.equal(wire.writableCorked, 0)
+})
+
+await test('if pings outpace pongs, a peer answers the first and then only the latest', async (t) => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
+  t.teardown(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = new WebSocket(`ws://127.0.0.1:${port}`)
+  t.teardown(() => client.terminate())
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  const peer = new Peer({ socket, wire }, false)
+  const pongs: string[] = []
+  client.on('pong', (data: Buffer) => pongs.push(data.toString()))
+  for (const ping of ['first', 'second', 'latest']) peer.pong(Buffer.from(ping))
+  await until(() => pongs.length === 2)
+  t.same(pongs, ['first', 'latest'])
 })

@@ -15,22 +15,10 @@ const closing = (code: number): Buffer => Buffer.from([code >> 8, code & 0xff])
 
 /** Violations of RFC 6455 and the close code of each. `masked` is what the sender's role demands. */
 const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number][] = [
-  [
-    'a text that is not UTF-8',
-    (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xc3, 0x28]), masked }),
-    1007,
-  ],
-  [
-    'a surrogate in UTF-8',
-    (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xed, 0xa0, 0x80]), masked }),
-    1007,
-  ],
+  ['a text that is not UTF-8', (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xc3, 0x28]), masked }), 1007],
+  ['a surrogate in UTF-8', (masked) => frame({ opcode: TEXT, payload: Buffer.from([0xed, 0xa0, 0x80]), masked }), 1007],
   ['a reserved bit', (masked) => frame({ opcode: TEXT, payload: 'x', rsv: 0x20, masked }), 1002],
-  [
-    'compression that was not agreed on',
-    (masked) => frame({ opcode: TEXT, payload: 'x', rsv: 0x40, masked }),
-    1002,
-  ],
+  ['compression that was not agreed on', (masked) => frame({ opcode: TEXT, payload: 'x', rsv: 0x40, masked }), 1002],
   ['a reserved opcode', (masked) => frame({ opcode: 3, masked }), 1002],
   ['a reserved control opcode', (masked) => frame({ opcode: 11, masked }), 1002],
   ['the wrong masking', (masked) => frame({ opcode: TEXT, payload: 'x', masked: !masked }), 1002],
@@ -39,36 +27,26 @@ const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number]
   ['a continuation of nothing', (masked) => frame({ opcode: 0, payload: 'x', masked }), 1002],
   [
     'a message inside another',
-    (masked) =>
-      Buffer.concat([frame({ opcode: TEXT, fin: false, masked }), frame({ opcode: BINARY, masked })]),
+    (masked) => Buffer.concat([frame({ opcode: TEXT, fin: false, masked }), frame({ opcode: BINARY, masked })]),
     1002,
   ],
   ['a close frame of one byte', (masked) => frame({ opcode: CLOSE, payload: 'x', masked }), 1002],
-  ...[0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000].map(
-    (code): [string, (masked: boolean) => Buffer, number] => [
-      `the close code ${code}`,
-      (masked) => frame({ opcode: CLOSE, payload: closing(code), masked }),
-      1002,
-    ],
-  ),
+  ...[0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000].map((code): [string, (masked: boolean) => Buffer, number] => [
+    `the close code ${code}`,
+    (masked) => frame({ opcode: CLOSE, payload: closing(code), masked }),
+    1002,
+  ]),
   [
     'a close reason that is not UTF-8',
     (masked) => frame({ opcode: CLOSE, payload: Buffer.from([3, 0xe8, 0xff]), masked }),
     1007,
   ],
-  [
-    'a message that announces 2^53 bytes',
-    (masked) => frame({ opcode: BINARY, announced: 2 ** 53, masked }),
-    1009,
-  ],
+  ['a message that announces 2^53 bytes', (masked) => frame({ opcode: BINARY, announced: 2 ** 53, masked }), 1009],
   [
     'a million empty fragments',
     (masked) => {
       const empty = frame({ opcode: 0, fin: false, masked })
-      return Buffer.concat([
-        frame({ opcode: TEXT, fin: false, masked }),
-        ...Array<Buffer>(1_000_000).fill(empty),
-      ])
+      return Buffer.concat([frame({ opcode: TEXT, fin: false, masked }), ...Array<Buffer>(1_000_000).fill(empty)])
     },
     1008,
   ],

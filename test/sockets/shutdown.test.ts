@@ -25,9 +25,7 @@ await test('a server that shuts down closes every socket with 1012, also one tha
 
   const stopped = server.close()
   for (const { closed } of [...open, waiting]) t.same(await closed, restarting)
-  late.write(
-    'Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-  )
+  late.write('Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')
   await until(() => Buffer.concat(response).includes('shutting_down'))
   t.match(Buffer.concat(response).toString('latin1'), /^HTTP\/1\.1 101 /)
   await stopped

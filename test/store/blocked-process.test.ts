@@ -76,8 +76,7 @@ await test('a server that was stopped with SIGSTOP serves its users again, and n
     await browser.navigate(`${url}/auth/callback?code=x&state=${state}`, { from: authorize })
     return browser
   }
-  const state = async (browser: JarBrowser): Promise<unknown> =>
-    (await browser.fetch(`${url}/auth/session`)).json()
+  const state = async (browser: JarBrowser): Promise<unknown> => (await browser.fetch(`${url}/auth/session`)).json()
   const browser = await login()
   t.match(await state(browser), { authenticated: true })
   for (let round = 0; round < 2; round++) {
@@ -86,12 +85,7 @@ await test('a server that was stopped with SIGSTOP serves its users again, and n
     const asked = [state(browser), login()] as const
     await delay(BLOCKED_MS)
     server.child.kill('SIGCONT')
-    const responses = [
-      await asked[0],
-      await state(browser),
-      await state(await asked[1]),
-      await state(await login()),
-    ]
+    const responses = [await asked[0], await state(browser), await state(await asked[1]), await state(await login())]
     for (const response of responses) t.match(response, { authenticated: true })
   }
   t.notMatch(server.output().stdout, /does not respond|session_store_unavailable|try_later/)

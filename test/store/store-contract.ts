@@ -11,11 +11,7 @@ const soon = (): number => Date.now() + 60_000
  * @param open returns a new handle on the same store
  * @param isReplicated what the store reports for a new key; undefined without replicas
  */
-export async function storeContract(
-  t: Test,
-  open: () => Promise<Store>,
-  isReplicated?: boolean,
-): Promise<void> {
+export async function storeContract(t: Test, open: () => Promise<Store>, isReplicated?: boolean): Promise<void> {
   const store = await open()
 
   await t.test('create succeeds once, even for concurrent writers', async (t) => {
@@ -44,9 +40,7 @@ export async function storeContract(
     const key = fresh()
     await store.create(key, 'old', soon())
     t.equal(await store.replace(key, 'other', 'new', soon()), false)
-    const winners = await Promise.all(
-      ['x', 'y', 'z'].map((value) => store.replace(key, 'old', value, soon())),
-    )
+    const winners = await Promise.all(['x', 'y', 'z'].map((value) => store.replace(key, 'old', value, soon())))
     t.equal(winners.filter(Boolean).length, 1, 'one of three writers wins')
     await store.remove(key)
     t.equal(await store.replace(key, 'old', 'back', soon()), false)
@@ -103,8 +97,7 @@ export async function storeContract(
   await t.test('lock succeeds once, until removeIf releases it', async (t) => {
     const key = fresh()
     t.equal(
-      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, soon())))).filter(Boolean)
-        .length,
+      (await Promise.all([1, 2, 3].map((owner) => store.lock(key, `${owner}`, soon())))).filter(Boolean).length,
       1,
     )
     const [owner = ''] = await store.readMany([key])

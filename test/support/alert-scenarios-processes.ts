@@ -69,19 +69,14 @@ export async function scarcityScenario(t: Test): Promise<Scenario> {
   const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: '10' }, { descriptors: 64, log: '/dev/full' })
   t.ok(await ready(server))
   const opsUrl = `http://127.0.0.1:${server.opsPort}`
-  return around(
-    { opsUrl },
-    'descriptors and log lines are lost',
-    ['BffDescriptors', 'BffLogLinesLost'],
-    async () => {
-      const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
-      t.teardown(() => sockets.forEach((socket) => socket.destroy()))
-      await Promise.all(sockets.map((socket) => nextEvent(socket, 'connect')))
-      const before = await linesLost(opsUrl)
-      await fetch(`http://127.0.0.1:${server.port}/auth/session`)
-      await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')
-    },
-  )
+  return around({ opsUrl }, 'descriptors and log lines are lost', ['BffDescriptors', 'BffLogLinesLost'], async () => {
+    const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
+    t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+    await Promise.all(sockets.map((socket) => nextEvent(socket, 'connect')))
+    const before = await linesLost(opsUrl)
+    await fetch(`http://127.0.0.1:${server.port}/auth/session`)
+    await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')
+  })
 }
 
 /** Workers that die again and again. */

@@ -24,8 +24,7 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
   const world = await loginWorld(t, { settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' } })
   const { endpoint, server } = world
   const fresh = () => ({ server, browser: new JarBrowser() })
-  const when = (name: string, raises: string[], happen: () => Promise<unknown>) =>
-    around(server, name, raises, happen)
+  const when = (name: string, raises: string[], happen: () => Promise<unknown>) => around(server, name, raises, happen)
   const logsIn = (answer: typeof endpoint.behaviour) => async () => {
     endpoint.behaviour = answer
     await times(() => logInThere(fresh()))
@@ -36,17 +35,11 @@ export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
     await logInThere({ server, browser })
     endpoint.behaviour = html(503)
     api.behave = behave
-    await Promise.all(
-      Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })),
-    )
+    await Promise.all(Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })))
   }
   return [
     await when('the provider is down', ['BffLoginsFailing'], logsIn(html(503))),
-    await when(
-      'the provider refuses the scopes',
-      ['BffLoginsFailing'],
-      logsIn(json({ error: 'invalid_scope' }, 400)),
-    ),
+    await when('the provider refuses the scopes', ['BffLoginsFailing'], logsIn(json({ error: 'invalid_scope' }, 400))),
     await when('the provider refuses this client', ['BffClientRefused'], logsIn(json({}, 401))),
     await when('login cookies are lost', ['BffLoginsTurnedAway'], () =>
       times(async () => {
@@ -184,8 +177,7 @@ export async function ordinaryScenario(t: Test): Promise<Scenario> {
       await logInThere({ server, browser })
       await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
       await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
-      const complete =
-        'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
+      const complete = 'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
       await browser.navigate(`${server.url}/auth/signup?${complete}`)
     }),
   )

@@ -89,12 +89,7 @@ export async function readAll(socket: Socket): Promise<string> {
 }
 
 /** One request on a connection of its own. */
-export async function sendTo(
-  port: number,
-  method: string,
-  path: string,
-  init: CallInit = {},
-): Promise<Answer> {
+export async function sendTo(port: number, method: string, path: string, init: CallInit = {}): Promise<Answer> {
   const { body, headers = {} } = init
   const outgoing = httpRequest({ port, host: '127.0.0.1', method, path, headers, agent: false })
   const isBuffer = typeof body === 'string' || Buffer.isBuffer(body)

@@ -73,10 +73,7 @@ const ROOT = new URL('../../', import.meta.url)
 /** The text of a file of the project. */
 export const projectFile = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
 /** The names of every setting, and of the files that secrets may be in. */
-export const settingNames = new Set([
-  ...Object.keys(settingRules),
-  ...SECRET_SETTINGS.map((name) => `${name}_FILE`),
-])
+export const settingNames = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
 
 /** A value of the compose file when no variable is set outside. */
 const withDefaults = (value: string): string => value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')

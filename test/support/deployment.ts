@@ -22,11 +22,7 @@ export interface Fleet {
 }
 
 /** Starts everything that instances with these settings need, inside enterNamespaces(). It ends with the test. */
-export async function startFleet(
-  t: Test,
-  publicUrl: string,
-  common: Record<string, string> = {},
-): Promise<Fleet> {
+export async function startFleet(t: Test, publicUrl: string, common: Record<string, string> = {}): Promise<Fleet> {
   const redirectUris = [`${publicUrl}/auth/callback`]
   const provider = await startProvider({ clientId: CLIENT_ID, redirectUris })
   t.teardown(() => provider.close())

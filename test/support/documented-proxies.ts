@@ -132,12 +132,7 @@ export const VARNISH: DocumentedProxy = {
     const log = join(dir, 'requests')
     const format = ['-F', '%h %t "%m %U" %s']
     const requests = await proxyProcess(t, 'varnishncsa', ['-n', work, ...format], { port: 6086, log })
-    const stopTls = await running(
-      t,
-      'hitch',
-      ['--user=_hitch', '--group=_hitch', `--config=${tls}`],
-      'SIGTERM',
-    )
+    const stopTls = await running(t, 'hitch', ['--user=_hitch', '--group=_hitch', `--config=${tls}`], 'SIGTERM')
     return async () => {
       await stopTls()
       await varnish.stop('SIGTERM')

@@ -55,9 +55,7 @@ export async function isolatedRelay(
   relay: Relay
   ended: Promise<CloseStatus | undefined>
 }> {
-  const servers = [0, 1].map(
-    () => new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false }),
-  )
+  const servers = [0, 1].map(() => new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false }))
   t.teardown(() => {
     for (const server of servers) {
       for (const client of server.clients) client.terminate()

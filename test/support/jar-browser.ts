@@ -46,9 +46,7 @@ export class JarBrowser {
   /** Sends the form of the current page: its hidden fields, then the given ones. */
   async submit(arrival: Arrival, fields: Record<string, string>): Promise<Arrival> {
     const form = new URLSearchParams()
-    for (const [, name = '', value = ''] of arrival.body.matchAll(
-      /<input type="hidden" name="(\w+)" value="(\w+)"/g,
-    )) {
+    for (const [, name = '', value = ''] of arrival.body.matchAll(/<input type="hidden" name="(\w+)" value="(\w+)"/g)) {
       form.set(name, value)
     }
     for (const [name, value] of Object.entries(fields)) form.set(name, value)
@@ -91,9 +89,7 @@ export class JarBrowser {
 
   /** The cookies this server set, by name. */
   named(prefix: string): JarCookie[] {
-    return [...this.cookies.values()].filter(
-      ({ name, expiresAt }) => name.startsWith(prefix) && expiresAt > Date.now(),
-    )
+    return [...this.cookies.values()].filter(({ name, expiresAt }) => name.startsWith(prefix) && expiresAt > Date.now())
   }
 
   /** Another browser with the same cookies, as a restored tab or a copy of the profile would be. */

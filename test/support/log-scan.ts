@@ -23,8 +23,7 @@ export function keepCookiesOutOfLogs(header: string | undefined): void {
 /** Fails the test when the log of a server contains a secret of this test file. */
 export function scanLog(t: Pick<Test, 'fail'>, text: string): void {
   const secrets = new Set<string>()
-  for (const source of sources)
-    for (const secret of source) if (secret.length >= SHORTEST) secrets.add(secret)
+  for (const source of sources) for (const secret of source) if (secret.length >= SHORTEST) secrets.add(secret)
   if (huntTokens([{ where: 'log', text }], secrets).length === 0) return
   const lines = text.split('\n').map((line) => ({ where: line, text: line }))
   // This runs in a teardown, where an exception would skip the other teardowns.

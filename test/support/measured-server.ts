@@ -24,10 +24,7 @@ export interface MeasuredServer {
 }
 
 /** Starts one that ends with the test. */
-export async function measuredServer(
-  t: Test,
-  settings: Record<string, string> = {},
-): Promise<MeasuredServer> {
+export async function measuredServer(t: Test, settings: Record<string, string> = {}): Promise<MeasuredServer> {
   const upstream = await ScriptedUpstream.start(t)
   const port = await freePort()
   const publicUrl = `http://localhost:${port}`
@@ -66,10 +63,7 @@ export async function measuredServer(
     async usedBytes() {
       server.child.kill('SIGUSR2')
       await delay(COLLECTING_MS)
-      const [heap = NaN, external = NaN] = await metrics(
-        'nodejs_heap_size_used_bytes',
-        'nodejs_external_memory_bytes',
-      )
+      const [heap = NaN, external = NaN] = await metrics('nodejs_heap_size_used_bytes', 'nodejs_external_memory_bytes')
       return heap + external
     },
     async open(count) {

@@ -41,12 +41,10 @@ export async function startProxy(t: Test, setup: ProxySetup, serverPort: number)
   const { program } = setup
   const config = join(dir, 'config')
   const log = join(dir, 'log')
-  const text =
-    program === 'nginx' ? nginxConfig(setup, port, serverPort, dir) : haproxyConfig(setup, port, serverPort)
+  const text = program === 'nginx' ? nginxConfig(setup, port, serverPort, dir) : haproxyConfig(setup, port, serverPort)
   await writeFile(config, text)
   t.teardown(() => rm(dir, { recursive: true, force: true }))
-  const options =
-    program === 'nginx' ? ['-p', dir, '-c', config, '-e', join(dir, 'errors')] : ['-db', '-f', config]
+  const options = program === 'nginx' ? ['-p', dir, '-c', config, '-e', join(dir, 'errors')] : ['-db', '-f', config]
   const proxy = await proxyProcess(t, program, options, { port, log })
   return {
     port,
@@ -54,12 +52,7 @@ export async function startProxy(t: Test, setup: ProxySetup, serverPort: number)
   }
 }
 
-function nginxConfig(
-  { lenient, forbidden }: ProxySetup,
-  port: number,
-  serverPort: number,
-  dir: string,
-): string {
+function nginxConfig({ lenient, forbidden }: ProxySetup, port: number, serverPort: number, dir: string): string {
   const leniency =
     'ignore_invalid_headers off; underscores_in_headers on; merge_slashes off; proxy_request_buffering off;'
   return `

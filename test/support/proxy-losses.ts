@@ -74,8 +74,7 @@ export async function rollLosesNothing(
     for (let count = 0; !stage.isOver; count++) {
       const id = `roll-${caller}-${count}`
       const send = sends[caller % sends.length]
-      const call =
-        count % 2 === 0 ? send?.(`${ACCOUNTS}?${id}`) : send?.(TRANSFER, { method: 'POST', body: id })
+      const call = count % 2 === 0 ? send?.(`${ACCOUNTS}?${id}`) : send?.(TRANSFER, { method: 'POST', body: id })
       const outcome = await call?.then(
         async (answer) => (await answer.text(), answer.status),
         (error: unknown) => (error as Error).cause ?? error,

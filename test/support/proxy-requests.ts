@@ -37,11 +37,7 @@ export async function entranceIsOurs(
   tls.destroy()
   const insecure = await fetch(`${insecureUrl}/auth/session?x=%2F`, { redirect: 'manual' })
   t.match(String(insecure.status), /^30[18]$/)
-  t.match(
-    insecure.headers.get('location'),
-    /^https:\/\/localhost.*\/auth\/session\?x=%2F$/,
-    'http goes on to https',
-  )
+  t.match(insecure.headers.get('location'), /^https:\/\/localhost.*\/auth\/session\?x=%2F$/, 'http goes on to https')
   const foreign = await send(TRANSFER, { method: 'POST', headers: { origin: 'https://elsewhere.example' } })
   t.match(await foreign.json(), { code: 'csrf_rejected' }, 'Origin comes through')
   const login = await send('/auth/login', { headers: { 'sec-fetch-dest': 'image' }, redirect: 'manual' })

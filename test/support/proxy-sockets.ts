@@ -12,12 +12,7 @@ export const SILENCE_MS = 3000
 const LARGE = Buffer.alloc(60_000, 'a message of some length ')
 
 /** Opens a socket as a page of the frontend does. */
-export function openSocket(
-  t: Test,
-  publicUrl: string,
-  browser: JarBrowser,
-  path: string,
-): Promise<BrowserSocket> {
+export function openSocket(t: Test, publicUrl: string, browser: JarBrowser, path: string): Promise<BrowserSocket> {
   return socket(t, publicUrl, { path, origin: publicUrl, browser }).opened()
 }
 
@@ -37,12 +32,7 @@ function socket(
 }
 
 /** Checks that sockets of both kinds pass messages, closes and refusals, and survive silence. */
-export async function socketsPass(
-  t: Test,
-  fleet: Fleet,
-  publicUrl: string,
-  browser: JarBrowser,
-): Promise<void> {
+export async function socketsPass(t: Test, fleet: Fleet, publicUrl: string, browser: JarBrowser): Promise<void> {
   fleet.upstream.onSocket = (upstream) => {
     upstream.on('message', (data, isBinary) => {
       if (isLast(data)) upstream.close(4321, 'as told')
@@ -68,10 +58,7 @@ export async function socketsPass(
     line.socket.send('leave')
     t.same(await line.closed, { code: 4321, reason: 'as told' })
   }
-  t.equal(
-    await socket(t, publicUrl, { path: PUBLIC, origin: 'https://elsewhere.example', browser }).refusedWith(),
-    403,
-  )
+  t.equal(await socket(t, publicUrl, { path: PUBLIC, origin: 'https://elsewhere.example', browser }).refusedWith(), 403)
   const stranger = socket(t, publicUrl, { path: TRADING, origin: publicUrl, browser: new JarBrowser() })
   t.same(await stranger.closed, { code: 4401, reason: 'login_required' }, 'a refusal comes through')
   t.equal((await fetch(new URL(PUBLIC, publicUrl), { headers: { origin: publicUrl } })).status, 426)

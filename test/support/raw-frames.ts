@@ -15,14 +15,7 @@ export interface Frame {
 }
 
 /** A frame as it is on the wire. */
-export function frame({
-  opcode,
-  payload = '',
-  fin = true,
-  rsv = 0,
-  masked = false,
-  announced,
-}: Frame): Buffer {
+export function frame({ opcode, payload = '', fin = true, rsv = 0, masked = false, announced }: Frame): Buffer {
   const data = Buffer.from(payload)
   const length = announced ?? data.length
   const head = [(fin ? 0x80 : 0) | rsv | opcode]

@@ -74,16 +74,11 @@ export async function testSentinel(
     sentinels.push(await node(t, ['--sentinel'], { ca, port, file, isOpen: true }))
   }
   for (const sentinel of sentinels) {
-    await untilSlow(async () =>
-      String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'),
-    )
-    await untilSlow(
-      async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2,
-    )
+    await untilSlow(async () => String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'))
+    await untilSlow(async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2)
   }
   const hosts = sentinels.map(({ peerPort }) => `127.0.0.1:${peerPort}`).join(',')
-  const url =
-    ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
+  const url = ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
   return { url, nodes, sentinels, masters: () => mastersOf(nodes) }
 }
 
@@ -96,18 +91,14 @@ export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
   const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_MS), ...AT_ONCE]
   const secure = ca === undefined ? [] : ['--tls-cluster', 'yes']
   for (let count = 0; count < 6; count++) {
-    nodes.push(
-      await node(t, [...options, ...secure], { ca, port: await clusterPort(), tlsPort: await clusterPort() }),
-    )
+    nodes.push(await node(t, [...options, ...secure], { ca, port: await clusterPort(), tlsPort: await clusterPort() }))
   }
   const hosts = nodes.map(({ peerPort }) => `127.0.0.1:${peerPort}`)
   const access = ca === undefined ? [] : ['--tls', '--cacert', ca.caFile, '-a', PASSWORD, '--no-auth-warning']
   const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
   execFileSync('redis-cli', [...access, ...create])
   for (const each of nodes) {
-    await untilSlow(async () =>
-      String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
-    )
+    await untilSlow(async () => String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'))
     // A replica that is still synchronising confirms nothing.
     await untilSlow(async () => /state=online|master_link_status:up/.test(await info(each)))
   }

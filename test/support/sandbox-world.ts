@@ -52,9 +52,7 @@ export async function trading(t: Test): Promise<TradingWorld> {
   const upstream = await startUpstream({ provider, tickMs: 50 })
   t.teardown(() => upstream.close())
   const call: TradingWorld['call'] = async (method, path, body, other = {}) => {
-    const headers = Object.entries({ authorization: `Bearer ${token}`, ...other }).filter(
-      ([, value]) => value,
-    )
+    const headers = Object.entries({ authorization: `Bearer ${token}`, ...other }).filter(([, value]) => value)
     const response = await fetch(upstream.url + path, {
       method,
       headers: Object.fromEntries(headers),

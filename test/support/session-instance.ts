@@ -32,12 +32,7 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 /** An instance on a store. */
 export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
-  const sessions = new SessionRepository(
-    store,
-    new Envelope([SECRETS]),
-    { idleMs, maxMs: 3_600_000 },
-    SECRETS,
-  )
+  const sessions = new SessionRepository(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {
@@ -52,10 +47,7 @@ export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): Se
 let created = 0
 
 /** A new session. @returns its id, which is new in this process alone */
-export async function newSession(
-  { sessions }: SessionInstance,
-  more: Partial<SessionRecord> = {},
-): Promise<string> {
+export async function newSession({ sessions }: SessionInstance, more: Partial<SessionRecord> = {}): Promise<string> {
   const id = createHash('sha256').update(`session ${++created}`).digest('base64url')
   await sessions.create(id, sessionRecord(more))
   return id

@@ -113,9 +113,7 @@ export class SessionModel {
   #open(socket: ModelSocket): void {
     // The body is that of the moment of the handshake.
     const body = { event: 'session', ...this.#body() }
-    const messages = [
-      this.truth === 'active' ? () => socket.receive(body) : () => socket.end(4401, 'login_required'),
-    ]
+    const messages = [this.truth === 'active' ? () => socket.receive(body) : () => socket.end(4401, 'login_required')]
     socket.session = this.#live
     socket.messages = messages
     socket.onEnd = () => this.#sockets.delete(socket)

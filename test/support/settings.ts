@@ -10,5 +10,4 @@ export const ALONE = {
 const { NODE_COMPILE_CACHE } = process.env
 
 /** The environment of every Node.js process that a test starts, with the compile cache of `npm test`. */
-export const COMPILED: Readonly<Record<string, string>> =
-  NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
+export const COMPILED: Readonly<Record<string, string>> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }

@@ -28,8 +28,7 @@ export class TradingService {
 
   /** The number of messages with this operation, on all connections or on one. */
   count(operation: string, on?: number): number {
-    return this.seen.filter((message) => operation in message && (on === undefined || message.on === on))
-      .length
+    return this.seen.filter((message) => operation in message && (on === undefined || message.on === on)).length
   }
 
   /** The number of open streams. */
@@ -39,8 +38,7 @@ export class TradingService {
 
   /** Sends a message on every stream. */
   tick(quote: number): void {
-    for (const { socket, base } of this.#streams.values())
-      socket.send(JSON.stringify({ ...base, tick: { quote } }))
+    for (const { socket, base } of this.#streams.values()) socket.send(JSON.stringify({ ...base, tick: { quote } }))
   }
 
   #handle(message: Message, socket: WebSocket, on: number): void {
@@ -58,8 +56,7 @@ export class TradingService {
 
   #subscribe(message: Message, socket: WebSocket, send: (body: Message) => void): void {
     const equal = [...this.#streams.values()].some(
-      ({ socket: other, base }) =>
-        other === socket && (base['echo_req'] as Message)['ticks'] === message['ticks'],
+      ({ socket: other, base }) => other === socket && (base['echo_req'] as Message)['ticks'] === message['ticks'],
     )
     if (equal) return send({ error: { code: 'AlreadySubscribed', message: 'You are already subscribed.' } })
     const id = `stream-${++this.#issued}`

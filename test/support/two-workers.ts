@@ -20,11 +20,7 @@ export async function twoWorkers(
   options: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const redis = await testRedis(t)
-  const server = await serverProcess(
-    t,
-    { ...ALONE, WORKERS: '2', REDIS_URL: redis.url, ...settings },
-    options,
-  )
+  const server = await serverProcess(t, { ...ALONE, WORKERS: '2', REDIS_URL: redis.url, ...settings }, options)
   await until(() => said(server, 'ready').length === 2)
   t.ok(await ready(server))
   return server
@@ -36,11 +32,7 @@ export function workerPids(server: ServerProcess): number[] {
 }
 
 /** The status of a GET on a connection of its own, which the next worker accepts. */
-export async function status(
-  port: number,
-  path: string,
-  headers: Record<string, string> = {},
-): Promise<number> {
+export async function status(port: number, path: string, headers: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? 0))

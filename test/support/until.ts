@@ -34,11 +34,7 @@ export function untilSlow(check: () => boolean | Promise<boolean>, what = String
  * @param what names the awaited event in the error
  * @throws Error when the promise is still pending at the deadline
  */
-export async function within<Value>(
-  promise: Promise<Value>,
-  what: string,
-  deadlineMs = DEADLINE_MS,
-): Promise<Value> {
+export async function within<Value>(promise: Promise<Value>, what: string, deadlineMs = DEADLINE_MS): Promise<Value> {
   // Made here, so that its stack shows the line of the test that waits.
   const late = new Error(`still waiting after ${deadlineMs / 1000} s: ${what}`)
   let timer: NodeJS.Timeout | undefined

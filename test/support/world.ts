@@ -15,6 +15,10 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { JarBrowser, type Arrival } from './jar-browser.ts'
 import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from './log-scan.ts'
+import { within } from './until.ts'
+
+/** A drain of 20 s may be needed, and not more. */
+const CLOSE_DEADLINE_MS = 25_000
 
 /** The client id of every test. */
 export const CLIENT_ID = 'test-client'
@@ -45,11 +49,7 @@ export async function testRedis(t: Test, options: readonly string[] = []): Promi
  * A server with these settings that ends with the test.
  * @param ownStore keeps its sessions; without one they are in Redis, or in memory where there is no REDIS_URL
  */
-export async function testServer(
-  t: Test,
-  settings: Record<string, string>,
-  ownStore?: Store,
-): Promise<TestServer> {
+export async function testServer(t: Test, settings: Record<string, string>, ownStore?: Store): Promise<TestServer> {
   const port = Number(settings['PORT'] ?? (await freePort()))
   const config = readConfig({
     PUBLIC_URL: `http://localhost:${port}`,
@@ -77,7 +77,7 @@ export async function testServer(
       await Promise.all([ops.close(), store.close()])
     }))
   t.teardown(async () => {
-    await close()
+    await within(close(), 'a server closes', CLOSE_DEADLINE_MS)
     scanLog(t, lines.map((line) => JSON.stringify(line)).join('\n'))
   })
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
@@ -139,11 +139,7 @@ export async function testWorld(t: Test, options: WorldOptions = {}): Promise<Wo
 }
 
 /** Logs a browser in as a user of the sandbox's provider, signing up first if need be. */
-export async function logIn(
-  browser: JarBrowser,
-  publicUrl: string,
-  email = 'demo@example.test',
-): Promise<Arrival> {
+export async function logIn(browser: JarBrowser, publicUrl: string, email = 'demo@example.test'): Promise<Arrival> {
   const isDemo = email === 'demo@example.test'
   const form = await browser.navigate(`${publicUrl}/auth/${isDemo ? 'login' : 'signup'}`)
   return browser.submit(form, { email, password: 'any', action: 'continue' })

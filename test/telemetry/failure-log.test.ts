@@ -36,8 +36,5 @@ await test('logFailure bounds the number of lines, and of kinds that it remember
   t.equal(lines.length, 101)
   t.ok(lines.every((line) => JSON.stringify(line).length < 1000))
   flushFailures(log)
-  t.equal(
-    failureCount(lines, 'it failed') + failureCount(lines, 'failures of too many kinds to tell them apart'),
-    5000,
-  )
+  t.equal(failureCount(lines, 'it failed') + failureCount(lines, 'failures of too many kinds to tell them apart'), 5000)
 })

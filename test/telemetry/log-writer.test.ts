@@ -49,14 +49,7 @@ await test('LogWriter writes every line whole and in order, whatever its length 
   const fd = openSync(path, 'a')
   const writer = new LogWriter(fd, CHUNK, failOnDrop)
   const lines = Array.from({ length: 5000 }, (_, index) => `${index} ${'ü€😀a'.repeat((index * 7) % 40)}\n`)
-  lines.splice(
-    2500,
-    0,
-    `${'€'.repeat(CHUNK)}\n`,
-    `${'x'.repeat(CHUNK - 1)}\n`,
-    `${'x'.repeat(CHUNK)}\n`,
-    '\n',
-  )
+  lines.splice(2500, 0, `${'€'.repeat(CHUNK)}\n`, `${'x'.repeat(CHUNK - 1)}\n`, `${'x'.repeat(CHUNK)}\n`, '\n')
   for (const line of lines) writer.write(line)
   await flushed(writer)
   t.equal(readFileSync(path, 'utf8'), lines.join(''))

@@ -9,21 +9,13 @@ const help = 'Duration in seconds'
 
 await test('RouteHistogram exports the same text and JSON as a histogram of prom-client', async (t) => {
   const registry = new Registry()
-  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registry })
+  const histogram = new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   const reference = new Registry()
   const expected = new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [reference] })
-  t.equal(
-    await registry.metrics(),
-    await reference.metrics(),
-    'the exports are equal before the first observation',
-  )
+  t.equal(await registry.metrics(), await reference.metrics(), 'the exports are equal before the first observation')
   for (const seconds of [0, 0.005, 0.0051, 0.5, 1, 30, 30.1]) {
     for (const route of ['/a', '/b "quoted"']) {
-      for (const labels of [
-        { method: 'GET' },
-        { method: 'GET', status: 200 },
-        { method: 'POST', status: 502 },
-      ]) {
+      for (const labels of [{ method: 'GET' }, { method: 'GET', status: 200 }, { method: 'POST', status: 502 }]) {
         histogram.add(route, labels, seconds)
         const { method, ...status } = labels
         expected.observe({ method, route, ...status }, seconds)
@@ -43,8 +35,7 @@ function sortedLines(text: string): string[] {
 /** The sorted samples of the JSON export. */
 async function sortedSamples(registry: Registry): Promise<string[]> {
   const [metric] = await registry.getMetricsAsJSON()
-  const all = (metric as unknown as { values: { labels: object; value: number; metricName: string }[] })
-    .values
+  const all = (metric as unknown as { values: { labels: object; value: number; metricName: string }[] }).values
   return all
     .map(
       ({ labels, value, metricName }) =>

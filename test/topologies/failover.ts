@@ -62,13 +62,8 @@ export async function assertMasterLossIsSurvived(
     `${seen.live} live reads, ${seen.storeDown} with the store down; recovered in ${down.until - down.since} ms`,
   )
   t.equal(seen.none, 0, 'no read missed a live session')
-  for (const id of dead)
-    t.equal((await other.reader.reload(id)).is, 'none', 'an acknowledged logout persists')
-  t.equal(
-    await one.sessions.end(sessionKey(alive[0] ?? ''), 'logout'),
-    true,
-    'the store accepts writes again',
-  )
+  for (const id of dead) t.equal((await other.reader.reload(id)).is, 'none', 'an acknowledged logout persists')
+  t.equal(await one.sessions.end(sessionKey(alive[0] ?? ''), 'logout'), true, 'the store accepts writes again')
 }
 
 /** Makes a server hang: it keeps its connections open and replies to nothing. */
@@ -78,11 +73,7 @@ export function freeze({ process }: RedisProcess): void {
 
 /** Asserts that watchers and near caches of three instances notice a logout, a DEL and a FLUSHALL. */
 export async function assertEndedSessionsAreNoticed(t: Test, { url, masters }: Topology): Promise<void> {
-  const instances = [
-    await sessionInstance(t, url),
-    await sessionInstance(t, url),
-    await sessionInstance(t, url),
-  ]
+  const instances = [await sessionInstance(t, url), await sessionInstance(t, url), await sessionInstance(t, url)]
   const [first] = instances
   if (first === undefined) throw new Error('no instance')
   const askMasters = async (...command: string[]) =>
@@ -98,20 +89,16 @@ export async function assertEndedSessionsAreNoticed(t: Test, { url, masters }: T
     const watchers = instances.map(async ({ reader, endings, cookie }) => {
       const found = await reader.read(cookie(id))
       if (found.is !== 'live') throw new Error('not live')
-      return () =>
-        new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
+      return () => new Promise<string>((resolve) => void endings.watch(found.session, { isUse: true, onEnd: resolve }))
     })
     const notified = (await Promise.all(watchers)).map((watch) => watch())
     const endedAt = Date.now()
     await end(key)
     await Promise.all(notified)
     const watchersMs = Date.now() - endedAt
-    for (const { reader, cookie } of instances)
-      await until(async () => (await reader.read(cookie(id))).is === 'none')
+    for (const { reader, cookie } of instances) await until(async () => (await reader.read(cookie(id))).is === 'none')
     const requestsMs = Date.now() - endedAt
-    t.comment(
-      `${event}: watchers are notified after ${watchersMs} ms, requests notice after ${requestsMs} ms`,
-    )
+    t.comment(`${event}: watchers are notified after ${watchersMs} ms, requests notice after ${requestsMs} ms`)
     // It takes about a second; the bound leaves room for a busy machine.
     t.ok(requestsMs < 3000, `${event}: every instance has noticed within 3 s`)
   }

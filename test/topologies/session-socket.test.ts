@@ -5,9 +5,7 @@ import { testServer } from '../support/world.ts'
 
 /** How many commands read keys on all masters so far. */
 async function readsOf({ masters }: Topology): Promise<number> {
-  const replies = await Promise.all(
-    (await masters()).map((redis) => askRedis(redis, ['INFO', 'commandstats'])),
-  )
+  const replies = await Promise.all((await masters()).map((redis) => askRedis(redis, ['INFO', 'commandstats'])))
   const counts = replies.join('\n').matchAll(/^cmdstat_(?:get|pexpiretime):calls=(\d+)/gm)
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
 }

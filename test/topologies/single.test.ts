@@ -63,8 +63,7 @@ await test('While Redis hangs for ten seconds, calls get 200 or 503 in time, and
   const thawedAt = performance.now()
   for (const server of servers) await until(async () => (await call(server.url, kept)).status === 200)
   const backMs = performance.now() - thawedAt
-  for (const server of servers)
-    t.equal((await call(server.url, ended)).status, 401, 'the ended session is refused')
+  for (const server of servers) t.equal((await call(server.url, ended)).status, 401, 'the ended session is refused')
   over.abort()
 
   const [ofKept = [], ofEnded = []] = (await Promise.all(loads)).map((calls) => calls.flat())

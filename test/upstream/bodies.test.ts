@@ -9,8 +9,7 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const LIMIT = 100_000
 /** More than the server buffers before it sends a body on. */
 const LARGE = 'x'.repeat(70_000)
-const get = (cookie: string) =>
-  `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
+const get = (cookie: string) => `GET ${ACCOUNTS} HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n\r\n`
 
 await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and does not reach upstream', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { MAX_BODY_BYTES: String(LIMIT) } })
@@ -18,11 +17,7 @@ await test('a body up to MAX_BODY_BYTES passes, and a longer one gets 413 and do
   for (const [name, body, headers] of [
     ['a length', Buffer.alloc(LIMIT, 'a'), {}],
     ['chunks', Buffer.alloc(LIMIT, 'b'), chunked],
-    [
-      'many chunks',
-      Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(LIMIT / 100, 'c'))),
-      chunked,
-    ],
+    ['many chunks', Readable.from(Array.from({ length: 100 }, () => Buffer.alloc(LIMIT / 100, 'c'))), chunked],
     ['nothing', '', {}],
     ['no chunk', Readable.from([]), chunked],
   ] as const) {
@@ -75,46 +70,38 @@ await test('a client that sends too much and closes its end can still read the 4
 
 await test('request and response bodies are streamed', async (t) => {
   const { call, connection, upstream, cookie } = await apiWorld(t)
-  await t.test(
-    'the first byte of a large request body arrives upstream before the last is sent',
-    async (t) => {
-      for (const framing of ['chunked', 'length']) {
-        const body = new PassThrough()
-        const headers: Record<string, string> =
-          framing === 'length'
-            ? { 'content-length': String(LARGE.length + 5) }
-            : { 'transfer-encoding': 'chunked' }
-        const head = new Promise<void>((resolve) => {
-          upstream.onHead = () => resolve()
-        })
-        const response = call('POST', ACCOUNTS, { body, headers })
-        body.write(LARGE)
-        await head
-        upstream.reset()
-        body.end('world')
-        t.equal((await response).status, 200, framing)
-        t.equal(upstream.requests[0]?.body, `${LARGE}world`)
-      }
-    },
-  )
-  await t.test(
-    'the first byte of a response body arrives at the browser before the last is sent',
-    async (t) => {
-      let rest = (): void => void t.fail('too early')
-      upstream.answer = (_request, socket) => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
-        rest = () => void socket.write('world')
-      }
-      const socket = await connection()
-      socket.write(get(cookie))
-      let text = ''
-      socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
-      while (!text.includes('hello')) await once(socket, 'data')
-      rest()
-      while (!text.includes('world')) await once(socket, 'data')
-      t.match(text, /content-length: 10/i)
-    },
-  )
+  await t.test('the first byte of a large request body arrives upstream before the last is sent', async (t) => {
+    for (const framing of ['chunked', 'length']) {
+      const body = new PassThrough()
+      const headers: Record<string, string> =
+        framing === 'length' ? { 'content-length': String(LARGE.length + 5) } : { 'transfer-encoding': 'chunked' }
+      const head = new Promise<void>((resolve) => {
+        upstream.onHead = () => resolve()
+      })
+      const response = call('POST', ACCOUNTS, { body, headers })
+      body.write(LARGE)
+      await head
+      upstream.reset()
+      body.end('world')
+      t.equal((await response).status, 200, framing)
+      t.equal(upstream.requests[0]?.body, `${LARGE}world`)
+    }
+  })
+  await t.test('the first byte of a response body arrives at the browser before the last is sent', async (t) => {
+    let rest = (): void => void t.fail('too early')
+    upstream.answer = (_request, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+      rest = () => void socket.write('world')
+    }
+    const socket = await connection()
+    socket.write(get(cookie))
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    while (!text.includes('hello')) await once(socket, 'data')
+    rest()
+    while (!text.includes('world')) await once(socket, 'data')
+    t.match(text, /content-length: 10/i)
+  })
 })
 
 /** Writes without end, and counts the bytes that the peer takes. */

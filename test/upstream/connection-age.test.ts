@@ -40,11 +40,7 @@ for (const [what, connections, loops] of [
 
     t.same([...outcomes], [['answered', sent + 1]], 'every request gets its response')
     t.equal(upstream.requests.length, sent + 1)
-    t.equal(
-      new Set(upstream.requests.map(({ target }) => target)).size,
-      sent + 1,
-      'each request is sent once',
-    )
+    t.equal(new Set(upstream.requests.map(({ target }) => target)).size, sent + 1, 'each request is sent once')
     t.ok(spans.size >= 2 * Math.min(connections, loops), `${spans.size} connections were opened`)
     t.ok(spans.size < 50, 'connections are reused')
     for (const { first, last } of spans.values()) {

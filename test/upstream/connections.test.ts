@@ -23,11 +23,7 @@ await test('a response without a length is complete when upstream closes, and cu
     t.equal((await call(method, ACCOUNTS)).text, 'half of it', method)
     upstream.answer = (_request, socket) =>
       void socket.write(UNFRAMED, () => setTimeout(() => socket.resetAndDestroy(), 20))
-    await t.rejects(
-      call(method, ACCOUNTS),
-      { message: /aborted|hang up/ },
-      'the browser cannot take it for whole',
-    )
+    await t.rejects(call(method, ACCOUNTS), { message: /aborted|hang up/ }, 'the browser cannot take it for whole')
   }
   const broken = world.server.log.filter(({ msg }) => msg === 'upstream broke off its response')
   t.same(

@@ -35,8 +35,7 @@ const FAULTS: Record<string, Fault> = {
   },
   'closed in the middle of the head': { sends: end('HTTP/1.1 200 O'), status: 502, code: 'upstream_lost' },
   'reset after half the head': {
-    sends: (socket) =>
-      socket.write('HTTP/1.1 200 OK\r\nA: b\r\n', () => setImmediate(() => socket.resetAndDestroy())),
+    sends: (socket) => socket.write('HTTP/1.1 200 OK\r\nA: b\r\n', () => setImmediate(() => socket.resetAndDestroy())),
     status: 502,
     code: 'upstream_lost',
   },
@@ -125,11 +124,7 @@ await test('a fault of upstream becomes a problem, and only a GET is repeated, o
         request_id: response.headers['x-request-id'],
       })
       t.equal(response.json['outcome'], method === 'GET' ? undefined : 'unknown', `${title}: outcome`)
-      t.equal(
-        upstream.requests.length,
-        method === 'GET' && fault.repeated ? 2 : 1,
-        `${title}: requests upstream`,
-      )
+      t.equal(upstream.requests.length, method === 'GET' && fault.repeated ? 2 : 1, `${title}: requests upstream`)
       const all = JSON.stringify(response.headers) + response.text
       t.notMatch(all, TOKEN)
       t.notMatch(all, /evil\.example|127\.0\.0\.1|ECONN|socket|undici|\.ts|stack/i)
@@ -191,11 +186,7 @@ await test('unexpected bytes of upstream reach no browser', async (t) => {
   const [idle] = upstream.open
   idle?.write(stray)
   await gone(idle)
-  t.equal(
-    (await call('POST', ACCOUNTS, { body: '{}' })).text,
-    '{"mine":2}',
-    'the bytes came on an idle connection',
-  )
+  t.equal((await call('POST', ACCOUNTS, { body: '{}' })).text, '{"mine":2}', 'the bytes came on an idle connection')
 
   // The bytes arrive together with the next request.
   for (let round = 0; round < 20; round++) {
@@ -234,7 +225,6 @@ await test('an upstream that does not respond causes upstream_timeout, for an or
 
 await test('a response body that stalls for UPSTREAM_BODY_SECONDS is cut off', async (t) => {
   const { call, upstream } = await apiWorld(t, { settings: { UPSTREAM_BODY_SECONDS: '1' } })
-  upstream.answer = (_request, socket) =>
-    void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
+  upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
   await t.rejects(call('GET', ACCOUNTS), { code: 'ECONNRESET' })
 })

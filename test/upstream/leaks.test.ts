@@ -31,9 +31,7 @@ await test(`${CALLS} mixed calls leave no connections, timers or memory behind`,
       seen.set(`/trading/v1/options/accounts?do=silent&n=${index}`, resolve),
     )
     const socket = await connection()
-    socket.write(
-      `GET ${ACCOUNTS}?do=silent&n=${index} HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\n\r\n`,
-    )
+    socket.write(`GET ${ACCOUNTS}?do=silent&n=${index} HTTP/1.1\r\nHost: h\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\n\r\n`)
     await arrived
     socket.destroy()
   }
@@ -69,10 +67,7 @@ await test(`${CALLS} mixed calls leave no connections, timers or memory behind`,
 
   while ((await connections()) > fromLogIn) await new Promise((resolve) => void setTimeout(resolve, 20))
   t.pass('every browser has left')
-  t.ok(
-    upstream.open.size <= AT_ONCE,
-    `${upstream.open.size} connections to upstream are left, to be used again`,
-  )
+  t.ok(upstream.open.size <= AT_ONCE, `${upstream.open.size} connections to upstream are left, to be used again`)
   const before = new Set(upstream.open)
   for (let count = 0; count < 10; count++) await call('GET', ACCOUNTS)
   t.ok(

@@ -72,19 +72,10 @@ await test('only listed response headers pass', async (t) => {
   }
   const lines = Object.entries({ ...back, ...kept }).map(([name, value]) => `${name}: ${value}\r\n`)
   upstream.answer = (_request, socket) =>
-    void socket.write(
-      Buffer.from(`HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\n{}`, 'latin1'),
-    )
+    void socket.write(Buffer.from(`HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\n{}`, 'latin1'))
   const { headers } = await call('GET', ACCOUNTS)
   t.match(headers, back)
-  const own = [
-    'cache-control',
-    'connection',
-    'content-length',
-    'cross-origin-resource-policy',
-    'date',
-    'keep-alive',
-  ]
+  const own = ['cache-control', 'connection', 'content-length', 'cross-origin-resource-policy', 'date', 'keep-alive']
   const more = ['vary', 'x-content-type-options', 'x-request-id']
   t.strictSame(
     Object.keys(headers)

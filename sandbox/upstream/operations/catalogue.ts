@@ -40,9 +40,7 @@ export const catalogueOperations: readonly Operation[] = [
     properties: { contracts_list: one, detail: brief },
     run: (request, connection) =>
       connection.respond(request, 'contracts_list', {
-        contracts_list: [
-          { contract_category: 'callput', contract_types: CONTRACTS.map((it) => it.contract_type) },
-        ],
+        contracts_list: [{ contract_category: 'callput', contract_types: CONTRACTS.map((it) => it.contract_type) }],
       }),
   }),
   operation({

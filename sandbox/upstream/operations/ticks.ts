@@ -62,12 +62,7 @@ export const tickOperations: readonly Operation[] = [
 ]
 
 /** Starts a stream of ticks, optionally with the latest one first. @returns its id */
-function streamTicks(
-  request: Message,
-  connection: Connection,
-  instrument: Instrument,
-  withLatest: boolean,
-): string {
+function streamTicks(request: Message, connection: Connection, instrument: Instrument, withLatest: boolean): string {
   const subscription = connection.subscriptions.open('ticks', instrument.info.code)
   const send = (tick: Tick): void => {
     const view = { ...tickView(instrument.info, tick), id: subscription.id }
@@ -79,12 +74,7 @@ function streamTicks(
 }
 
 /** Starts a stream of the current candle. @returns its id */
-function streamCandles(
-  request: Message,
-  connection: Connection,
-  instrument: Instrument,
-  granularity: number,
-): string {
+function streamCandles(request: Message, connection: Connection, instrument: Instrument, granularity: number): string {
   const { code, pipSize } = instrument.info
   const subscription = connection.subscriptions.open('candles', subjectOf(instrument, granularity))
   let candle: Candle | undefined = candles(instrument.history, granularity).at(-1)

@@ -38,8 +38,7 @@ export async function optionsRoutes(app: FastifyInstance, { world }: { world: Wo
     '/trading/v1/options/accounts/:account_id/reset-demo-balance',
     forUser((user, request) => {
       const account = ownAccount(user, pathParameter(request, 'account_id'))
-      if (account.type !== 'demo')
-        throw new Failure(400, 'NotADemoAccount', 'Only a demo account can be reset.')
+      if (account.type !== 'demo') throw new Failure(400, 'NotADemoAccount', 'Only a demo account can be reset.')
       account.reset()
       return accountView(account)
     }),

@@ -40,11 +40,7 @@ export async function partnerRoutes(app: FastifyInstance, { world }: { world: Wo
 function dateOf(request: FastifyRequest, name: string): Date {
   const text = queryParameter(request, name) ?? ''
   const date = new Date(`${text}T00:00:00Z`)
-  if (
-    !/^\d{4}-\d{2}-\d{2}$/.test(text) ||
-    Number.isNaN(date.getTime()) ||
-    !date.toISOString().startsWith(text)
-  )
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(date.getTime()) || !date.toISOString().startsWith(text))
     throw invalid(name, 'must be a date like 2026-01-31')
   return date
 }

@@ -46,12 +46,7 @@ export async function paymentRoutes(app: FastifyInstance, { world }: { world: Wo
 }
 
 /** Moves the money unless this `request_id` has already done so. The status is 201 the first time and then 200. */
-function pay(
-  user: User,
-  kind: Payment['kind'],
-  body: Static<typeof paymentSchema>,
-  reply: FastifyReply,
-): Payment {
+function pay(user: User, kind: Payment['kind'], body: Static<typeof paymentSchema>, reply: FastifyReply): Payment {
   const { request_id: requestId = randomUUID(), amount } = body
   const earlier = user.payments.get(requestId)
   if (earlier) return earlier

@@ -21,10 +21,7 @@ export interface RelayDependencies extends SocketDependencies {
 }
 
 /** Opens the public market data socket. */
-export async function openPublicRelay(
-  handshake: Handshake,
-  deps: RelayDependencies,
-): Promise<Opened | undefined> {
+export async function openPublicRelay(handshake: Handshake, deps: RelayDependencies): Promise<Opened | undefined> {
   const { caps, config } = deps
   const { ip } = handshake.request
   if (!caps.allowsHandshake(ip)) return handshake.end(CLOSE.rateLimited)
@@ -103,12 +100,7 @@ async function openUpstream(
   return handshake.end(close)
 }
 
-function joinRelay(
-  peers: RelayPeers,
-  slot: SocketSlot,
-  identity: SocketIdentity,
-  deps: RelayDependencies,
-): void {
+function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
   const { metrics, log, config } = deps
   const open = new OpenSocket(identity, slot, deps)
   slot.owner = new Relay(peers, {

@@ -31,9 +31,7 @@ export class OtpClient {
     const wsUrl = new URL(config.wsUrl)
     this.#schemes = wsUrl.protocol === 'ws:' ? ['ws:', 'wss:'] : ['wss:']
     // A host without a port means the default port of each allowed scheme.
-    const listed = config.otpHosts.flatMap((host) =>
-      this.#schemes.map((scheme) => new URL(`${scheme}//${host}`)),
-    )
+    const listed = config.otpHosts.flatMap((host) => this.#schemes.map((scheme) => new URL(`${scheme}//${host}`)))
     this.#hosts = new Set([wsUrl, ...listed].map(hostAndPort))
   }
 
@@ -47,16 +45,11 @@ export class OtpClient {
     request: { readonly id: string; readonly signal: AbortSignal },
   ): Promise<OtpOutcome> {
     const { appIdHeader, appId, headersMs } = this.#upstream
-    const headers = [
-      ...['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json'],
-      ...['authorization', `Bearer ${accessToken}`, appIdHeader, appId],
-    ]
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json']
+    headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const path = `/trading/v1/options/accounts/${accountId}/otp`
     const timeoutMs = headersMs
-    const outcome = await this.#rest.exchange(
-      { method: 'POST', path, headers, body: null, timeoutMs },
-      request.signal,
-    )
+    const outcome = await this.#rest.exchange({ method: 'POST', path, headers, body: null, timeoutMs }, request.signal)
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)

@@ -9,10 +9,7 @@ import { openPublicRelay, openTradingRelay, type RelayDependencies } from './ope
 import { OtpClient } from './otp.ts'
 
 /** `GET /ws/public` and `GET /ws/trading/:accountId`. */
-export async function relayRoutes(
-  fastify: FastifyInstance,
-  deps: Omit<RelayDependencies, 'otp'>,
-): Promise<void> {
+export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDependencies, 'otp'>): Promise<void> {
   const { relay, upstream, secrets } = deps.config
   const relayDeps = { ...deps, otp: new OtpClient(deps.clients.oneTimeUrls, relay, upstream) }
   const shake = (

@@ -95,9 +95,7 @@ export class Relay implements Registered {
     })
     // ws has already sent the browser the close frame for its violation.
     socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
-    onPeerClose(socket, (code, reason) =>
-      this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
-    )
+    onPeerClose(socket, (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)))
     this.#listenToControl(this.#browser, () => this.#finish(POLICY_VIOLATION, GOING_AWAY))
   }
 
@@ -131,13 +129,7 @@ export class Relay implements Registered {
     })
   }
 
-  #pass(
-    from: Peer,
-    to: Peer,
-    message: Buffer,
-    isBinary: boolean,
-    traffic: { messages: number; bytes: number },
-  ): void {
+  #pass(from: Peer, to: Peer, message: Buffer, isBinary: boolean, traffic: { messages: number; bytes: number }): void {
     from.receivedMessage()
     // A peer that is closing has had its close sent on to the other; messages after that are dropped.
     if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return

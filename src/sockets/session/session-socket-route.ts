@@ -22,10 +22,7 @@ export async function sessionSocketRoute(fastify: FastifyInstance, deps: SocketD
   )
 }
 
-async function openSessionSocket(
-  handshake: Handshake,
-  deps: SocketDependencies,
-): Promise<Opened | undefined> {
+async function openSessionSocket(handshake: Handshake, deps: SocketDependencies): Promise<Opened | undefined> {
   const { caps, sessions } = deps
   const { ip, headers } = handshake.request
   if (!caps.allowsHandshake(ip)) return handshake.end(CLOSE.rateLimited)

@@ -6,7 +6,7 @@ import { catalogSource } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
 
-/** Builds the package into a directory: two modules, and their types. */
+/** Builds the modules `client` and `react` and their types into a directory. */
 export async function buildClient(outdir: string): Promise<void> {
   await build({
     entryPoints: { client: here('src/client.ts'), react: here('src/react.ts') },
@@ -22,9 +22,12 @@ export async function buildClient(outdir: string): Promise<void> {
   await compile(['-p', here('.'), ...options])
 }
 
-/** Runs the compiler. @throws Error with what it says */
+/**
+ * Runs the TypeScript compiler.
+ * @throws Error with its output if it fails
+ */
 export async function compile(options: readonly string[], cwd = here('.')): Promise<void> {
-  // Without the options that a test runner gives to every process.
+  // The test runner sets NODE_OPTIONS, which the compiler must not inherit.
   const run = promisify(execFile)('env', ['-u', 'NODE_OPTIONS', 'tsc', ...options], { cwd })
   await run.catch((error: { stdout: string; stderr: string }) => {
     throw new Error(error.stdout + error.stderr)

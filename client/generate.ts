@@ -3,33 +3,33 @@ import { catalog } from '../src/proxy/catalog.ts'
 import { PROBLEM_CODES } from '../src/problem.ts'
 import { CLOSE } from '../src/sockets/close-codes.ts'
 
-/** A pattern that lists words, as `^(real|demo)$` does; any other becomes any string. */
+/** Matches a pattern that lists words, such as `^(real|demo)$`. A parameter with any other pattern becomes any string. */
 const WORDS = /^\^\(([a-z_|]+)\)\$$/
 
-/** The text of src/catalog.ts: what the package knows of the server, from the tables that the server itself uses. */
+/** Generates the text of src/catalog.ts from the server's own tables. */
 export function catalogSource(): string {
   const endpoints = catalog(undefined)
-  const paths = (['GET', 'POST', 'PATCH'] as const).map((method) => {
-    const own = endpoints.filter((endpoint) => endpoint.method === method).map(pathType)
-    return `  ${method}:\n${own.map((path) => `    | ${path}\n`).join('')}`
+  const members = (['GET', 'POST', 'PATCH'] as const).map((method) => {
+    const paths = endpoints.filter((endpoint) => endpoint.method === method).map(pathType)
+    return `  ${method}:\n${paths.map((path) => `    | ${path}\n`).join('')}`
   })
   const closes = Object.values(CLOSE)
   const codes = [...new Set(closes.map(({ code }) => code))].sort((a, b) => a - b)
   const reasons = [...new Set(closes.map(({ reason }) => `'${reason}'`))]
   return `// Generated from the server's own tables by \`npm run build:client\`. Do not edit.
 
-/** The paths that the server passes on, by method. */
+/** The paths of the trading service that the server serves below \`/api\`, by method. */
 export interface Paths {
-${paths.join('')}}
+${members.join('')}}
 
-/** The \`code\` of a problem. A newer server may have more. */
+/** The \`code\` of a problem. A newer server may send others. */
 ${union(
   'ProblemCode',
   PROBLEM_CODES.map((code) => `'${code}'`),
 )}
-/** The close codes of the server's own making. Any other is the trading service's, or the network's. */
+/** The close codes of the server itself. Any other comes from the trading service or from the network. */
 ${union('CloseCode', codes.map(String))}
-/** The reasons that go with them, without \`;retry_after=\`. */
+/** The close reasons of the server itself, without \`;retry_after=\`. */
 ${union('CloseReason', reasons)}`
 }
 

@@ -1,26 +1,39 @@
 import type { Paths } from './catalog.ts';
 import { type CallInit } from './call.ts';
 import type { Server } from './server.ts';
-/** Paths that a deployment adds, such as that of the partner overview. Extend it by declaration merging. */
+/**
+ * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
+ * ```ts
+ * declare module 'trading-bff-client' {
+ *   interface MorePaths { GET: '/partners/analytics/v1/overview' }
+ * }
+ * ```
+ */
 export interface MorePaths {
 }
 type Method = keyof Paths;
 type PathOf<M extends Method> = Paths[M] | (M extends keyof MorePaths ? MorePaths[M] & string : never);
-/** A path of a method, with or without a query. */
+/** A path of the API for a method, with or without a query. */
 export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${string}`;
-/** A response whose JSON has the type that the caller gives it. */
+/** A `Response` whose `json()` returns the type that you give it. The package does not check the body against it. */
 export interface ApiResponse extends Omit<Response, 'json'> {
     json<T = unknown>(): Promise<T>;
 }
-/** What a call takes beside the path: everything that `fetch` does, and `json`, `timeoutMs`, `idempotencyKey`. */
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
 export interface ApiInit<M extends Method> extends CallInit {
     readonly method?: M;
-    /** The `Idempotency-Key` of the call; true makes a new one. */
+    /** The `Idempotency-Key` header of the call; `true` makes a new key. */
     readonly idempotencyKey?: string | true;
 }
 /**
- * Calls the trading service through the server. `path` is that of the trading service, without `/api`.
- * @throws ApiError unless the status is 2xx or 304; the signal's reason when the caller aborted
+ * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
+ * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
+ * which mean that it was not executed, and a GET also after `shutting_down`.
+ * ```ts
+ * const response = await client.api('/trading/v1/options/accounts')
+ * const accounts = await response.json<Accounts>()
+ * ```
+ * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when you abort
  */
 export interface Api {
     (path: ApiPath<'GET'>, init?: ApiInit<'GET'>): Promise<ApiResponse>;
@@ -28,6 +41,6 @@ export interface Api {
         readonly method: M;
     }): Promise<ApiResponse>;
 }
-/** @param onAnonymous told when a call was refused for lack of a session */
+/** @param onAnonymous called when the server refuses a call because there is no session */
 export declare function apiOf(server: Server, onAnonymous: () => void): Api;
 export {};

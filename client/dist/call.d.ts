@@ -1,15 +1,15 @@
 import type { Server } from './server.ts';
-/** A request as `fetch` takes it, and a little more. */
+/** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
     readonly method?: string;
     readonly headers?: Readonly<Record<string, string>>;
-    /** Sent as JSON, in place of `body`. */
+    /** A value that is sent as JSON instead of `body`. */
     readonly json?: unknown;
-    /** Longest wait for the headers of the response; 60,000 unless given. */
+    /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
     readonly timeoutMs?: number;
 }
 /**
- * Calls the server once.
- * @throws ApiError unless the status is 2xx or 304; the signal's reason when the caller aborted
+ * Sends one request to the server.
+ * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when the caller aborts
  */
 export declare function call(server: Server, path: string, init?: CallInit): Promise<Response>;

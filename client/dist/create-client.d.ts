@@ -3,22 +3,39 @@ import type { LoginOptions } from './login.ts';
 import { type ServerOptions } from './server.ts';
 import { type Session } from './session.ts';
 import { type PublicSocket, type TradingSocket } from './socket.ts';
-/** Everything that a page needs of the server. */
+/** Everything that a page needs to talk to the server. */
 export interface Client {
+    /** The session of the user: who is logged in, until when, and how to log in and out. */
     readonly session: Session;
+    /** Calls the API of the trading service. */
     readonly api: Api;
-    /** Leaves the page to log in, and comes back to it. */
+    /** Navigates to the login. Afterwards the user returns to this page, or to `returnTo`. */
     login(options?: LoginOptions): void;
-    /** Leaves the page to sign up, and comes back to it. */
+    /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
     signup(options?: LoginOptions): void;
-    /** Logs out, on all instances and in all tabs. @throws ApiError when the user is still logged in */
+    /**
+     * Logs out in all tabs and on all instances of the server.
+     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again
+     */
     logout(): Promise<void>;
-    /** Joins the page's connection for market data, or opens it. Close what you no longer need. */
+    /**
+     * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the
+     * socket when you no longer need it.
+     */
     publicSocket(): PublicSocket;
-    /** Joins the page's connection for trading on an account, or opens it. Close what you no longer need. */
+    /**
+     * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
+     * connection. Close the socket when you no longer need it.
+     */
     tradingSocket(accountId: string): TradingSocket;
-    /** Ends everything. */
+    /** Closes every socket and stops following the session. */
     close(): void;
 }
-/** Makes one for a page. Nothing is sent before something is asked of it, so it may also be made while rendering on a server. */
+/**
+ * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
+ * server renders the page.
+ * ```ts
+ * const client = createClient({ baseUrl: 'https://bff.example.com' })
+ * ```
+ */
 export declare function createClient(options?: ServerOptions): Client;

@@ -1,26 +1,27 @@
 import { SocketError } from './errors.ts';
 import type { Link } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
-/** How long a caller waits. */
+/** Options of `request` and `command`. */
 export interface RequestOptions {
+    /** Stops waiting for the reply. It cannot take back a message that has been sent. */
     readonly signal?: AbortSignal;
-    /** Longest wait for the response; 15,000 unless given, for a command 30,000. */
+    /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
     readonly timeoutMs?: number;
 }
-/** Messages and their responses, matched by `req_id`. */
+/** Sends messages and matches replies to them by `req_id`. */
 export declare class Exchange {
     #private;
     constructor(link: Link, nextId: () => number);
-    /** Waits for a connection, then sends once. A message that may change something is a {@link command} instead. */
+    /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
     request(message: Message, options?: RequestOptions): Promise<Message>;
-    /** Sends once and now, or rejects with `not_sent`. */
+    /** Sends the message now and once, or rejects with `not_sent`. */
     command(message: Message, options?: RequestOptions): Promise<Message>;
-    /** A connection may be used: sends what waited for it. */
+    /** Sends the requests that have waited for a working connection. */
     up(): void;
-    /** The connection has gone, or there will be none any more. */
+    /** Rejects what was sent on a lost connection; after the last connection, also what has not been sent. */
     down({ state, code, reason }: SocketStatus): void;
-    /** @returns false when nobody waits for this message */
+    /** Settles the message that this one replies to. @returns false if it replies to none */
     take(message: Message): boolean;
 }
-/** The error that a message of the trading service carries, if it does. */
+/** The error of the trading service that a message carries, if any. */
 export declare function errorOf(message: Message): SocketError | undefined;

@@ -1,27 +1,28 @@
 import type { Message, SocketStatus } from './socket-status.ts';
-/** Whom a link calls. */
+/** What a link needs, and whom it notifies. */
 export interface LinkOwner {
     /** Opens a WebSocket. */
     readonly connect: () => WebSocket;
-    /** After a 4401: whether the user is logged in all the same. */
+    /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
     readonly confirm: () => Promise<boolean>;
-    /** A new connection may be used. */
+    /** Called when a new connection has opened. */
     readonly up: () => void;
     readonly message: (message: Message) => void;
-    /** The connection has gone, or there will be none any more: what was sent on it gets no response. */
+    /** Called when the connection is lost. What was sent on it gets no reply. With the state `ended`, no other will follow. */
     readonly down: (status: SocketStatus) => void;
+    /** Called after every change of {@link Link.status}. */
     readonly status: () => void;
 }
-/** A connection that comes back by itself, until it is closed or the server says that it must not. */
+/** A connection that reconnects by itself until it is closed or the server forbids it. */
 export declare class Link {
     #private;
     status: SocketStatus;
     constructor(owner: LinkOwner);
-    /** True once a message may be sent; whether anybody listens is another matter: see {@link isFresh}. */
+    /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
     get isUp(): boolean;
-    /** The connection has just shown that it works. */
+    /** True if the connection has just shown that it works. */
     get isFresh(): boolean;
-    /** Sends a message now. Only when {@link isUp}. */
+    /** Sends a message now. Call it only while {@link isUp}. */
     send(message: Message): void;
     close(): void;
 }

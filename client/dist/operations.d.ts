@@ -1,3 +1,3 @@
 import type { Message } from './socket-status.ts';
-/** True unless the message certainly only reads. */
+/** False if the message certainly changes nothing. */
 export declare function isCommand(message: Message): boolean;

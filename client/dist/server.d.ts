@@ -1,20 +1,23 @@
-/** Where the server is, and with what to talk to it. */
+/** Where the server is, and how to reach it. */
 export interface ServerOptions {
-    /** Origin of the server, e.g. `https://bff.example.com`. The page's own unless given. */
+    /**
+     * The origin of the server, e.g. `https://bff.example.com`; the origin of the page by default. If the two differ, the
+     * operator of the server must list the origin of the page in `FRONTEND_ORIGINS`.
+     */
     readonly baseUrl?: string;
-    /** For tests and for pages that wrap `fetch`. */
+    /** Replaces the global `fetch`, in tests or for a page that wraps it. */
     readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-    /** For tests. */
+    /** Replaces the global `WebSocket`, in tests. */
     readonly WebSocket?: new (url: string) => WebSocket;
 }
-/** The server as the rest of the package sees it. */
+/** The connection of the package to its server. */
 export interface Server {
-    /** What stands before a path. */
+    /** The prefix of every path: the origin of the server, or an empty string for that of the page. */
     readonly base: string;
     readonly fetch: (path: string, init: RequestInit) => Promise<Response>;
     readonly socket: (path: string) => WebSocket;
 }
-/** The address of the session. */
+/** The path of the session. */
 export declare const SESSION_PATH = "/auth/session";
-/** Reads what a page says about its server. Touches nothing of the browser before it is used. */
+/** Prepares the connection to a server. It uses no browser API until it is used, so it also works on a rendering server. */
 export declare function serverAt(options: ServerOptions): Server;

@@ -1,7 +1,7 @@
 import { type Server } from './server.ts';
 import type { SessionStore } from './session-store.ts';
 import type { EndReason, SessionState } from './session-state.ts';
-/** Learns of the session from three sources: the server when asked, the session socket, and other tabs. */
+/** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
 export declare class SessionFollower implements SessionStore {
     #private;
     constructor(server: Server);

@@ -2,15 +2,15 @@ import type { Server } from './server.ts';
 import type { SessionEvent } from './session-state.ts';
 /** The session socket of one tab. */
 export interface SessionSocket {
-    /** Connects, unless it is connected or has to wait. */
+    /** Connects, unless the socket is connected or its delay is not over. */
     open(): void;
-    /** Closes it. It may be opened again at once. */
+    /** Closes the socket and clears its delay. */
     close(): void;
-    /** True once the server has said something on this connection. */
+    /** True once a message has arrived on this connection. */
     isLive(): boolean;
 }
 /**
- * Prepares one.
- * @param onReady told when it may be opened again after it was lost
+ * Prepares a session socket, without connecting.
+ * @param onReady called when a lost socket may be opened again
  */
 export declare function sessionSocket(server: Server, onEvent: (event: SessionEvent) => void, onReady: () => unknown): SessionSocket;

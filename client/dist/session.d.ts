@@ -1,16 +1,28 @@
 import { type AuthError, type Flow, type LoginOptions } from './login.ts';
 import type { Server } from './server.ts';
 import type { SessionStore } from './session-store.ts';
-/** The user's session, the same in all tabs, and what can be done with it. */
+/** The session of the user, the same in all tabs. */
 export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
-    /** Says that the user is here, which moves the idle limit. @throws ApiError */
+    /**
+     * Reports that the user is present, which moves `idleExpiresAt`. It does not move `expiresAt`.
+     * @throws ApiError with the status 401 if the session has ended
+     */
     extend(): Promise<void>;
-    /** Logs out, on all instances and in all tabs. @throws ApiError when the user is still logged in */
+    /**
+     * Logs out in all tabs and on all instances of the server.
+     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again
+     */
     logout(): Promise<void>;
-    /** The address that logs the user in, or signs them up. It works as a link and as a navigation, not with `fetch`. */
+    /**
+     * The address of the login or the sign-up, for a link or a navigation. `fetch` cannot use it.
+     * @param flow `login` by default
+     */
     loginUrl(flow?: Flow, options?: LoginOptions): string;
-    /** Why the last login failed, if it did. Call it once, when the page loads. */
+    /**
+     * Why the last login failed; undefined if it did not. Call it once, when the page loads: it removes the code from the
+     * address of the page.
+     */
     takeAuthError(): AuthError | undefined;
 }
-/** The whole session of a client. */
+/** Adds to a store what a page can do with its session. */
 export declare function sessionOf(server: Server, store: SessionStore): Session;

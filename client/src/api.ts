@@ -3,30 +3,43 @@ import { ApiError } from './errors.ts'
 import { call, type CallInit } from './call.ts'
 import type { Server } from './server.ts'
 
-/** Paths that a deployment adds, such as that of the partner overview. Extend it by declaration merging. */
+/**
+ * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
+ * ```ts
+ * declare module 'trading-bff-client' {
+ *   interface MorePaths { GET: '/partners/analytics/v1/overview' }
+ * }
+ * ```
+ */
 // oxlint-disable-next-line typescript/no-empty-object-type -- pages extend it
 export interface MorePaths {}
 
 type Method = keyof Paths
 type PathOf<M extends Method> = Paths[M] | (M extends keyof MorePaths ? MorePaths[M] & string : never)
-/** A path of a method, with or without a query. */
+/** A path of the API for a method, with or without a query. */
 export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${string}`
 
-/** A response whose JSON has the type that the caller gives it. */
+/** A `Response` whose `json()` returns the type that you give it. The package does not check the body against it. */
 export interface ApiResponse extends Omit<Response, 'json'> {
   json<T = unknown>(): Promise<T>
 }
 
-/** What a call takes beside the path: everything that `fetch` does, and `json`, `timeoutMs`, `idempotencyKey`. */
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
 export interface ApiInit<M extends Method> extends CallInit {
   readonly method?: M
-  /** The `Idempotency-Key` of the call; true makes a new one. */
+  /** The `Idempotency-Key` header of the call; `true` makes a new key. */
   readonly idempotencyKey?: string | true
 }
 
 /**
- * Calls the trading service through the server. `path` is that of the trading service, without `/api`.
- * @throws ApiError unless the status is 2xx or 304; the signal's reason when the caller aborted
+ * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
+ * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
+ * which mean that it was not executed, and a GET also after `shutting_down`.
+ * ```ts
+ * const response = await client.api('/trading/v1/options/accounts')
+ * const accounts = await response.json<Accounts>()
+ * ```
+ * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when you abort
  */
 export interface Api {
   (path: ApiPath<'GET'>, init?: ApiInit<'GET'>): Promise<ApiResponse>
@@ -36,32 +49,33 @@ export interface Api {
   ): Promise<ApiResponse>
 }
 
-/** How long a call waits before it is repeated: at least, and how much more at random. */
+/** Minimum pause before a call is repeated. Up to the same time is added at random. */
 const PAUSE_MS = 500
+/** A call is not repeated if the server asks for a longer pause. */
 const MAX_PAUSE_MS = 5000
 
-/** @param onAnonymous told when a call was refused for lack of a session */
+/** @param onAnonymous called when the server refuses a call because there is no session */
 export function apiOf(server: Server, onAnonymous: () => void): Api {
   return async (path: string, { idempotencyKey: key, headers, ...init }: ApiInit<Method> = {}) => {
     const keyHeader = key && { 'Idempotency-Key': key === true ? newKey() : key }
-    const ask = (): Promise<Response> =>
+    const send = (): Promise<Response> =>
       call(server, `/api${path}`, { ...init, headers: { ...headers, ...keyHeader } })
     try {
-      return await ask()
+      return await send()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const code = error.problem?.code ?? ''
       if (code === 'login_required' || code === 'session_expired') onAnonymous()
       const pauseMs = repeatableAfterMs(error, init.method)
-      // A stream has been read: it cannot be sent again.
+      // The first attempt has consumed a stream, so it cannot be sent again.
       if (pauseMs === undefined || init.body instanceof ReadableStream) throw error
       await pause(pauseMs, init.signal)
-      return ask()
+      return send()
     }
   }
 }
 
-/** After how long a call that failed is made again, once; undefined: never, since it may have been executed. */
+/** The pause before a failed call is repeated; undefined if it must not be repeated, because it may have been executed. */
 function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method = 'GET'): number | undefined {
   const code = problem?.code
   if (code === 'credential_renewed') return 0
@@ -80,7 +94,7 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
   })
 }
 
-/** Not `crypto.randomUUID`, which a page without TLS lacks. */
+/** A page without TLS has no `crypto.randomUUID`. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 }

@@ -1,6 +1,6 @@
 // Generated from the server's own tables by `npm run build:client`. Do not edit.
 
-/** The paths that the server passes on, by method. */
+/** The paths of the trading service that the server serves below `/api`, by method. */
 export interface Paths {
   GET:
     | '/v1/health'
@@ -26,7 +26,7 @@ export interface Paths {
     | '/payment-agents/v1/clients/me'
 }
 
-/** The `code` of a problem. A newer server may have more. */
+/** The `code` of a problem. A newer server may send others. */
 export type ProblemCode =
   | 'login_required'
   | 'session_expired'
@@ -51,7 +51,7 @@ export type ProblemCode =
   | 'shutting_down'
   | 'internal_error'
 
-/** The close codes of the server's own making. Any other is the trading service's, or the network's. */
+/** The close codes of the server itself. Any other comes from the trading service or from the network. */
 export type CloseCode =
   | 1009
   | 1011
@@ -63,7 +63,7 @@ export type CloseCode =
   | 4408
   | 4429
 
-/** The reasons that go with them, without `;retry_after=`. */
+/** The close reasons of the server itself, without `;retry_after=`. */
 export type CloseReason =
   | 'login_required'
   | 'session_expired'

@@ -1,12 +1,15 @@
 import { notify } from './errors.ts'
 
 const TICK_MS = 1000
-/** A tick that comes so much too late, or too early, has seen the clock jump: the machine slept, or was set. */
+/** A tick that is this much too late shows that the machine slept. Like a clock that was set, that counts as a jump. */
 const JUMP_MS = 4000
 const listeners = new Set<(hasJumped: boolean) => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Calls the listener once a second. @returns what ends it */
+/**
+ * Calls the listener once a second.
+ * @returns a function that stops the calls
+ */
 export function onTick(listener: (hasJumped: boolean) => void): () => void {
   listeners.add(listener)
   let last = Date.now()

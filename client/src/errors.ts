@@ -1,32 +1,45 @@
 import type { CloseCode, ProblemCode } from './catalog.ts'
 
-/** A problem of the server (RFC 9457), as docs/reference.md describes it. */
+/** The body of an error of the server (RFC 9457, application/problem+json). */
 export interface Problem {
+  /** An address on the server that explains the code. */
   readonly type: string
+  /** Text for people, which may change. */
   readonly title: string
   readonly status: number
+  /** Text for people, which may change. */
   readonly detail: string
+  /** What happened. Decide by this. */
   readonly code: ProblemCode | (string & {})
+  /** Name this when you report a fault. */
   readonly request_id: string
-  /** With `validation_failed`. */
+  /** The fields that are wrong; only with `validation_failed`. */
   readonly errors?: readonly { readonly field: string; readonly message: string }[]
-  /** The call may have been executed. */
+  /** Set when the call may have been executed. */
   readonly outcome?: 'unknown'
-  /** With `login_required` and `session_expired`: where to log in. */
+  /** The address of the login; only with `login_required` and `session_expired`. */
   readonly login_url?: string
 }
 
-/** A call that did not succeed. */
+/**
+ * A call of the server that failed. Decide by `problem.code`, and by `status` where there is no problem.
+ * ```ts
+ * if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+ * ```
+ */
 export class ApiError extends Error {
-  /** The status of the response; 0 when none came. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number
-  /** What the server says; undefined for a response of the trading service's own, of a proxy, or none at all. */
+  /**
+   * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the
+   * trading service or from a proxy.
+   */
   readonly problem: Problem | undefined
-  /** The call may have been executed: look before you repeat it. Only for methods other than GET. */
+  /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
   readonly outcome: 'unknown' | undefined
-  /** Seconds after which to try again, where the server says so. */
+  /** How long to wait before the next attempt, in seconds, if the response says so. */
   readonly retryAfter: number | undefined
-  /** The response itself. Its body is unread unless there is a `problem`. */
+  /** The response, if there was one. Its body has not been read unless there is a `problem`. */
   readonly response: Response | undefined
 
   constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown) {
@@ -35,7 +48,7 @@ export class ApiError extends Error {
     this.name = 'ApiError'
     this.status = status
     this.problem = problem
-    // Without a problem, a 5xx is a proxy's own, and nobody knows how far the call came.
+    // A 5xx without a problem comes from a proxy, so the server may or may not have executed the call.
     const isUnclear = !problem && method !== 'GET' && (status === 0 || status >= 500)
     this.outcome = isUnclear ? 'unknown' : problem?.outcome
     const seconds = Number(response?.headers.get('retry-after') ?? NaN)
@@ -44,53 +57,59 @@ export class ApiError extends Error {
   }
 }
 
-/** What the package itself says about a message; any other code is the trading service's own. */
+/** The codes of the package itself. Any other code of a {@link SocketError} comes from the trading service. */
 export type SocketErrorCode =
-  /** The command was not sent, and will not be. */
+  /** The command was not sent and never will be. The user may try again. */
   | 'not_sent'
-  /** No response came in time. */
+  /** No reply arrived in time. */
   | 'timeout'
-  /** The caller aborted after the command was sent. */
+  /** You aborted after the command was sent. */
   | 'aborted'
-  /** The connection went before the response came. */
+  /** The connection was lost before the reply arrived. */
   | 'connection_lost'
-  /** The connection has ended for good: see `closeCode`. */
+  /** The connection closed and will not be opened again; `closeCode` says why. */
   | 'ended'
-  /** The socket was closed by its owner. */
+  /** You closed the socket. */
   | 'closed'
 
-/** A message that did not succeed. */
+/**
+ * A message on a socket that failed.
+ * ```ts
+ * if (error instanceof SocketError && error.outcome === 'unknown') showOpenContracts()
+ * ```
+ */
 export class SocketError extends Error {
+  /** A code of the package, or the code of the trading service's own error. */
   readonly code: SocketErrorCode | (string & {})
-  /** The command was sent, and nobody knows what became of it: look at the open contracts. */
+  /** Set when the command may have been executed: look at the open contracts, and never send it again unseen. */
   readonly outcome: 'unknown' | undefined
-  /** The trading service's response, where it refused. */
-  readonly answer: Readonly<Record<string, unknown>> | undefined
-  /** Why the connection ended. */
+  /** The whole reply of the trading service, if it refused the message. */
+  readonly reply: Readonly<Record<string, unknown>> | undefined
+  /** The close code of the connection, if that is why the message failed. */
   readonly closeCode: CloseCode | (number & {}) | undefined
 
   constructor(
     code: SocketError['code'],
     message: string,
-    more: Partial<Pick<SocketError, 'outcome' | 'answer' | 'closeCode' | 'cause'>> = {},
+    more: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'cause'>> = {},
   ) {
     super(message, { cause: more.cause })
     this.name = 'SocketError'
     this.code = code
     this.outcome = more.outcome
-    this.answer = more.answer
+    this.reply = more.reply
     this.closeCode = more.closeCode
   }
 }
 
-/** Hands the error of a listener to the page's error handlers, without disturbing who called the listener. */
+/** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export function report(error: unknown): void {
-  // Only a page has it; nothing is listened to while a server renders one.
+  // Only pages have `reportError`. Node.js lacks it.
   const { reportError: reportToPage } = globalThis as Partial<typeof globalThis>
   reportToPage?.(error)
 }
 
-/** Calls every listener, also those after one that throws. */
+/** Calls every listener, even after one of them has thrown. */
 export function notify<T extends unknown[]>(listeners: Iterable<(...values: T) => void>, ...values: T): void {
   for (const listener of [...listeners]) {
     try {

@@ -3,35 +3,37 @@ import { onTick } from './clock.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
-/** Whom a link calls. */
+/** What a link needs, and whom it notifies. */
 export interface LinkOwner {
   /** Opens a WebSocket. */
   readonly connect: () => WebSocket
-  /** After a 4401: whether the user is logged in all the same. */
+  /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
   readonly confirm: () => Promise<boolean>
-  /** A new connection may be used. */
+  /** Called when a new connection has opened. */
   readonly up: () => void
   readonly message: (message: Message) => void
-  /** The connection has gone, or there will be none any more: what was sent on it gets no response. */
+  /** Called when the connection is lost. What was sent on it gets no reply. With the state `ended`, no other will follow. */
   readonly down: (status: SocketStatus) => void
+  /** Called after every change of {@link Link.status}. */
   readonly status: () => void
 }
 
-/** How long a handshake may take; the server itself gives up sooner. */
+/** Handshake timeout. The server itself gives up sooner. */
 const CONNECT_MS = 20_000
-/** A connection is asked for a sign of life after so much silence, and given up after waiting twice so long. */
+/** A connection that has been silent for this long is sent a ping. */
 const SILENCE_MS = 10_000
+/** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
 const PATIENCE_MS = 4000
-/** The same while the browser says that it has no network. */
+/** The same two limits while the browser reports that it is offline. */
 const OFFLINE_SILENCE_MS = 1000
 const OFFLINE_PATIENCE_MS = 2000
-/** Longest silence after which a message is sent without asking for a sign of life first. */
+/** A connection that has been silent for longer than this is sent a ping before a command. */
 const FRESH_MS = 3000
 
-/** The least wait after closes that coming back at once would only repeat. */
+/** The minimum delay after close codes that an immediate reconnect would only provoke again. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
-/** A connection that comes back by itself, until it is closed or the server says that it must not. */
+/** A connection that reconnects by itself until it is closed or the server forbids it. */
 export class Link {
   status: SocketStatus = { state: 'waiting' }
   readonly #owner: LinkOwner
@@ -41,32 +43,32 @@ export class Link {
   #timer: ReturnType<typeof setTimeout> | undefined
   #failures = 0
   #startedAt = 0
-  #heardAt = 0
-  /** When a sign of life was asked for that has not come; 0: none is awaited. */
-  #askedAt = 0
+  #receivedAt = 0
+  /** When the ping was sent whose reply is awaited; 0 if none is. */
+  #pingedAt = 0
 
   constructor(owner: LinkOwner) {
     this.#owner = owner
     this.#leavePage = onPage((event) => this.#onPage(event))
     this.#stopClock = onTick((hasJumped) =>
-      hasJumped && this.status.state === 'open' ? this.#doubt() : this.#tick(),
+      hasJumped && this.status.state === 'open' ? this.#suspect() : this.#tick(),
     )
-    // The owner has yet to keep what this returns.
+    // The owner has not stored the link yet, but its callbacks use it.
     queueMicrotask(() => this.#connect())
   }
 
-  /** True once a message may be sent; whether anybody listens is another matter: see {@link isFresh}. */
+  /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
   get isUp(): boolean {
     return this.#socket?.readyState === 1
   }
 
-  /** The connection has just shown that it works. */
+  /** True if the connection has just shown that it works. */
   get isFresh(): boolean {
-    const silentMs = Date.now() - this.#heardAt
+    const silentMs = Date.now() - this.#receivedAt
     return silentMs >= 0 && silentMs <= FRESH_MS && this.#socket?.bufferedAmount === 0 && isOnline()
   }
 
-  /** Sends a message now. Only when {@link isUp}. */
+  /** Sends a message now. Call it only while {@link isUp}. */
   send(message: Message): void {
     this.#socket?.send(JSON.stringify(message))
   }
@@ -95,34 +97,34 @@ export class Link {
     if (this.#socket || this.status.state === 'ended') return
     if (!isOnline()) return this.#wait({ state: 'waiting' }, 30_000)
     const socket = (this.#socket = this.#owner.connect())
-    let isHeard = false
+    let hasReceived = false
     this.#startedAt = Date.now()
-    this.#askedAt = 0
+    this.#pingedAt = 0
     this.#set({ state: 'connecting' })
-    // From here on only what happens to this connection counts.
+    // Events of an earlier connection are ignored.
     socket.onopen = () => {
       if (socket !== this.#socket) return
-      this.#heardAt = Date.now()
-      this.#ask()
+      this.#receivedAt = Date.now()
+      this.#ping()
       this.#owner.up()
     }
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return
-      if (!isHeard) {
-        isHeard = true
+      if (!hasReceived) {
+        hasReceived = true
         this.#failures = 0
         recovered()
       }
-      this.#heard(data)
+      this.#receive(data)
     }
     socket.onclose = ({ code, reason }) => {
       if (socket === this.#socket) void this.#closed(code, reason)
     }
   }
 
-  #heard(data: unknown): void {
-    this.#heardAt = Date.now()
-    this.#askedAt = 0
+  #receive(data: unknown): void {
+    this.#receivedAt = Date.now()
+    this.#pingedAt = 0
     if (this.status.state !== 'open') this.#set({ state: 'open' })
     const message = parsed(data)
     if (message) this.#owner.message(message)
@@ -142,7 +144,7 @@ export class Link {
       if (!isLoggedIn) return this.#end(ended)
     }
     const floorMs = Math.max(FLOORS_MS[code] ?? 0, retryAfterMs(full))
-    // A floor is about this connection alone.
+    // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
     this.#wait(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
     this.#failures++
   }
@@ -153,33 +155,33 @@ export class Link {
     this.#timer = setTimeout(() => this.#connect(), ms)
   }
 
-  /** Forgets the connection. Its own close may take a browser minutes to notice. */
+  /** Drops the connection without waiting for its close event, which a browser may fire minutes later. */
   #drop(): void {
     const socket = this.#socket
     this.#socket = undefined
     socket?.close()
   }
 
-  #ask(): void {
-    this.#askedAt = Date.now()
+  #ping(): void {
+    this.#pingedAt = Date.now()
     if (this.isUp) this.send({ ping: 1 })
   }
 
-  /** Says that the connection may be dead, and asks it. */
-  #doubt(): void {
+  /** Marks the connection as possibly dead and sends a ping. */
+  #suspect(): void {
     if (!this.isUp) return
     this.#set({ state: 'stale' })
-    this.#ask()
+    this.#ping()
   }
 
   #onPage(event: PageEvent): void {
     if (event === 'pagehide') this.#interrupt()
     else if (event === 'pageshow' || event === 'online') {
-      this.#doubt()
-      // Only the network was the reason: what a server asked for is waited for.
+      this.#suspect()
+      // Reconnects soon if the network was the reason. A delay that the server asked for is kept.
       const { state, code = 1006 } = this.status
       if (state === 'waiting' && code === 1006) this.#wait({ state: 'waiting' }, jitter(0))
-    } else if (event === 'offline') this.#doubt()
+    } else if (event === 'offline') this.#suspect()
   }
 
   #tick(): void {
@@ -191,15 +193,15 @@ export class Link {
     }
     const online = isOnline()
     const patienceMs = online ? PATIENCE_MS : OFFLINE_PATIENCE_MS
-    if (this.#askedAt === 0) {
-      if (now - this.#heardAt >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)) this.#ask()
-    } else if (now - this.#askedAt >= patienceMs) {
+    if (this.#pingedAt === 0) {
+      if (now - this.#receivedAt >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)) this.#ping()
+    } else if (now - this.#pingedAt >= patienceMs) {
       if (this.status.state === 'stale') void this.#closed(1006, '')
-      else this.#doubt()
+      else this.#suspect()
     }
   }
 
-  /** The page is left: nothing may keep it out of the back/forward cache, and no response will be read. */
+  /** Drops the connection of a page that the user leaves, since an open one would keep it out of the back/forward cache. */
   #interrupt(): void {
     clearTimeout(this.#timer)
     this.#drop()
@@ -208,7 +210,7 @@ export class Link {
   }
 }
 
-/** A message that is none of the trading service's family is only a sign of life. */
+/** A message that is not JSON only shows that the connection works. */
 function parsed(data: unknown): Message | undefined {
   try {
     return JSON.parse(String(data)) as Message

@@ -1,16 +1,19 @@
-/** What happens to a page, by the names that browsers give it. */
+/** The events of a page that connections react to. */
 const EVENTS = ['online', 'offline', 'pagehide', 'pageshow', 'focus', 'visibilitychange'] as const
 
-/** One of them. `pagehide` and `pageshow` only for the back/forward cache. */
+/** An event of the page. `pagehide` and `pageshow` are limited to those of the back/forward cache. */
 export type PageEvent = (typeof EVENTS)[number]
 
-/** Calls the listener for every event of the page. @returns what ends it */
+/**
+ * Calls the listener for every event of the page.
+ * @returns a function that stops the calls
+ */
 export function onPage(listener: (event: PageEvent) => void): () => void {
   const watching = new AbortController()
   for (const name of EVENTS) {
     globalThis.addEventListener?.(
       name,
-      // A page that is shown for the first time, or left for good, needs nothing.
+      // A page that is shown for the first time, or left for good, has nothing to restore or save.
       (event) => (event as { persisted?: boolean }).persisted !== false && listener(name),
       watching,
     )
@@ -18,6 +21,6 @@ export function onPage(listener: (event: PageEvent) => void): () => void {
   return () => watching.abort()
 }
 
-/** True unless the browser is sure that there is no network. */
+/** True unless the browser reports that it is offline. */
 export const isOnline = (): boolean =>
   (globalThis.navigator as Partial<Navigator> | undefined)?.onLine !== false

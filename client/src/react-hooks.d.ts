@@ -1,4 +1,4 @@
-/** The part of React that the adapter uses. Its types are not needed to build or to use the package. */
+/** The hooks that the adapter uses. These types stand in for `@types/react`, which the package therefore does not need. */
 declare module 'react' {
   export function useEffect(effect: () => (() => void) | undefined, dependencies: readonly unknown[]): void
   export function useState<T>(initial: T): [T, (next: T) => void]

@@ -7,24 +7,34 @@ import type { SessionState } from './session-state.ts'
 const UNKNOWN: SessionState = { status: 'unknown' }
 const NONE = { status: { state: 'waiting' } } as const
 
-/** What a stream has brought so far. */
+/** The state of a stream. */
 export interface Subscription<T> {
-  /** The newest message; undefined before the first. */
+  /** The latest message; undefined before the first one. */
   readonly data?: T
-  /** Why there will be no more. */
+  /** The last refusal of the trading service, or why the connection ended. */
   readonly error?: SocketError
+  /** The state of the connection. */
   readonly status: SocketStatus
 }
 
-/** The user's session. */
+/**
+ * The session of the user. The component renders again after every change.
+ * ```tsx
+ * const session = useSession(client)
+ * return session.status === 'active' ? <Account /> : <a href={client.session.loginUrl()}>Log in</a>
+ * ```
+ */
 export function useSession({ session }: Pick<Client, 'session'>): SessionState {
   return useSyncExternalStore(session.subscribe, session.get, () => UNKNOWN)
 }
 
 /**
- * Follows a stream as long as the component is mounted. Equal streams of a page share one.
- * @param message what to subscribe to; undefined for nothing
- * @param account for a stream of the trading socket; without it, of the public one
+ * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
+ * ```tsx
+ * const { data, error, status } = useSubscription<Tick>(client, { ticks: 'R_100' })
+ * ```
+ * @param message the subscription; undefined to subscribe to nothing
+ * @param account the account whose trading socket carries the stream; undefined for the public socket
  */
 export function useSubscription<T = Message>(
   client: Client,
@@ -48,6 +58,6 @@ export function useSubscription<T = Message>(
     )
     return () => socket.close()
   }, [client, of])
-  // What another message has brought is not shown for this one.
+  // After a change of the message, the data of the previous stream must not be shown.
   return found.of === of ? found : NONE
 }

@@ -7,20 +7,21 @@ import type { SessionStore } from './session-store.ts'
 import type { EndReason, SessionBody, SessionEvent, SessionState } from './session-state.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 
-/** How often the server is asked before it is believed that a session has gone, and the time between. */
-const ASKS = 4
-const ASK_MS = 600
-const ANSWER_MS = 10_000
-/** Time between two questions, with a session socket and without. */
+/** Number of checks before the end of a session is believed, since the cookie of a new login may arrive meanwhile. */
+const CHECKS = 4
+const CHECK_INTERVAL_MS = 600
+const RESPONSE_TIMEOUT_MS = 10_000
+/** The interval of checks while a session socket is open. */
 const SLOW_MS = 300_000
+/** The interval of checks without a session socket. */
 const POLL_MS = 60_000
 const CLOCK_MS = 5000
-/** A page that has just asked does not ask again because it is looked at. */
+/** A page that has just checked the session does not check it again when it gets the focus. */
 const FRESH_MS = 1000
-/** `now` is a whole second, so a smaller difference between clocks means nothing. */
+/** `now` is in whole seconds, so a smaller change of the difference between the clocks is ignored. */
 const SKEW_MS = 2000
 
-/** Learns of the session from three sources: the server when asked, the session socket, and other tabs. */
+/** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
 export class SessionFollower implements SessionStore {
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
@@ -28,10 +29,10 @@ export class SessionFollower implements SessionStore {
   readonly #listeners = new Set<() => void>()
   #tabs: Tabs | undefined
   #leavePage: (() => void) | undefined
-  /** Changes with everything that is learned or asked: the answer to an older question is dropped. */
-  #turn = 0
-  #asks = 0
-  #askedAt = 0
+  /** Increases with every check and every change of the state, so that the response to an older check is dropped. */
+  #version = 0
+  #checksLeft = 0
+  #checkedAt = 0
   #failures = 0
   #skewMs = NaN
   #endedBy: EndReason | undefined
@@ -39,7 +40,7 @@ export class SessionFollower implements SessionStore {
 
   constructor(server: Server) {
     this.#server = server
-    this.#socket = sessionSocket(server, (event) => this.#hear(event, true), this.check)
+    this.#socket = sessionSocket(server, (event) => this.#receive(event, true), this.check)
   }
 
   readonly get = (): SessionState => this.#state
@@ -53,54 +54,59 @@ export class SessionFollower implements SessionStore {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Asks the server, so often before it is believed that nobody is logged in. `isHint`: other tabs know of it. */
-  async #check(asks: number, isHint = false): Promise<void> {
-    this.#asks = Math.max(this.#asks, asks)
-    this.#askedAt = Date.now()
-    const turn = ++this.#turn
+  /**
+   * Asks the server for the session, up to `checks` times while it reports none.
+   * @param isHint true if another source caused the check, so that the other tabs check for themselves
+   */
+  async #check(checks: number, isHint = false): Promise<void> {
+    this.#checksLeft = Math.max(this.#checksLeft, checks)
+    this.#checkedAt = Date.now()
+    const version = ++this.#version
     for (;;) {
-      // No answer, or one that makes no sense: nobody can tell.
-      const body = await this.#ask().catch(() => undefined)
-      if (turn !== this.#turn) return
+      // Without a valid response, the session may or may not be alive.
+      const body = await this.#fetchBody().catch(() => undefined)
+      if (version !== this.#version) return
       if (!body) return this.#unavailable()
       this.#failures = 0
       const { status } = this.#state
-      if (body.authenticated || --this.#asks <= 0) {
-        const known = this.#learn(body)
-        // A visitor who was never logged in is no news.
-        const isNews = status !== this.#state.status && (known ?? status !== 'unknown')
-        if (isNews && !isHint) this.#tell(known)
+      if (body.authenticated || --this.#checksLeft <= 0) {
+        const active = this.#apply(body)
+        // The other tabs need not learn that a visitor has never been logged in.
+        const isNews = status !== this.#state.status && (active ?? status !== 'unknown')
+        if (isNews && !isHint) this.#broadcast(active)
         return
       }
-      await new Promise((resolve) => void setTimeout(resolve, ASK_MS))
-      if (turn !== this.#turn) return
+      await new Promise((resolve) => void setTimeout(resolve, CHECK_INTERVAL_MS))
+      if (version !== this.#version) return
     }
   }
 
   readonly check = (): Promise<void> => this.#check(1)
 
   readonly confirm = async (): Promise<boolean> => {
-    await this.#check(ASKS)
+    await this.#check(CHECKS)
     return this.#state.status !== 'anonymous'
   }
 
   readonly end = (reason: EndReason): void => {
     this.#endedBy = reason
-    this.#tell(this.#learn())
+    this.#broadcast(this.#apply())
   }
 
   readonly close = (): void => {
     this.#leavePage?.()
     this.#leavePage = undefined
-    this.#part()
+    this.#leave()
   }
 
-  async #ask(): Promise<SessionBody | undefined> {
-    const response = await this.#server.fetch(SESSION_PATH, { signal: AbortSignal.timeout(ANSWER_MS) })
+  async #fetchBody(): Promise<SessionBody | undefined> {
+    const response = await this.#server.fetch(SESSION_PATH, {
+      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+    })
     return response.ok ? ((await response.json()) as SessionBody) : undefined
   }
 
-  #learn(body?: SessionBody): SessionBody | undefined {
+  #apply(body?: SessionBody): SessionBody | undefined {
     const reason = this.#endedBy
     if (!body?.authenticated) {
       this.#set({ status: 'anonymous', ...(reason && { reason }) })
@@ -120,29 +126,29 @@ export class SessionFollower implements SessionStore {
     return body
   }
 
-  /** Tells the other tabs. */
-  #tell(event: SessionBody | SessionEvent = { event: 'ended', reason: this.#endedBy ?? 'gone' }): void {
+  /** Sends an event to the other tabs. */
+  #broadcast(event: SessionBody | SessionEvent = { event: 'ended', reason: this.#endedBy ?? 'gone' }): void {
     this.#tabs?.post(event)
   }
 
   #unavailable(): void {
     this.#failures++
-    if (isClear(this.#endedBy)) return void this.#learn()
+    if (isFinal(this.#endedBy)) return void this.#apply()
     const { last = this.#state } = this.#state as { last?: SessionState }
     this.#set({ status: 'unavailable', ...(last.status === 'active' && { last }) })
   }
 
   #set(next: SessionState): void {
-    this.#turn++
-    this.#asks = 0
+    this.#version++
+    this.#checksLeft = 0
     const isNew = JSON.stringify(next) !== JSON.stringify(this.#state)
     if (isNew) this.#state = next
-    this.#settle()
+    this.#schedule()
     if (isNew) notify(this.#listeners)
   }
 
-  /** Opens or closes the socket as the state wants it, and plans the next question. */
-  #settle(): void {
+  /** Opens or closes the socket to match the state, and schedules the next check. */
+  #schedule(): void {
     const state = this.#state
     clearTimeout(this.#timer)
     if (!this.#tabs) return
@@ -157,55 +163,55 @@ export class SessionFollower implements SessionStore {
     this.#checkAt(Date.now() + waitMs)
   }
 
-  /** Timers stand still while a machine sleeps, so the clock is read now and then. */
+  /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
   #checkAt(dueAt: number): void {
     const leftMs = dueAt - Date.now()
     if (leftMs <= 0) void this.check()
     else this.#timer = setTimeout(() => this.#checkAt(dueAt), Math.min(leftMs, CLOCK_MS))
   }
 
-  /** Somebody says something: the socket of this tab, or another tab. */
-  #hear(event: SessionEvent | SessionBody, tellOthers: boolean): void {
+  /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
+  #receive(event: SessionEvent | SessionBody, isOwn: boolean): void {
     const { status } = this.#state
     const isActive = status === 'active'
-    if (tellOthers) this.#tell(event)
+    if (isOwn) this.#broadcast(event)
     if ('reason' in event) {
       if (status !== 'anonymous') this.#endedBy = event.reason
-      // It is a hint: another tab may have logged in, and its new cookie may be under way.
-      void this.#check(status === 'anonymous' || isClear(event.reason) ? 1 : ASKS, true)
-    } else if (!tellOthers && (!isActive || this.#asks > 0)) {
-      // It may have crossed the end of that session.
+      // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
+      void this.#check(status === 'anonymous' || isFinal(event.reason) ? 1 : CHECKS, true)
+    } else if (!isOwn && (!isActive || this.#checksLeft > 0)) {
+      // The other tab may have sent this before that session ended.
       void this.#check(1, true)
-    } else if (!('why' in event)) this.#learn(event)
+    } else if (!('why' in event)) this.#apply(event)
     else if (isActive) this.#set({ ...this.#state, expiring: event.why } as SessionState)
   }
 
   #onPage(event: PageEvent): void {
-    if (event === 'pagehide') this.#part()
+    if (event === 'pagehide') this.#leave()
     else if (event === 'offline') this.#socket.close()
     else if (event === 'pageshow') this.#join()
-    else if (event === 'online' || Date.now() - this.#askedAt > FRESH_MS) void this.check()
+    else if (event === 'online' || Date.now() - this.#checkedAt > FRESH_MS) void this.check()
   }
 
   #join(): void {
     this.#tabs ??= joinTabs(
       `trading-bff:${this.#server.base}`,
-      () => this.#settle(),
-      (event) => this.#hear(event as SessionEvent, false),
+      () => this.#schedule(),
+      (event) => this.#receive(event as SessionEvent, false),
     )
     void this.check()
   }
 
-  #part(): void {
+  #leave(): void {
     clearTimeout(this.#timer)
-    this.#turn++
+    this.#version++
     this.#socket.close()
     this.#tabs?.close()
     this.#tabs = undefined
   }
 }
 
-/** A login of another tab does not explain this end. */
-function isClear(reason: EndReason | undefined): boolean {
+/** True if the reason rules out that another tab has logged in. */
+function isFinal(reason: EndReason | undefined): boolean {
   return reason !== undefined && reason !== 'replaced' && reason !== 'gone'
 }

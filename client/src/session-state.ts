@@ -1,27 +1,38 @@
-/** Why a session ended. `gone`: nobody can tell. */
+/**
+ * Why a session ended.
+ * - `logout`: the user logged out, here or in another tab.
+ * - `replaced`: a new login took its place.
+ * - `expired`: it reached its absolute limit.
+ * - `idle`: nobody used it for too long.
+ * - `refused`: the trading service or the provider no longer accepts it.
+ * - `revoked`: the operator ended it.
+ * - `gone`: the reason is unknown.
+ */
 export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'revoked' | 'gone'
 
-/** Somebody is logged in. All times are milliseconds of the user's own clock, as `Date.now()`. */
+/** A user is logged in. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
 export interface ActiveSession {
   readonly status: 'active'
-  /** When the session ends whatever the user does. */
+  /** When the session ends, whatever the user does. */
   readonly expiresAt: number
-  /** When it ends unless it is used: by API calls, open trading sockets, or `extend()`. */
+  /** When the session ends unless it is used. API calls, open trading sockets and `extend()` count as use. */
   readonly idleExpiresAt: number
+  /** The OAuth 2.0 scopes that the user has granted, separated by spaces. */
   readonly scope: string
+  /** The id of the user, on servers that know it. */
   readonly subject?: string
-  /** The session ends within a minute, because of this limit. */
+  /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
   readonly expiring?: 'idle' | 'absolute'
 }
 
-/** What is known of the user's session. */
+/** What is known about the session of the user. Decide by `status`. */
 export type SessionState =
-  /** Nothing yet: the page has just been loaded. */
+  /** Nothing is known yet, because the page has just been loaded. */
   | { readonly status: 'unknown' }
-  /** Nobody is logged in. `reason` is there when a session of this page has ended. */
+  /** Nobody is logged in. `reason` is set if a session ended while this page was open. */
   | { readonly status: 'anonymous'; readonly reason?: EndReason }
   | ActiveSession
-  /** The server cannot tell right now. `last` is what was known before: keep what you show. */
+  /** The server cannot tell at the moment. Keep showing `last`, the state before; the client checks again by itself. */
   | { readonly status: 'unavailable'; readonly last?: ActiveSession }
 
 /** The body of GET /auth/session; times are seconds of the server's clock. */
@@ -36,7 +47,7 @@ export type SessionBody =
       readonly subject?: string
     }
 
-/** What the session socket says. */
+/** A message of the session socket; times are seconds of the server's clock. */
 export type SessionEvent =
   | (SessionBody & { readonly event: 'session' })
   | {

@@ -2,23 +2,33 @@ import { serverAt, type ServerOptions } from './server.ts'
 import { SessionFollower } from './session-follower.ts'
 import type { EndReason, SessionState } from './session-state.ts'
 
-/** What is known of the user's session, the same in all tabs. It is followed from the first `subscribe` on. */
+/** The state of the user's session, kept the same in all tabs. The store follows the session from the first `subscribe` on. */
 export interface SessionStore {
-  /** What is known now: the same object until something changes. */
+  /** The current state. It is the same object until something changes, as `useSyncExternalStore` requires. */
   readonly get: () => SessionState
-  /** Calls the listener after every change. @returns what ends that */
+  /**
+   * Calls the listener after every change. The first call of `subscribe` starts to follow the session.
+   * @returns a function that stops the calls
+   */
   readonly subscribe: (listener: () => void) => () => void
-  /** Asks the server now. Resolves when the answer, or that there is none, is in `get()`. */
+  /** Asks the server now. Resolves once `get()` reflects the response, or that there was none. It never rejects. */
   readonly check: () => Promise<void>
-  /** A call was refused for lack of a session. @returns false when nobody is logged in any more */
+  /**
+   * Asks the server several times whether the session has really ended. Call it when the server refuses a call of yours
+   * because there is no session.
+   * @returns false if nobody is logged in
+   */
   readonly confirm: () => Promise<boolean>
-  /** This page knows that the session has ended. */
+  /** Reports that the session has ended, for a page that has ended it itself. */
   readonly end: (reason: EndReason) => void
   /** Stops following the session. */
   readonly close: () => void
 }
 
-/** Follows the session of a server. It is the part of a client that knows who is there; nothing is sent before the first `subscribe`. */
+/**
+ * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
+ * first `subscribe`.
+ */
 export function createSession(options: ServerOptions = {}): SessionStore {
   return new SessionFollower(serverAt(options))
 }

@@ -4,32 +4,32 @@ import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
-/** One who wants a stream. */
+/** A listener of a stream. */
 interface Subscriber {
   readonly listener: (message: Message) => void
   readonly onError: (error: SocketError) => void
 }
 
-/** One subscription upstream, however many want it. */
+/** A subscription at the trading service, which all its subscribers share. */
 interface Stream {
   readonly message: Message
   readonly subscribers: Set<Subscriber>
-  /** Of the request that made it; changes with every connection. */
+  /** The `req_id` of the latest request for the stream; 0 before there is one. */
   id: number
-  isAnswered: boolean
-  /** Its ids upstream: one request may open several. */
+  hasReply: boolean
+  /** The subscription ids of the trading service. One request may open several. */
   readonly upstream: Set<string>
 }
 
-/** A stream that nobody wants is kept for a moment, since a component may be mounted again at once. */
+/** How long a stream without subscribers is kept, because a component may be mounted again at once. */
 const GRACE_MS = 100
 
-/** Subscriptions that outlive connections. Equal ones share one upstream, which refuses a second. */
+/** Streams that survive reconnects. Equal ones share one subscription, because the trading service refuses a second. */
 export class Streams {
   readonly #link: Link
   readonly #nextId: () => number
   readonly #streams = new Map<string, Stream>()
-  /** By the id of the request; undefined: of a stream that was ended or made anew since. */
+  /** By `req_id`; undefined if the stream has since been stopped or requested again. */
   readonly #byId = new Map<number, Stream | undefined>()
   readonly #forgotten = new Set<string>()
 
@@ -38,22 +38,24 @@ export class Streams {
     this.#nextId = nextId
   }
 
-  /** @returns what ends it */
+  /**
+   * @returns a function that stops the stream
+   * @throws TypeError if the message may change something
+   */
   subscribe(
     message: Message,
     listener: Subscriber['listener'],
     onError: Subscriber['onError'] = report,
   ): () => void {
-    // It would be sent again after every reconnect.
-    if (isCommand(message)) throw new TypeError('only what reads can be subscribed to')
+    // A stream is requested again after every reconnect, so a command could be executed twice.
+    if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
     const { req_id: _ours, ...rest } = message
     const key = JSON.stringify(Object.entries({ ...rest, subscribe: 1 }).sort(([a], [b]) => (a < b ? -1 : 1)))
-    const known = this.#streams.get(key)
-    const stream: Stream = known ?? {
+    const stream: Stream = this.#streams.get(key) ?? {
       message: rest,
       subscribers: new Set(),
       id: 0,
-      isAnswered: false,
+      hasReply: false,
       upstream: new Set(),
     }
     const subscriber = { listener, onError }
@@ -61,8 +63,8 @@ export class Streams {
     this.#streams.set(key, stream)
     const { state, code } = this.#link.status
     if (state === 'ended') queueMicrotask(() => this.#end(stream, code))
-    // What came first cannot be had again, so somebody who joins later has the stream made anew for all.
-    else if (stream.id === 0 || stream.isAnswered) this.#make(stream)
+    // The first message, such as a history, comes only once, so a later subscriber needs a new request.
+    else if (stream.id === 0 || stream.hasReply) this.#request(stream)
     return () => {
       if (!stream.subscribers.delete(subscriber) || stream.subscribers.size > 0) return
       setTimeout(() => {
@@ -74,17 +76,18 @@ export class Streams {
     }
   }
 
-  /** A new connection knows nothing. */
+  /** Requests every stream on a new connection. */
   up(): void {
     this.#forgotten.clear()
     this.#byId.clear()
     for (const stream of this.#streams.values()) {
       stream.upstream.clear()
       stream.id = 0
-      if (stream.subscribers.size > 0) this.#make(stream)
+      if (stream.subscribers.size > 0) this.#request(stream)
     }
   }
 
+  /** Forgets the subscription ids of a lost connection. After the last connection, every stream ends with an error. */
   down({ state, code }: SocketStatus): void {
     for (const stream of this.#streams.values()) {
       stream.upstream.clear()
@@ -93,16 +96,17 @@ export class Streams {
     }
   }
 
+  /** Passes a message to the subscribers of its stream. */
   take(message: Message): void {
     const id = Number(message['req_id'])
     const upstream = (message['subscription'] as { id?: string } | undefined)?.id
     const stream = this.#byId.get(id)
     if (!stream) {
-      // Only of a stream: another message may be the subscription of a command.
+      // A late message of a stopped stream is forgotten. Any other subscription may belong to a command.
       if (upstream !== undefined && this.#byId.has(id)) this.#forget([upstream])
       return
     }
-    stream.isAnswered = true
+    stream.hasReply = true
     if (upstream !== undefined) stream.upstream.add(upstream)
     const error = errorOf(message)
     const each = [...stream.subscribers]
@@ -118,13 +122,13 @@ export class Streams {
       )
   }
 
-  #make(stream: Stream): void {
+  #request(stream: Stream): void {
     if (!this.#link.isUp) return
     this.#forget(stream.upstream)
     stream.upstream.clear()
     if (stream.id > 0) this.#byId.set(stream.id, undefined)
     stream.id = this.#nextId()
-    stream.isAnswered = false
+    stream.hasReply = false
     this.#byId.set(stream.id, stream)
     this.#link.send({ ...stream.message, subscribe: 1, req_id: stream.id })
   }

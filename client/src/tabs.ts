@@ -1,6 +1,6 @@
 /** The tabs of a browser, as one of them sees them. */
 export interface Tabs {
-  /** True in the one tab that has the socket. */
+  /** True in the one tab that keeps the session socket. */
   readonly isLeader: () => boolean
   /** Sends a message to all other tabs. */
   readonly post: (message: unknown) => void
@@ -8,8 +8,9 @@ export interface Tabs {
 }
 
 /**
- * Joins the other tabs. One of them leads, and another follows when it is closed or hidden in the back/forward cache.
- * Where Web Locks or BroadcastChannel are missing, as on a page without TLS, each tab leads itself.
+ * Joins the other tabs of the same origin. One of them leads; when it is closed or enters the back/forward cache,
+ * another tab takes the lead. Without Web Locks or BroadcastChannel, as on a page without TLS, every tab leads itself.
+ * @param onLead called when this tab takes the lead
  */
 export function joinTabs(name: string, onLead: () => void, onMessage: (message: unknown) => void): Tabs {
   const locks = globalThis.navigator?.locks
@@ -29,7 +30,7 @@ export function joinTabs(name: string, onLead: () => void, onMessage: (message: 
         signal.onabort = () => resolve()
         lead()
       })
-    // Refused, as in a sandboxed frame: then this tab is on its own.
+    // A sandboxed frame, for example, gets no lock, so this tab leads itself.
     locks.request(name, { signal }, untilLeft).catch(lead)
   } else queueMicrotask(lead)
   return {

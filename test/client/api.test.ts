@@ -8,7 +8,7 @@ import { failure, pageClient } from '../support/page-client.ts'
 import { until } from '../support/until.ts'
 import { ok } from '../support/raw-upstream.ts'
 
-/** A server that answers with these problems, one after the other, then with 200; and a client of it. */
+/** A server that responds with these problems, one after the other, then with 200, and a client of it. */
 async function refusing(
   t: Test,
   problems: readonly (readonly [status: number, code: string, headers?: Record<string, string>])[],
@@ -42,7 +42,7 @@ async function refusing(
 const TRANSFER = '/payment-agents/v1/transfer'
 const ACCOUNTS = '/trading/v1/options/accounts'
 
-await test('a call carries X-CSRF and the session, and brings the response', async (t) => {
+await test('a call carries X-CSRF and the session cookie, and returns the response', async (t) => {
   const { world, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => void socket.write(ok('{"data":[1]}'))
   const { api } = pageClient(t, world.browser, world.server.url)
@@ -53,7 +53,7 @@ await test('a call carries X-CSRF and the session, and brings the response', asy
   t.equal(upstream.header('content-type'), 'application/json')
 })
 
-await test('lost after it was sent: unknown, and sent once', async (t) => {
+await test('a POST whose connection is lost is sent once, and its outcome is unknown', async (t) => {
   const { world, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => socket.destroy()
   const { api } = pageClient(t, world.browser, world.server.url)
@@ -63,7 +63,7 @@ await test('lost after it was sent: unknown, and sent once', async (t) => {
   t.equal(upstream.requests.length, 1)
 })
 
-await test('a refusal of the trading service is its own: no problem, the body is there', async (t) => {
+await test('a refusal by the trading service has no problem, and its body can be read', async (t) => {
   const { world, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) =>
     void socket.write(
@@ -75,7 +75,7 @@ await test('a refusal of the trading service is its own: no problem, the body is
   t.same(await error.response?.json(), { errors: [] })
 })
 
-await test('no session: the error says where to log in, and the session knows', async (t) => {
+await test('without a session, the error has the address of the login, and the session becomes anonymous', async (t) => {
   const { world } = await apiWorld(t)
   const { api, session } = pageClient(t, world.browser, world.server.url)
   session.subscribe(() => undefined)
@@ -88,7 +88,7 @@ await test('no session: the error says where to log in, and the session knows', 
   await until(() => session.get().status === 'anonymous')
 })
 
-await test('logout ends the session here and on the server', async (t) => {
+await test('logout() ends the session in the page and on the server', async (t) => {
   const { world } = await apiWorld(t)
   const client = pageClient(t, world.browser, world.server.url)
   client.session.subscribe(() => undefined)
@@ -99,7 +99,7 @@ await test('logout ends the session here and on the server', async (t) => {
   t.equal(client.session.get().status, 'anonymous')
 })
 
-await test('repeated once where it was not executed, with the same key', async (t) => {
+await test('a call that was not executed is repeated once, with the same Idempotency-Key', async (t) => {
   for (const [status, code] of [
     [503, 'credential_renewed'],
     [502, 'upstream_unreachable'],
@@ -119,7 +119,7 @@ await test('repeated once where it was not executed, with the same key', async (
   }
 })
 
-await test('nothing else is repeated', async (t) => {
+await test('no other call is repeated', async (t) => {
   for (const [status, code] of [
     [502, 'upstream_lost'],
     [504, 'upstream_timeout'],
@@ -138,7 +138,7 @@ await test('nothing else is repeated', async (t) => {
   }
 })
 
-await test('a GET comes back after a restart of the server', async (t) => {
+await test('a GET is repeated after a restart of the server', async (t) => {
   const { client, requests } = await refusing(t, [[503, 'shutting_down', { 'retry-after': '1' }]])
   const started = Date.now()
   t.equal((await client.api(ACCOUNTS)).status, 200)
@@ -146,7 +146,7 @@ await test('a GET comes back after a restart of the server', async (t) => {
   t.ok(Date.now() - started >= 1000)
 })
 
-await test('without a response the outcome of a change is unknown; of a reading it does not matter', async (t) => {
+await test('without a response, the outcome of a POST is unknown; a GET has no outcome', async (t) => {
   const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
   t.teardown(() => client.close())
   t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status: 0, outcome: 'unknown' })
@@ -159,7 +159,7 @@ await test('without a response the outcome of a change is unknown; of a reading 
   })
 })
 
-await test('an abort rejects with its reason, also during the pause before a repetition', async (t) => {
+await test('an abort rejects with its reason, even during the pause before a repetition', async (t) => {
   const { client, requests } = await refusing(t, [[502, 'upstream_unreachable', { 'retry-after': '4' }]])
   const abort = new AbortController()
   const call = client.api(ACCOUNTS, { signal: abort.signal })
@@ -172,7 +172,7 @@ await test('an abort rejects with its reason, also during the pause before a rep
   t.equal(requests.length, 1)
 })
 
-await test('a server that is silent is given up', async (t) => {
+await test('a call of a server that does not respond times out', async (t) => {
   const server = createServer(() => undefined).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {

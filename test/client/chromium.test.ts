@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { Answering } from '../support/answering.ts'
+import { TradingService } from '../support/trading-service.ts'
 import { BROWSERS, testBrowser } from '../support/browsers.ts'
 import { CHROMIUM, CHROMIUM_ARGUMENTS, testChromium } from '../support/chromium.ts'
 import { relayWorld, type RelayWorld } from '../support/relay-world.ts'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const DIST = new URL('../../client/dist/', import.meta.url)
 
-/** A page that shows the session, and leaves the rest to the test. */
+/** A page that shows the state of the session. */
 const FILES = {
   'index.html': `<!doctype html><title>page</title><a href="/other.html">other</a>
     <script type="module">
@@ -27,7 +27,7 @@ const FILES = {
   'other.html': '<!doctype html><title>other</title>',
   'client.js': readFileSync(new URL('client.js', DIST), 'utf8'),
 }
-/** The server's Content-Security-Policy would keep a test's own scripts out. */
+/** Without this, the server's Content-Security-Policy would block the scripts of the tests. */
 const SCRIPTED = { bypassCSP: true }
 const shows = (state: string): string => `document.documentElement.dataset.session === '${state}'`
 
@@ -45,7 +45,7 @@ async function sessionServer(t: Test): Promise<SessionServer> {
 
 for (const name of BROWSERS) {
   const count = name === 'chrome' ? 20 : 5
-  await test(`${name}: ${count} tabs have one session socket, and know of a logout and a login`, async (t) => {
+  await test(`${name}: ${count} tabs share one session socket, and learn of a logout and a login`, async (t) => {
     const server = await sessionServer(t)
     const browser = await testBrowser(t, name)
     const pages = await Promise.all(Array.from({ length: count }, () => browser.newPage()))
@@ -59,8 +59,8 @@ for (const name of BROWSERS) {
       const started = performance.now()
       await pages[3]?.evaluate('client.logout()')
       await all('anonymous')
-      t.ok(performance.now() - started < (name === 'chrome' ? 1500 : 2500), 'the logout is known everywhere')
-      // The user logs in in one tab, and comes back to it.
+      t.ok(performance.now() - started < (name === 'chrome' ? 1500 : 2500), 'every tab knows of the logout')
+      // A reload stands for a user who logs in in one tab and returns to it.
       server.isLoggedIn = true
       await pages[1]?.reload()
       await all('active')
@@ -75,7 +75,7 @@ for (const name of BROWSERS) {
   })
 }
 
-await test('logging in, coming back with an error, and staying', async (t) => {
+await test('takeAuthError(), extend() and signup() in a page', async (t) => {
   const server = await sessionServer(t)
   const page = await (await testChromium(t)).newPage()
   await page.goto(`${server.url}/?auth_error=access_denied&flow=signup&return_to=%2Fchart%3Fsymbol%3DR_100`)
@@ -96,7 +96,7 @@ await test('logging in, coming back with an error, and staying', async (t) => {
   t.equal(page.url(), `${server.url}/auth/signup?return_to=%2F%3Fa%3Db%23c&sidc=1&utm_medium=affiliate`)
 })
 
-await test('a page of the back/forward cache holds no socket, and asks again', async (t) => {
+await test('a page in the back/forward cache has no socket, and checks the session when it is restored', async (t) => {
   const server = await sessionServer(t)
   const page = await (await cachingChromium(t)).newPage(SCRIPTED)
   await page.goto(server.url)
@@ -113,7 +113,7 @@ await test('a page of the back/forward cache holds no socket, and asks again', a
   await until(() => server.open === 1)
 })
 
-/** A Chromium with a back/forward cache, which a driven one does not have unless asked. */
+/** A Chromium with a back/forward cache, which Playwright disables by default. */
 async function cachingChromium(t: Test): Promise<Browser> {
   const ignoreDefaultArgs = ['--disable-back-forward-cache']
   const browser = await chromium.launch({
@@ -125,11 +125,11 @@ async function cachingChromium(t: Test): Promise<Browser> {
   return browser
 }
 
-/** A page behind a network that can fall silent, with an open socket and a stream on it. */
+/** A page with an open socket and a stream, behind a network that can stall. */
 async function behindNetwork(t: Test): Promise<{
   page: Page
   world: RelayWorld
-  service: Answering
+  service: TradingService
   network: StallingProxy
   state: () => Promise<string>
 }> {
@@ -139,7 +139,7 @@ async function behindNetwork(t: Test): Promise<{
   const settings = { STATIC_DIR: t.testdir(FILES), FRONTEND_ORIGINS: origin }
   const world = await relayWorld(t, { anonymous: true, settings })
   port = world.server.port
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const page = await (await cachingChromium(t)).newPage(SCRIPTED)
   await page.goto(origin)
   await page.evaluate(`
@@ -152,7 +152,7 @@ async function behindNetwork(t: Test): Promise<{
   return { page, world, service, network, state: () => page.evaluate<string>('socket.status().state') }
 }
 
-await test('offline for fifteen seconds with a buy clicked: said within five, not sent, never sent', async (t) => {
+await test('a page that is offline knows within five seconds, and a buy is rejected with not_sent and never sent later', async (t) => {
   const { page, service, network, state } = await behindNetwork(t)
   network.isStalled = true
   await page.context().setOffline(true)
@@ -171,7 +171,7 @@ await test('offline for fifteen seconds with a buy clicked: said within five, no
   t.equal(await page.evaluate('document.documentElement.dataset.fault'), undefined)
 })
 
-await test('the network falls silent without a word: a buy is not sent', async (t) => {
+await test('a buy is not sent on a network that has stalled without notice', async (t) => {
   const { page, service, network, state } = await behindNetwork(t)
   network.isStalled = true
   await new Promise((resolve) => void setTimeout(resolve, 3500))
@@ -183,7 +183,7 @@ await test('the network falls silent without a word: a buy is not sent', async (
   t.equal(service.count('buy'), 0)
 })
 
-await test('the clock jumps, as after a sleep: the connection is asked before it is trusted', async (t) => {
+await test('after a jump of the clock, as after sleep, the connection is stale until it replies to a ping', async (t) => {
   const { page, service, network, state } = await behindNetwork(t)
   const states = page.evaluate<string[]>(`new Promise((resolve) => {
     const states = []
@@ -201,11 +201,11 @@ await test('the clock jumps, as after a sleep: the connection is asked before it
   await until(async () => (await state()) === 'open')
 })
 
-await test('a page that is left: what was asked settles, and its streams are back when it is', async (t) => {
+await test('when the user leaves a page, its requests settle; when the user returns, its streams continue', async (t) => {
   const { page, service } = await behindNetwork(t)
   service.intercept = (message) => 'time' in message
   await page.evaluate(
-    `globalThis.asked = socket.request({ time: 1 }).catch((error) => error.code); undefined`,
+    `globalThis.pending = socket.request({ time: 1 }).catch((error) => error.code); undefined`,
   )
   await until(() => service.count('time') === 1)
   const origin = new URL(page.url()).origin
@@ -213,7 +213,7 @@ await test('a page that is left: what was asked settles, and its streams are bac
   await until(() => service.streams === 0)
   await page.goBack({ waitUntil: 'commit' })
   t.equal(await page.evaluate('document.documentElement.dataset.restored'), 'true')
-  t.equal(await page.evaluate('asked'), 'connection_lost')
+  t.equal(await page.evaluate('pending'), 'connection_lost')
   await page.waitForFunction('ticks.length === 2')
   t.equal(service.streams, 1)
 })

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
-import { Answering } from '../support/answering.ts'
+import { TradingService } from '../support/trading-service.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
@@ -8,9 +8,9 @@ import { until } from '../support/until.ts'
 const BUY = { buy: 'a-proposal', price: 10 }
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
 
-await test('a command on a connection that has just spoken is sent at once', async (t) => {
+await test('a command is sent at once on a connection that has just received a message', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   await socket.request({ time: 1 })
   const { pings } = service
@@ -18,9 +18,9 @@ await test('a command on a connection that has just spoken is sent at once', asy
   t.same([service.count('buy'), service.pings], [1, pings])
 })
 
-await test('after three seconds of silence it is sent when a ping was answered', async (t) => {
+await test('after three seconds of silence, a command is sent once a ping has had its reply', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   await socket.request({ time: 1 })
   await pause(3200)
@@ -29,9 +29,9 @@ await test('after three seconds of silence it is sent when a ping was answered',
   t.same([service.count('buy'), service.pings], [1, pings + 1])
 })
 
-await test('after three seconds of silence it is not sent when no ping was answered, and never later', async (t) => {
+await test('after three seconds of silence, a command is never sent if a ping gets no reply', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   await socket.request({ time: 1 })
   service.isMute = true
@@ -45,26 +45,26 @@ await test('after three seconds of silence it is not sent when no ping was answe
   t.equal(service.count('buy'), 0)
 })
 
-await test('it is not kept for later: not while it connects, not after the connection went', async (t) => {
+await test('a command is never kept for later, neither while the socket connects nor after the connection is lost', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   t.match(await failure(socket.command(BUY)), { code: 'not_sent' })
-  // Also under the name of a request, also when nobody has heard of the operation.
+  // request() treats commands and unknown operations in the same way.
   t.match(await failure(socket.request(BUY)), { code: 'not_sent' })
-  t.match(await failure(socket.request({ unheard_of: 1 })), { code: 'not_sent' })
+  t.match(await failure(socket.request({ unknown_operation: 1 })), { code: 'not_sent' })
   await socket.request({ time: 1 })
   ;(await world.upstream.socket()).terminate()
   await until(() => socket.status().state !== 'open')
   t.match(await failure(socket.command(BUY)), { code: 'not_sent' })
   await socket.request({ time: 1 })
   await pause(100)
-  t.same([service.count('buy'), service.count('unheard_of')], [0, 0])
+  t.same([service.count('buy'), service.count('unknown_operation')], [0, 0])
 })
 
-await test('aborted or timed out after it was sent: unknown, and a late answer is still heard', async (t) => {
+await test('a command that is aborted or times out has an unknown outcome, and listen() receives a late reply', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const late: (() => void)[] = []
   service.intercept = (message, socket) => {
     if (!('buy' in message)) return false
@@ -72,8 +72,8 @@ await test('aborted or timed out after it was sent: unknown, and a late answer i
     return true
   }
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
-  const heard: unknown[] = []
-  socket.listen((message) => 'buy' in message && heard.push(message['buy']))
+  const received: unknown[] = []
+  socket.listen((message) => 'buy' in message && received.push(message['buy']))
   await socket.request({ time: 1 })
   const abort = new AbortController()
   const aborted = socket.command(BUY, { signal: abort.signal })
@@ -83,15 +83,15 @@ await test('aborted or timed out after it was sent: unknown, and a late answer i
   t.match(await failure(timedOut), { code: 'timeout', outcome: 'unknown' })
   t.match(await failure(socket.command(BUY, { signal: abort.signal })), { name: 'AbortError' })
   await until(() => late.length === 2)
-  for (const answer of late) answer()
-  await until(() => heard.length === 2)
+  for (const reply of late) reply()
+  await until(() => received.length === 2)
 })
 
-await test('two hundred connections that die with a command in flight: unknown each time, seen once at most', async (t) => {
+await test('on two hundred connections that are lost with a command in flight, each outcome is unknown and no command arrives twice', async (t) => {
   const ACCOUNTS = 20
   const ROUNDS = 10
   const world = await relayWorld(t, { settings: { MAX_RELAYS_PER_SESSION: '50' } })
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   service.intercept = (message, socket) => {
     if (!('buy' in message)) return false
     socket.terminate()

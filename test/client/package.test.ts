@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const CLIENT = new URL('../../client/', import.meta.url).pathname
 const KIB = 1024
 
-/** What a page that uses this much of the package loads, in bytes as they go over the wire. */
+/** The size of a page's bundle with these contents, minified and gzipped, in bytes. */
 async function sizeOf(contents: string, resolveDir = join(CLIENT, 'dist')): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir },
@@ -25,7 +25,7 @@ async function sizeOf(contents: string, resolveDir = join(CLIENT, 'dist')): Prom
   return gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length
 }
 
-await test('what is committed is what the source builds to', async (t) => {
+await test('the committed bundle is what the source builds to', async (t) => {
   const built = t.testdir()
   await buildClient(built)
   const names = await readdir(built)
@@ -38,11 +38,11 @@ await test('what is committed is what the source builds to', async (t) => {
   }
 })
 
-await test('paths, problem codes and close codes are those of the server', async (t) => {
+await test('the paths, problem codes and close codes match those of the server', async (t) => {
   t.equal(await readFile(join(CLIENT, 'src/catalog.ts'), 'utf8'), catalogSource(), 'npm run build:client')
 })
 
-await test('every operation that the server knows is a reading or a command', async (t) => {
+await test('the package treats exactly the operations that change something as commands', async (t) => {
   const source = await readFile(new URL('../../src/sockets/relay/operations.ts', import.meta.url), 'utf8')
   const known = /`(active_symbols[^`]*)`/.exec(source)?.[1]?.split(/\s+/) ?? []
   const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
@@ -60,7 +60,7 @@ await test('every operation that the server knows is a reading or a command', as
   t.same(commands, CHANGING.split(' '))
 })
 
-await test('sizes, minified and gzipped', async (t) => {
+await test('the whole core has at most 8 KiB and the session part at most 2 KiB, minified and gzipped', async (t) => {
   const whole = await sizeOf(`export * from './client.js'`)
   const session = await sizeOf(`export { createSession } from './client.js'`)
   t.comment(`the whole core ${whole} bytes, the session part ${session} bytes`)
@@ -68,7 +68,7 @@ await test('sizes, minified and gzipped', async (t) => {
   t.ok(session <= 2 * KIB, `${session} bytes`)
 })
 
-await test('npm pack: taken by a bundler, by TypeScript, by Node and by a script of type module', async (t) => {
+await test('npm pack makes a package for bundlers, TypeScript and Node.js, and a single file for pages without a bundler', async (t) => {
   const dir = t.testdir()
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: CLIENT })
   const [pack] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[]
@@ -114,6 +114,6 @@ client.api('/payment-agents/v1/transfer', { method: 'POST', json: {}, idempotenc
   t.ok((await sizeOf(`export { createClient } from 'trading-bff-client'`, dir)) > KIB)
   const script = `import('trading-bff-client').then(({ createClient }) => console.log(createClient().session.get().status))`
   t.equal((await run('node', ['-e', script], { cwd: dir })).stdout.trim(), 'unknown')
-  // A page without a bundler loads this one file.
+  // A page without a bundler loads this file alone.
   t.notMatch(await readFile(join(installed, 'dist/client.js'), 'utf8'), /\bimport\b\s*["'{*]|\bfrom\s*["']/)
 })

@@ -1,6 +1,6 @@
 import { build } from 'esbuild'
 import { test } from 'tap'
-import { Answering } from '../support/answering.ts'
+import { TradingService } from '../support/trading-service.ts'
 import { testChromium } from '../support/chromium.ts'
 import { relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
@@ -9,7 +9,7 @@ const DIST = new URL('../../client/dist/', import.meta.url).pathname
 const texts = (text: string): string =>
   `[...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 
-await test('React: a component that is mounted twice opens one socket and one stream', async (t) => {
+await test('two mounted React components share one connection and one stream, even in StrictMode', async (t) => {
   const { outputFiles } = await build({
     stdin: {
       contents: `
@@ -42,7 +42,7 @@ await test('React: a component that is mounted twice opens one socket and one st
     anonymous: true,
     settings: { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) },
   })
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const tab = await (await testChromium(t)).newPage({ bypassCSP: true })
   await tab.goto(world.server.url)
   await tab.waitForFunction(

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { SessionModel, type Step } from '../support/session-model.ts'
 
 const TABS = 3
-/** Scenarios that run side by side, since one may have to wait for seconds. */
+/** Number of scenarios that run concurrently, since each takes several seconds. */
 const AT_ONCE = 40
 const SETTLED_MS = 8000
 
@@ -14,7 +14,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     'log out',
     'expire',
     'vanish',
-    'look',
+    'check',
     'deliver',
     'deliver',
     'deliver',
@@ -25,19 +25,19 @@ const step: fc.Arbitrary<Step> = fc.record({
 
 let names = 0
 
-/** Plays a scenario, lets everything arrive, and says what is wrong in the end. */
+/** Runs a scenario and delivers every message. @returns what is wrong in the end; undefined if nothing is */
 async function play(steps: readonly Step[]): Promise<string | undefined> {
   const model = new SessionModel(`order-${++names}`, TABS)
   try {
     for (const each of steps) {
       model.step(each)
-      // Promises and messages between tabs move on, or not: the next step decides.
+      // Before half of the next steps, promises settle and messages between tabs arrive.
       if (each.which % 2 === 0) await new Promise((resolve) => void setImmediate(resolve))
     }
-    // The browser is left alone, on the page that its last login came back to.
+    // In the end, the browser shows the page that its last login returned to.
     model.step({ do: 'land', which: 0 })
     const giveUpAt = Date.now() + SETTLED_MS
-    let wrong: string | undefined = 'never looked'
+    let wrong: string | undefined = 'never checked'
     let rightSince = 0
     while (Date.now() < giveUpAt) {
       model.flush()
@@ -47,7 +47,7 @@ async function play(steps: readonly Step[]): Promise<string | undefined> {
         states.every((state) => state === model.truth) && model.open === (model.truth === 'active' ? 1 : 0)
       wrong = isRight ? undefined : `${states.join()} with ${model.open} sockets, but ${model.truth}`
       rightSince = isRight ? rightSince || Date.now() : 0
-      // Right, and nothing under way that could make it wrong again.
+      // For three seconds, no delayed check has changed the state.
       if (isRight && Date.now() - rightSince > 3000) return undefined
     }
     return wrong
@@ -56,7 +56,7 @@ async function play(steps: readonly Step[]): Promise<string | undefined> {
   }
 }
 
-await test('whatever arrives in whatever order, all tabs know the truth in the end', async (t) => {
+await test('in the end, all tabs know the true state, whatever the order of events', async (t) => {
   const scenarios = fc.array(fc.array(step, { maxLength: 25 }), { minLength: AT_ONCE, maxLength: AT_ONCE })
   await fc.assert(
     fc.asyncProperty(scenarios, async (all) => {

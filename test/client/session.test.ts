@@ -4,31 +4,31 @@ import { tabSession } from '../support/page-client.ts'
 import { SessionServer, type Reason } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
 
-/** Writes down the states of a tab. */
+/** Records the states of a tab. */
 function watched(session: SessionStore): { readonly states: SessionState['status'][] } {
   const states: SessionState['status'][] = []
   session.subscribe(() => void states.push(session.get().status))
   return { states }
 }
 
-await test('nothing is asked before somebody subscribes', async (t) => {
+await test('a store sends nothing before the first subscribe()', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
   t.same(session.get(), { status: 'unknown' })
   await new Promise((resolve) => void setTimeout(resolve, 50))
-  t.equal(server.asked, 0)
+  t.equal(server.checks, 0)
 })
 
-await test('a visitor without a session costs one question and no socket', async (t) => {
+await test('a visitor without a session costs one request and no socket', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
   const { states } = watched(session)
   await until(() => session.get().status === 'anonymous')
   await new Promise((resolve) => void setTimeout(resolve, 300))
-  t.same([server.asked, server.handshakes, states], [1, 0, ['anonymous']])
+  t.same([server.checks, server.handshakes, states], [1, 0, ['anonymous']])
 })
 
-await test('twenty tabs know one session by one socket, and the next tab takes over', async (t) => {
+await test('twenty tabs share one session socket, and another tab takes over when its tab closes', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   const tabs = Array.from({ length: 20 }, () => tabSession(t, server.url))
@@ -43,7 +43,7 @@ await test('twenty tabs know one session by one socket, and the next tab takes o
 })
 
 for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as const satisfies Reason[]) {
-  await test(`${reason}: all tabs know within a second, and why`, async (t) => {
+  await test(`all tabs know the end of a session and the reason ${reason} within a second`, async (t) => {
     const server = await SessionServer.start(t)
     server.isLoggedIn = true
     const tabs = Array.from({ length: 3 }, () => tabSession(t, server.url))
@@ -59,14 +59,13 @@ for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as cons
 }
 
 for (const blindFor of [0, 1, 2, 3]) {
-  await test(`replaced: active throughout when the new cookie is known after ${blindFor} questions`, async (t) => {
+  await test(`a replaced session stays active if the new cookie arrives after ${blindFor} checks`, async (t) => {
     const server = await SessionServer.start(t)
     server.isLoggedIn = true
     const tabs = Array.from({ length: 2 }, () => tabSession(t, server.url))
     const seen = tabs.map((tab) => watched(tab))
     await until(() => tabs.every((tab) => tab.get().status === 'active') && server.open === 1)
     server.scope = 'other'
-    // Each tab asks for itself.
     server.blindFor = blindFor
     server.end('replaced')
     await until(
@@ -76,20 +75,20 @@ for (const blindFor of [0, 1, 2, 3]) {
   })
 }
 
-await test('4401 without a word is asked about more than once before it is believed', async (t) => {
+await test('after a 4401 without a reason, the end of the session is believed after four checks', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   const session = tabSession(t, server.url)
   watched(session)
   await until(() => session.get().status === 'active' && server.open === 1)
-  server.asked = 0
+  server.checks = 0
   server.isLoggedIn = false
   server.end()
   await until(() => session.get().status === 'anonymous')
-  t.equal(server.asked, 4)
+  t.equal(server.checks, 4)
 })
 
-await test('without a session socket the server is asked, and the socket tried less and less', async (t) => {
+await test('without a session socket, the store polls the server and tries the socket less and less often', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   server.hasSocket = false
@@ -103,7 +102,7 @@ await test('without a session socket the server is asked, and the socket tried l
   t.ok(server.handshakes <= 4, String(server.handshakes))
 })
 
-await test('nobody can tell: what was known stays, and comes back', async (t) => {
+await test('while the server cannot tell, the state is unavailable and keeps the last session', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   const session = tabSession(t, server.url)
@@ -117,7 +116,7 @@ await test('nobody can tell: what was known stays, and comes back', async (t) =>
   await until(() => session.get().status === 'active')
 })
 
-await test('an answer that was asked for before the session ended is dropped', async (t) => {
+await test('a response to a check from before the end of the session is dropped', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   const session = tabSession(t, server.url)
@@ -125,14 +124,14 @@ await test('an answer that was asked for before the session ended is dropped', a
   await until(() => session.get().status === 'active' && server.open === 1)
   server.delayMs = 300
   const late = session.check()
-  await until(() => server.asked > 1)
+  await until(() => server.checks > 1)
   server.isLoggedIn = false
   session.end('logout')
   await late
   t.same(session.get(), { status: 'anonymous', reason: 'logout' })
 })
 
-await test('a listener that throws does not stop others, and is reported', async (t) => {
+await test('an error of a listener is reported and does not stop other listeners', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
   const reported: unknown[] = []
@@ -147,7 +146,7 @@ await test('a listener that throws does not stop others, and is reported', async
   t.match(reported, [{ message: 'a fault of the page' }])
 })
 
-await test('the server restarts: the socket comes back', async (t) => {
+await test('the session socket reconnects after a restart of the server, and obeys retry_after', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true
   const session = tabSession(t, server.url)

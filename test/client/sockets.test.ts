@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
-import { Answering } from '../support/answering.ts'
+import { TradingService } from '../support/trading-service.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
 import { until, untilSlow } from '../support/until.ts'
@@ -12,9 +12,9 @@ const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.statu
 
 const tick = (into: number[]) => (message: { tick: { quote: number } }) => void into.push(message.tick.quote)
 
-await test('requests find their responses, whatever their order', async (t) => {
+await test('requests get their own replies, in whatever order these arrive', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const waiting: (() => void)[] = []
   service.intercept = (message, socket) => {
     if (!('time' in message)) return false
@@ -24,18 +24,18 @@ await test('requests find their responses, whatever their order', async (t) => {
     return true
   }
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  const heard: unknown[] = []
-  socket.listen((message) => heard.push(message['time']))
+  const received: unknown[] = []
+  socket.listen((message) => received.push(message['time']))
   const requests = [1, 2, 3].map((n) => socket.request({ time: 1, passthrough: { n } }))
   await until(() => waiting.length === 3)
-  for (const answer of waiting.toReversed()) answer()
+  for (const reply of waiting.toReversed()) reply()
   t.match(await Promise.all(requests), [{ time: { n: 1 } }, { time: { n: 2 } }, { time: { n: 3 } }])
-  t.match(heard.filter(Boolean), [{ n: 3 }, { n: 2 }, { n: 1 }])
+  t.match(received.filter(Boolean), [{ n: 3 }, { n: 2 }, { n: 1 }])
 })
 
-await test('a refusal rejects with the code of the trading service', async (t) => {
+await test('a refused request rejects with the code of the trading service', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   service.intercept = (message, socket) => {
     if (!('statement' in message)) return false
     socket.send(
@@ -53,36 +53,36 @@ await test('a refusal rejects with the code of the trading service', async (t) =
   })
 })
 
-await test('subscriptions: shared, made again once after a reconnect, forgotten at the end', async (t) => {
+await test('equal streams share a subscription, which is made once after a reconnect and forgotten at the end', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  const heard: Record<string, number[]> = { a: [], b: [], c: [] }
+  const received: Record<string, number[]> = { a: [], b: [], c: [] }
   const into = (name: string) => (message: { tick: { quote: number } }) =>
-    void heard[name]?.push(message.tick.quote)
+    void received[name]?.push(message.tick.quote)
   const stops = [
     socket.subscribe({ ticks: 'R_100' }, into('a')),
     socket.subscribe({ ticks: 'R_50' }, into('b')),
     socket.subscribe({ ticks: 'R_100' }, into('c')),
   ]
-  await until(() => heard['a']?.length === 1 && heard['b']?.length === 1 && heard['c']?.length === 1)
+  await until(() => received['a']?.length === 1 && received['b']?.length === 1 && received['c']?.length === 1)
   t.equal(service.count('ticks'), 2)
   service.tick(7)
-  await until(() => heard['a']?.at(-1) === 7 && heard['c']?.at(-1) === 7)
+  await until(() => received['a']?.at(-1) === 7 && received['c']?.at(-1) === 7)
   ;(await world.upstream.socket()).terminate()
   await until(() => service.streams === 2 && service.connections === 2)
   service.tick(8)
-  await until(() => heard['a']?.at(-1) === 8 && heard['b']?.at(-1) === 8 && heard['c']?.at(-1) === 8)
+  await until(() => received['a']?.at(-1) === 8 && received['b']?.at(-1) === 8 && received['c']?.at(-1) === 8)
   t.equal(service.count('ticks', 2), 2)
-  t.same(heard['a'], [0, 7, 0, 8])
+  t.same(received['a'], [0, 7, 0, 8])
   for (const stop of stops) stop()
   await until(() => service.streams === 0)
   t.equal(service.count('forget', 2), 2)
 })
 
-await test('who joins a stream later has what came first, and nobody is subscribed twice', async (t) => {
+await test('a later subscriber gets the first message of a stream, and nobody is subscribed twice', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
   const errors: string[] = []
   const first: number[] = []
@@ -101,38 +101,38 @@ await test('who joins a stream later has what came first, and nobody is subscrib
   )
 })
 
-await test('a stream that is stopped before its first message is forgotten when it comes', async (t) => {
+await test('a stream that is stopped before its first message is forgotten when that arrives', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
-  const held: (() => void)[] = []
+  const service = new TradingService(world.upstream)
+  const withheld: (() => void)[] = []
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
   await isOpen(socket)
-  service.intercept = (message, line) => {
+  service.intercept = (message, connection) => {
     if (!('ticks' in message)) return false
     const subscription = { id: 'late' }
-    held.push(() =>
-      line.send(JSON.stringify({ req_id: message['req_id'], subscription, tick: { quote: 1 } })),
+    withheld.push(() =>
+      connection.send(JSON.stringify({ req_id: message['req_id'], subscription, tick: { quote: 1 } })),
     )
     return true
   }
   socket.subscribe({ ticks: 'R_100' }, () => t.fail('it was stopped'))()
-  await until(() => held.length === 1)
+  await until(() => withheld.length === 1)
   await new Promise((resolve) => void setTimeout(resolve, 150))
-  held[0]?.()
+  withheld[0]?.()
   await until(() => service.seen.some((message) => message['forget'] === 'late'))
 })
 
-await test('what changes something is never subscribed to', async (t) => {
+await test('subscribe() throws for commands and unknown operations', async (t) => {
   const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
   t.teardown(() => client.close())
   const socket = client.tradingSocket('VRTC100')
   t.throws(() => socket.subscribe({ buy: 'id', price: 10 }, () => undefined), TypeError)
-  t.throws(() => socket.subscribe({ unheard_of: 1 }, () => undefined), TypeError)
+  t.throws(() => socket.subscribe({ unknown_operation: 1 }, () => undefined), TypeError)
 })
 
-await test('closing and opening in one turn keeps the connection', async (t) => {
+await test('a socket that is closed and opened again at once keeps the connection', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const client = pageClient(t, world.browser, world.server.url)
   client.publicSocket().close()
   const socket = client.publicSocket()
@@ -145,9 +145,9 @@ await test('closing and opening in one turn keeps the connection', async (t) => 
   await world.quiet()
 })
 
-await test('every promise settles', async (t) => {
+await test('every promise settles after a timeout, an abort or close()', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   service.intercept = (message) => !('ping' in message)
   const client = pageClient(t, world.browser, world.server.url)
   const socket = client.publicSocket()
@@ -170,7 +170,7 @@ await test('every promise settles', async (t) => {
   t.match(await failure(socket.request({ time: 1 })), { code: 'closed' })
 })
 
-await test('an account that does not exist ends the socket, and all that waits for it', async (t) => {
+await test('an unknown account ends the socket, its requests and its streams', async (t) => {
   const world = await relayWorld(t)
   world.upstream.onOtp = (_request, response) => response.writeHead(404).end()
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
@@ -187,7 +187,7 @@ await test('an account that does not exist ends the socket, and all that waits f
   t.match(await failure(socket.command({ buy: 1 })), { code: 'not_sent' })
 })
 
-await test('too many: it comes back after ten seconds at the earliest', async (t) => {
+await test('after 4429, the socket waits for at least nine seconds', async (t) => {
   const world = await relayWorld(t)
   world.upstream.onOtp = (_request, response) => response.writeHead(429).end()
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
@@ -195,7 +195,7 @@ await test('too many: it comes back after ten seconds at the earliest', async (t
   t.ok(Number(socket.status().retryAt) - Date.now() > 9000)
 })
 
-await test('retry_after of a reason is obeyed, and is no part of the reason', async (t) => {
+await test('retry_after is obeyed and removed from the reason', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -212,9 +212,9 @@ await test('retry_after of a reason is obeyed, and is no part of the reason', as
   t.ok(Number(times[1]) - Number(times[0]) >= 2000)
 })
 
-await test('logged out: the socket ends; logged in anew: it comes back', async (t) => {
+await test('a trading socket survives a new login and ends at the logout', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const client = pageClient(t, world.browser, world.server.url)
   const socket = client.tradingSocket('VRTC100')
   await isOpen(socket)
@@ -226,13 +226,13 @@ await test('logged out: the socket ends; logged in anew: it comes back', async (
   t.equal(service.connections, 2)
 })
 
-await test('the server is killed and started again: each stream is back, once', async (t) => {
+await test('after a restart of the server, each stream is subscribed once', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  const heard: number[] = []
-  for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(heard))
-  await until(() => heard.length === 3)
+  const received: number[] = []
+  for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(received))
+  await until(() => received.length === 3)
   await world.server.close()
   await until(() => socket.status().state === 'waiting')
   const meanwhile = socket.request({ time: 1 }, { timeoutMs: 60_000 })
@@ -242,9 +242,9 @@ await test('the server is killed and started again: each stream is back, once', 
   t.equal(service.count('ticks', service.connections), 3)
 })
 
-await test('a connection without a sign of life is stale, then given up', async (t) => {
+await test('a connection that does not reply to pings becomes stale, then reconnects', async (t) => {
   const world = await relayWorld(t)
-  const service = new Answering(world.upstream)
+  const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
   await isOpen(socket)
   const states: string[] = []
@@ -252,9 +252,9 @@ await test('a connection without a sign of life is stale, then given up', async 
   service.isMute = true
   const { pings } = service
   await untilSlow(() => service.pings > pings)
-  const asked = Date.now()
+  const pingedAt = Date.now()
   await until(() => socket.status().state === 'stale')
-  t.ok(Date.now() - asked < 6000)
+  t.ok(Date.now() - pingedAt < 6000)
   await until(() => socket.status().state === 'waiting')
   service.isMute = false
   await isOpen(socket)

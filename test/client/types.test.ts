@@ -1,7 +1,38 @@
+import { readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'tap'
+import { compile } from '../../client/build.ts'
 import type { AuthErrorCode, Client, CloseReason, ProblemCode } from '../../client/dist/client.js'
 import type { AuthError } from '../../src/login/auth-error.ts'
 import { PROBLEM_CODES, type ProblemCode as ServerCode } from '../../src/problem.ts'
+
+const CLIENT = new URL('../../client/', import.meta.url).pathname
+
+/** What the page around a sample in the README would declare. */
+const PAGE = `
+declare const client: import('trading-bff-client').Client
+declare const ApiError: typeof import('trading-bff-client').ApiError
+declare const SocketError: typeof import('trading-bff-client').SocketError
+declare const market: import('trading-bff-client').PublicSocket
+declare const trading: import('trading-bff-client').TradingSocket
+declare const link: HTMLAnchorElement
+declare const button: HTMLButtonElement
+declare const order: { amount: number }
+declare const proposal: { id: string; ask_price: number }
+interface Account { id: string }
+interface Symbols { active_symbols: string[] }
+interface Tick { tick: { quote: number } }
+interface Bought { buy: { contract_id: number } }
+declare function showAccount(scope: string, until: Date): void
+declare function showLogin(reason?: string): void
+declare function showLink(text: string, url: string): void
+declare function showMessage(text: string): void
+declare function showConnection(status: import('trading-bff-client').SocketStatus): void
+declare function showContract(id: number): void
+declare function showOpenContracts(): Promise<void>
+declare function draw(quote: number): void
+declare namespace JSX { interface IntrinsicElements { p: { className?: string; children?: unknown } } }
+`
 
 declare module '../../client/dist/client.js' {
   interface MorePaths {
@@ -11,19 +42,19 @@ declare module '../../client/dist/client.js' {
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
 
-/** Never called: the compiler is the test. */
+/** The compiler checks this function. Nothing calls it. */
 export async function typed({ api, session }: Client): Promise<unknown> {
   await api('/trading/v1/options/accounts')
   await api('/trading/v1/options/accounts?page=2', { timeoutMs: 1000 })
   await api('/partners/analytics/v1/overview?start_date=2026-01-01&end_date=2026-01-31')
   await api('/trading/v1/options/contracts/bulk-purchase/demo', { method: 'POST', json: {} })
-  // @ts-expect-error there is no such path
+  // @ts-expect-error this path does not exist
   await api('/trading/v2/options/accounts')
-  // @ts-expect-error there is no such kind
+  // @ts-expect-error this kind of account does not exist
   await api('/trading/v1/options/contracts/bulk-purchase/other', { method: 'POST' })
-  // @ts-expect-error wallets are only read
+  // @ts-expect-error wallets have no POST
   await api('/wallet/v1/wallets', { method: 'POST' })
-  // @ts-expect-error a transfer is only made
+  // @ts-expect-error a transfer without an id has no GET
   await api('/payment-agents/v1/transfer')
   const state = session.get()
   // @ts-expect-error only an active session has a scope
@@ -33,8 +64,25 @@ export async function typed({ api, session }: Client): Promise<unknown> {
   return [state.scope, codes, reason]
 }
 
-await test('the types of the package are those of the server', (t) => {
+await test('the types of the package match those of the server', (t) => {
   const code: ProblemCode | undefined = PROBLEM_CODES[0]
   t.ok(code)
   t.end()
+})
+
+await test('the samples in the README compile', async (t) => {
+  const dir = t.testdir({ node_modules: {}, 'package.json': '{"type":"module"}', 'page.d.ts': PAGE })
+  await symlink(CLIENT, join(dir, 'node_modules/trading-bff-client'))
+  const readme = await readFile(join(CLIENT, 'README.md'), 'utf8')
+  const files = ['page.d.ts']
+  for (const [, kind = '', code = ''] of readme.matchAll(/```(tsx?)\n(.*?)```/gs)) {
+    const file = `sample-${files.length}.${kind}`
+    files.push(file)
+    await writeFile(join(dir, file), `${code}\nexport {}\n`)
+  }
+  t.ok(files.length > 10)
+  const options =
+    '--ignoreConfig --strict --noEmit --jsx preserve --target es2022 --lib es2022,dom,dom.iterable'
+  const modules = '--module esnext --moduleResolution bundler --moduleDetection force --types'
+  await t.resolves(compile([...`${options} ${modules}`.split(' '), '', ...files], dir))
 })

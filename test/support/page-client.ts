@@ -9,30 +9,30 @@ import {
 } from '../../client/dist/client.js'
 import type { JarBrowser } from './jar-browser.ts'
 
-/** How the browser package reaches a server in the name of a page that a browser shows. */
-function pageOptions(browser: JarBrowser, pageUrl: string): ServerOptions {
+/** How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`. */
+function pageOptions(browser: JarBrowser, pageUrl: string, baseUrl: string): ServerOptions {
   class PageSocket extends WebSocket {
     constructor(url: string) {
       super(url, { headers: { origin: pageUrl, cookie: browser.cookieHeader(new URL(pageUrl), undefined) } })
-      // Without a listener it would be thrown; a page only gets to see the close.
+      // Without a listener Node.js would throw the error. A page only sees the close.
       this.on('error', () => undefined)
     }
   }
   return {
-    baseUrl: pageUrl,
+    baseUrl,
     fetch: (url, init) => browser.fetch(url, init as Parameters<JarBrowser['fetch']>[1]),
     WebSocket: PageSocket as unknown as NonNullable<ServerOptions['WebSocket']>,
   }
 }
 
-/** The browser package, as built, in a page of a browser. It ends with the test. */
-export function pageClient(t: Test, browser: JarBrowser, pageUrl: string): Client {
-  const client = createClient(pageOptions(browser, pageUrl))
+/** A client of the built browser package, in a page that a browser shows. It ends with the test. */
+export function pageClient(t: Test, browser: JarBrowser, pageUrl: string, baseUrl = pageUrl): Client {
+  const client = createClient(pageOptions(browser, pageUrl, baseUrl))
   t.teardown(() => client.close())
   return client
 }
 
-/** The session part alone, in a tab without cookies. It ends with the test. */
+/** A session store alone, in a tab without cookies. It ends with the test. */
 export function tabSession(t: Test, url: string): SessionStore {
   const session = createSession({
     baseUrl: url,
@@ -49,7 +49,7 @@ class QuietSocket extends WebSocket {
   }
 }
 
-/** What a promise rejects with. @throws Error when it resolves */
+/** The reason that a promise rejects with. @throws Error if it resolves */
 export function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => {

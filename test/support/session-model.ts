@@ -1,33 +1,34 @@
 import { createSession, type ServerOptions, type SessionStore } from '../../client/dist/client.js'
 
-/** What can happen to a browser and its sessions, and what the network does with the messages about it. */
+/** An event of a browser, of its session or of the network. */
 export interface Step {
-  readonly do: 'log in' | 'land' | 'log out' | 'expire' | 'vanish' | 'look' | 'deliver'
-  /** Which of the connections delivers its next message. */
+  readonly do: 'log in' | 'land' | 'log out' | 'expire' | 'vanish' | 'check' | 'deliver'
+  /** Which connection delivers its next message. */
   readonly which: number
 }
 
 type Deliver = () => void
 
 /**
- * A server and a network in which every response and every message of a session socket arrives when a test wants it to,
- * and in any order between connections, as it does between a browser's own connections. Nothing is sent over a wire.
+ * A server and a network in memory. A test decides when each response and each message of a session socket arrives. The
+ * order is arbitrary between connections, as it is in a browser, and kept on each connection.
  */
 export class SessionModel {
   readonly tabs: readonly SessionStore[]
-  /** The live session, and the one that the browser's cookie names: 0 for none. */
+  /** The live session; 0 for none. */
   #live = 0
+  /** The session that the cookie of the browser names; 0 for none. */
   #cookie = 0
   #issued = 0
   readonly #sockets = new Set<ModelSocket>()
-  /** Each connection's messages keep their order. */
-  readonly #lines: Deliver[][] = []
+  /** The undelivered messages of each connection, in order. */
+  readonly #connections: Deliver[][] = []
 
   constructor(name: string, count: number) {
     const open = (socket: ModelSocket): void => this.#open(socket)
     const options = {
       baseUrl: `http://${name}.test`,
-      fetch: () => this.#ask(),
+      fetch: () => this.#fetch(),
       WebSocket: class extends ModelSocket {
         constructor() {
           super()
@@ -39,12 +40,12 @@ export class SessionModel {
     for (const tab of this.tabs) tab.subscribe(() => undefined)
   }
 
-  /** What every tab should know in the end. */
+  /** The state that every tab must reach in the end. */
   get truth(): 'active' | 'anonymous' {
     return this.#live > 0 && this.#cookie === this.#live ? 'active' : 'anonymous'
   }
 
-  /** Session sockets that are open. */
+  /** The number of open session sockets. */
   get open(): number {
     return this.#sockets.size
   }
@@ -57,7 +58,7 @@ export class SessionModel {
         this.#live = ++this.#issued
         return
       case 'land':
-        // The page that the login came back to.
+        // The login returns to the first tab.
         this.#cookie = this.#live
         return void first?.check()
       case 'log out':
@@ -68,16 +69,16 @@ export class SessionModel {
         return this.#end('idle')
       case 'vanish':
         return this.#end()
-      case 'look':
+      case 'check':
         return void this.tabs.at(-1)?.check()
       case 'deliver':
         return this.#deliver(step.which)
     }
   }
 
-  /** Everything that is under way arrives. */
+  /** Delivers every message. */
   flush(): void {
-    while (this.#lines.length > 0) this.#deliver(0)
+    while (this.#connections.length > 0) this.#deliver(0)
   }
 
   close(): void {
@@ -85,10 +86,9 @@ export class SessionModel {
   }
 
   #deliver(which: number): void {
-    const line = this.#lines[which % this.#lines.length]
-    line?.shift()?.()
-    for (const [index, each] of [...this.#lines.entries()].toReversed()) {
-      if (each.length === 0) this.#lines.splice(index, 1)
+    this.#connections[which % this.#connections.length]?.shift()?.()
+    for (const [index, each] of [...this.#connections.entries()].toReversed()) {
+      if (each.length === 0) this.#connections.splice(index, 1)
     }
   }
 
@@ -104,40 +104,40 @@ export class SessionModel {
     }
   }
 
-  /** The server answers at once; the answer takes its time. */
-  #ask(): Promise<Response> {
+  /** The body is that of the moment of the request, however late the response arrives. */
+  #fetch(): Promise<Response> {
     const body = JSON.stringify(this.#body())
-    return new Promise((resolve) => void this.#lines.push([() => resolve(new Response(body))]))
+    return new Promise((resolve) => void this.#connections.push([() => resolve(new Response(body))]))
   }
 
   #open(socket: ModelSocket): void {
-    // A body says what was so when it was sent.
+    // The body is that of the moment of the handshake.
     const body = { event: 'session', ...this.#body() }
     const messages = [this.truth === 'active' ? () => socket.receive(body) : () => socket.end(4401, 'login_required')]
     socket.session = this.#live
-    socket.line = messages
+    socket.messages = messages
     socket.onEnd = () => this.#sockets.delete(socket)
     this.#sockets.add(socket)
-    this.#lines.push(messages)
+    this.#connections.push(messages)
   }
 
   #end(reason?: string): void {
     for (const socket of this.#sockets) {
       if (socket.session !== this.#live || this.#live === 0) continue
-      if (!this.#lines.includes(socket.line)) this.#lines.push(socket.line)
-      if (reason !== undefined) socket.line.push(() => socket.receive({ event: 'ended', reason }))
-      socket.line.push(() => socket.end(4401, 'session_expired'))
+      if (!this.#connections.includes(socket.messages)) this.#connections.push(socket.messages)
+      if (reason !== undefined) socket.messages.push(() => socket.receive({ event: 'ended', reason }))
+      socket.messages.push(() => socket.end(4401, 'session_expired'))
     }
     this.#live = 0
   }
 }
 
-/** As much of a WebSocket as a session socket is. */
+/** The part of a WebSocket that the package uses for its session socket. */
 class ModelSocket {
   onmessage: (event: { data: string }) => void = () => undefined
   onclose: (event: { code: number; reason: string }) => void = () => undefined
   session = 0
-  line: Deliver[] = []
+  messages: Deliver[] = []
   onEnd: () => void = () => undefined
   #isOpen = true
 

@@ -4,36 +4,37 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocketServer } from 'ws'
 
-/** Why a session ends, as the session socket says. */
+/** A reason of the session socket's `ended` event. */
 export type Reason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'revoked' | 'gone'
 
 /**
- * The part of the server that says who is logged in (docs/reference.md, The session), for one browser whose cookie a test
- * holds in its hand: it can log in, be slow to take a new cookie, or have no session socket.
+ * An imitation of the server's session routes (docs/reference.md, The session) for one browser, without cookies: a test
+ * sets whether the browser is logged in, when a new cookie takes effect, and whether there is a session socket.
  */
 export class SessionServer {
-  /** What GET /auth/session says of the browser's cookie. */
+  /** Whether the cookie of the browser names a live session. */
   isLoggedIn = false
   scope = 'trade'
   expiresInSeconds = 3600
-  /** Asked so often it still knows nothing of the cookie: it is under way. */
+  /** The number of checks that still find no session, as if the cookie had not arrived. */
   blindFor = 0
-  /** Answers of another status instead. */
+  /** The status of the responses to GET /auth/session. */
   status = 200
-  /** An older server has none: the handshake fails. */
+  /** Whether there is a session socket. Older servers refuse its handshake. */
   hasSocket = true
-  /** Delays the answers to GET /auth/session. */
+  /** Delay of the responses to GET /auth/session. */
   delayMs = 0
   /** Pages, by path. */
   files: Readonly<Record<string, string>> = {}
-  asked = 0
+  /** Number of GET /auth/session. */
+  checks = 0
   handshakes = 0
-  /** How often the page said that its user is there. */
+  /** Number of POST /auth/session. */
   extended = 0
-  readonly #server = createServer((request, response) => void this.#answer(request, response))
+  readonly #server = createServer((request, response) => void this.#respond(request, response))
   readonly #sockets = new WebSocketServer({ noServer: true })
 
-  /** Starts one on a free port; it ends with the test. */
+  /** Starts a server on a free port. It ends with the test. */
   static async start(t: Test): Promise<SessionServer> {
     const server = new SessionServer()
     server.#server.on('upgrade', (request: IncomingMessage, socket, head) => {
@@ -57,7 +58,7 @@ export class SessionServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Session sockets that are open. */
+  /** The number of open session sockets. */
   get open(): number {
     return [...this.#sockets.clients].filter(({ readyState }) => readyState === 1).length
   }
@@ -70,12 +71,12 @@ export class SessionServer {
     return { authenticated: true, now, expires_at, idle_expires_at: expires_at, scope: this.scope }
   }
 
-  /** Pushes a message to all session sockets. */
+  /** Sends a message to all session sockets. */
   push(message: Record<string, unknown>): void {
     for (const socket of this.#sockets.clients) socket.send(JSON.stringify(message))
   }
 
-  /** Ends the session of the sockets, with the event unless it cannot be told any more. */
+  /** Closes all session sockets as at the end of a session. Without a reason, no `ended` event precedes the close. */
   end(reason?: Reason): void {
     if (reason !== undefined) this.push({ event: 'ended', reason })
     this.drop(4401, 'session_expired')
@@ -86,7 +87,7 @@ export class SessionServer {
     for (const socket of this.#sockets.clients) socket.close(code, reason)
   }
 
-  async #answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #respond({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
     if (url === '/auth/logout') {
       this.isLoggedIn = false
       response.writeHead(204).end()
@@ -103,7 +104,7 @@ export class SessionServer {
       this.extended++
       return void response.writeHead(204).end()
     }
-    this.asked++
+    this.checks++
     const { status } = this
     const body = JSON.stringify(this.body())
     if (this.delayMs > 0) await new Promise((resolve) => void setTimeout(resolve, this.delayMs))

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** A network between a browser and a server that can fall silent without anybody being told. */
+/** A network between a browser and a server that can stall without closing a connection. */
 export class StallingProxy {
   readonly port: number
   readonly #pairs = new Set<readonly [Socket, Socket]>()
@@ -12,7 +12,7 @@ export class StallingProxy {
     this.port = port
   }
 
-  /** Starts one on a free port; it ends with the test. */
+  /** Starts a proxy on a free port. It ends with the test. @param port returns the port of the server */
   static async start(t: Test, port: () => number): Promise<StallingProxy> {
     const server = createServer((socket) => proxy.#join(socket, connect(port(), '127.0.0.1')))
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -24,7 +24,7 @@ export class StallingProxy {
     return proxy
   }
 
-  /** Nothing passes while it is stalled; what was sent arrives afterwards. */
+  /** While this is true, nothing passes. Withheld data arrives afterwards. */
   set isStalled(isStalled: boolean) {
     this.#isStalled = isStalled
     for (const pair of this.#pairs) for (const socket of pair) this.#apply(socket)

@@ -3,15 +3,15 @@ import type { ScriptedUpstream } from './scripted-upstream.ts'
 
 type Message = Record<string, unknown>
 
-/** A trading service as far as a page needs one: it answers by req_id, and keeps streams until they are forgotten. */
-export class Answering {
-  /** Every message but pings, with the connection that it came on (1 for the first). */
+/** A minimal trading service: it replies with the `req_id` of the request, and keeps streams until they are forgotten. */
+export class TradingService {
+  /** Every message except pings, with the number of its connection, from 1. */
   readonly seen: (Message & { readonly on: number })[] = []
   pings = 0
   connections = 0
-  /** Says nothing, as behind a network that is gone. */
+  /** Sends nothing, as if the network were lost. */
   isMute = false
-  /** Takes a message over. Return true when it is dealt with. */
+  /** Handles a message in place of the service if it returns true. */
   intercept: (message: Message, socket: WebSocket) => boolean = () => false
   readonly #streams = new Map<string, { socket: WebSocket; base: Message }>()
   #issued = 0
@@ -19,29 +19,29 @@ export class Answering {
   constructor(upstream: ScriptedUpstream) {
     upstream.onSocket = (socket) => {
       const on = ++this.connections
-      socket.on('message', (data: Buffer) => this.#answer(JSON.parse(data.toString()) as Message, socket, on))
+      socket.on('message', (data: Buffer) => this.#handle(JSON.parse(data.toString()) as Message, socket, on))
       socket.on('close', () => {
         for (const [id, stream] of this.#streams) if (stream.socket === socket) this.#streams.delete(id)
       })
     }
   }
 
-  /** Operations seen, but for pings. */
+  /** The number of messages with this operation, on all connections or on one. */
   count(operation: string, on?: number): number {
     return this.seen.filter((message) => operation in message && (on === undefined || message.on === on)).length
   }
 
-  /** How many streams are open. */
+  /** The number of open streams. */
   get streams(): number {
     return this.#streams.size
   }
 
-  /** Sends something on every stream. */
+  /** Sends a message on every stream. */
   tick(quote: number): void {
     for (const { socket, base } of this.#streams.values()) socket.send(JSON.stringify({ ...base, tick: { quote } }))
   }
 
-  #answer(message: Message, socket: WebSocket, on: number): void {
+  #handle(message: Message, socket: WebSocket, on: number): void {
     if ('ping' in message) this.pings++
     else this.seen.push({ ...message, on })
     if (this.isMute || this.intercept(message, socket)) return

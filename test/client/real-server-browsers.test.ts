@@ -1,0 +1,159 @@
+import { createServer } from 'node:http'
+import type { Browser, Page } from 'puppeteer-core'
+import { test, type Test } from 'tap'
+import type { SessionState } from '../../client/dist/client.js'
+import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { samplesOf } from '../support/metrics.ts'
+import { relayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { testServer, type TestServer } from '../support/world.ts'
+
+/** A session state, and when the page learned it, in milliseconds of the clock that all processes of the machine share. */
+type Seen = SessionState & { readonly at: number }
+
+/** Follows the session and writes down every state. */
+const FOLLOW = `
+  globalThis.loadedAt = Date.now()
+  globalThis.seen = []
+  client.session.subscribe(() => seen.push({ ...client.session.get(), at: Date.now() }))`
+
+/** Fills in and sends the form of the provider. */
+const SEND_FORM = `
+  document.querySelector('input[name=email]').value = 'demo@example.test'
+  document.querySelector('input[name=password]').value = 'any'
+  document.querySelector('[data-action=continue]').click()`
+
+/** The pages of the server. Its Content-Security-Policy allows no inline script. */
+const FILES = {
+  'index.html': '<!doctype html><title>page</title><script type="module" src="/app.js"></script>',
+  'app.js': `import { createClient } from '/client.js'
+    globalThis.client = createClient()${FOLLOW}`,
+}
+
+/** Serves a page of another origin, which imports the browser package from a server and talks to that server. */
+async function pageElsewhere(t: Test, port: number, serverUrl: string): Promise<void> {
+  const page = `<!doctype html><title>elsewhere</title><script type="module">
+    import { createClient } from '${serverUrl}/client.js'
+    globalThis.client = createClient({ baseUrl: '${serverUrl}' })${FOLLOW}
+  </script>`
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(page)
+  })
+  await listen(server, port, '127.0.0.1')
+  t.teardown(() => closeNow(server))
+}
+
+/** The last state that a page has seen; undefined before it has loaded. */
+function lastSeen(page: Page): Promise<Seen | undefined> {
+  return page.evaluate('globalThis.seen?.at(-1)') as Promise<Seen | undefined>
+}
+
+async function allAre(pages: readonly Page[], status: SessionState['status']): Promise<void> {
+  for (const page of pages) await until(async () => (await lastSeen(page))?.status === status, status)
+}
+
+/**
+ * Logs in: leaves the page, sends the form if the provider shows one, and returns. Everything happens in a background tab,
+ * because a tab that gets the focus would check its session.
+ */
+async function logInBy(page: Page, loginUrl: string): Promise<void> {
+  await page.goto(loginUrl)
+  // A user who is still logged in at the provider returns at once.
+  if ((await page.$('[data-action=continue]')) === null) return
+  await Promise.all([page.waitForNavigation(), page.evaluate(SEND_FORM)])
+}
+
+async function idleExpiresAt(page: Page): Promise<number> {
+  return Number(await page.evaluate('client.session.get().idleExpiresAt'))
+}
+
+const openPages = (browser: Browser, urls: readonly string[]): Promise<Page[]> =>
+  Promise.all(
+    urls.map(async (url) => {
+      const page = await browser.newPage()
+      await page.goto(url)
+      return page
+    }),
+  )
+
+/** Three tabs of the first of two instances, and a page of another origin that talks to the second. All are anonymous. */
+async function fourPages(
+  t: Test,
+  name: (typeof BROWSERS)[number],
+): Promise<{ instances: readonly [TestServer, TestServer]; tabs: readonly Page[]; elsewhere: Page }> {
+  const [port, elsewherePort] = [await freePort(), await freePort()]
+  const elsewhereUrl = `http://localhost:${elsewherePort}`
+  const settings = {
+    STATIC_DIR: t.testdir(FILES),
+    FRONTEND_ORIGINS: `http://localhost:${port},${elsewhereUrl}`,
+    AUTH_STARTS_PER_MINUTE: '1000',
+    PUBLIC_HANDSHAKES_PER_MINUTE: '10000',
+  }
+  const world = await relayWorld(t, { redis: true, anonymous: true, port, settings })
+  const { url } = world.server
+  const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
+  await pageElsewhere(t, elsewherePort, other.url)
+  const pages = await openPages(await testBrowser(t, name), [elsewhereUrl, url, url, url])
+  await allAre(pages, 'anonymous')
+  const [elsewhere, ...tabs] = pages as [Page, ...Page[]]
+  return { instances: [world.server, other], tabs, elsewhere }
+}
+
+/** How long after `startedAt` each page has learned its last state. */
+async function delaysMs(pages: readonly Page[], startedAt: number): Promise<number[]> {
+  return Promise.all(pages.map(async (page) => ((await lastSeen(page))?.at ?? NaN) - startedAt))
+}
+
+const loadTimes = (pages: readonly Page[]): Promise<unknown[]> =>
+  Promise.all(pages.map((page) => page.evaluate('loadedAt')))
+
+for (const name of BROWSERS) {
+  const rounds = name === 'chrome' ? 50 : 5
+  await test(`${name}: ${rounds} logins and logouts over two instances are known in every tab without a reload`, async (t) => {
+    const { instances, tabs, elsewhere } = await fourPages(t, name)
+    const logins: number[] = []
+    const logouts: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      const own = tabs[round % tabs.length] as Page
+      const others = tabs.filter((tab) => tab !== own)
+      const loadedAt = await loadTimes(others)
+      // A login that starts on the second instance finishes on the first.
+      await logInBy(own, `${instances[round % 2]?.url}/auth/login`)
+      await allAre(tabs, 'active')
+      logins.push(...(await delaysMs(others, Number(await own.evaluate('seen[0].at')))))
+      t.same(await loadTimes(others), loadedAt)
+
+      // Tabs of another origin get no message. They ask the server when the user looks at them.
+      await elsewhere.evaluate('client.session.check()')
+      for (const { opsUrl } of instances) {
+        const sockets = async () => (await samplesOf(opsUrl, 'bff_relays')).get('kind="session"')
+        await until(async () => (await sockets()) === 1, 'one session socket for each instance')
+      }
+      const leaving = round % 2 === 0 ? own : elsewhere
+      const clickedAt = Number(
+        await leaving.evaluate(`(async () => { const at = Date.now(); await client.logout(); return at })()`),
+      )
+      await allAre([...tabs, elsewhere], 'anonymous')
+      for (const page of [...tabs, elsewhere]) t.equal(await page.evaluate('seen.at(-1).reason'), 'logout')
+      logouts.push(...(await delaysMs([...tabs, elsewhere], clickedAt)))
+    }
+    const [loginMs, logoutMs] = [Math.max(...logins), Math.max(...logouts)]
+    t.ok(loginMs < 1000, `every tab knows of a login after at most ${loginMs} ms`)
+    t.ok(logoutMs < 1000, `every tab knows of a logout after at most ${logoutMs} ms`)
+  })
+
+  await test(`${name}: extend() moves idleExpiresAt in every tab`, async (t) => {
+    const settings = { STATIC_DIR: t.testdir(FILES), SESSION_IDLE_SECONDS: '10' }
+    const { server } = await relayWorld(t, { redis: true, anonymous: true, settings })
+    const browser = await testBrowser(t, name)
+    const [one, two] = (await openPages(browser, [server.url, server.url])) as [Page, Page]
+    await logInBy(one, `${server.url}/auth/login`)
+    await allAre([one, two], 'active')
+    const before = await idleExpiresAt(one)
+    await until(async () => {
+      await one.evaluate('client.session.extend()')
+      return (await idleExpiresAt(one)) > before + 1000 && (await idleExpiresAt(two)) > before + 1000
+    })
+  })
+}

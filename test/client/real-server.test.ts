@@ -1,0 +1,119 @@
+import { test, type Test } from 'tap'
+import type { ActiveSession, Client, SessionState } from '../../client/dist/client.js'
+import type { JarBrowser } from '../support/jar-browser.ts'
+import { samplesOf } from '../support/metrics.ts'
+import { failure, pageClient } from '../support/page-client.ts'
+import { logOut, relayWorld, type RelayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { logIn, testServer } from '../support/world.ts'
+
+/** A tab of a browser, and every session state that its client has reported. */
+interface Tab {
+  readonly client: Client
+  readonly states: SessionState[]
+}
+
+function openTab(t: Test, browser: JarBrowser, pageUrl: string, baseUrl?: string): Tab {
+  const client = pageClient(t, browser, pageUrl, baseUrl)
+  const states: SessionState[] = []
+  client.session.subscribe(() => states.push(client.session.get()))
+  return { client, states }
+}
+
+/** Two instances on one Redis, and a browser with two tabs that talk to the first and two that talk to the second. */
+async function fourTabs(
+  t: Test,
+  settings: Record<string, string> = {},
+): Promise<{ world: RelayWorld; tabs: readonly Tab[] }> {
+  const world = await relayWorld(t, { redis: true, settings })
+  const { url } = world.server
+  const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
+  const tabs = [url, url, other.url, other.url].map((baseUrl) => openTab(t, world.browser, url, baseUrl))
+  await allAre(tabs, 'active')
+  // Tabs of one address share a session socket.
+  await until(async () => (await world.metric('bff_relays')).get('kind="session"') === 1)
+  return { world, tabs }
+}
+
+function allAre(tabs: readonly Tab[], status: SessionState['status']): Promise<void> {
+  return until(() => tabs.every(({ client }) => client.session.get().status === status), `all ${status}`)
+}
+
+const active = ({ client }: Tab): ActiveSession => client.session.get() as ActiveSession
+
+for (const [how, end] of [
+  ['client.logout() in one tab', (_world: RelayWorld, [tab]: readonly Tab[]) => tab?.client.logout()],
+  ['a logout that no client made', (world: RelayWorld) => logOut(world.browser)],
+] as const) {
+  await test(`${how}: the tabs of both instances know within a second, with the reason logout`, async (t) => {
+    const { world, tabs } = await fourTabs(t)
+    const started = performance.now()
+    await end(world, tabs)
+    await allAre(tabs, 'anonymous')
+    const tookMs = Math.round(performance.now() - started)
+    t.ok(tookMs < 1000, `${tookMs} ms`)
+    for (const { client } of tabs) t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
+  })
+}
+
+await test('a login in a new tab makes the other tabs of its address active again', async (t) => {
+  const { world, tabs } = await fourTabs(t)
+  const [first, second] = tabs as readonly [Tab, Tab, ...Tab[]]
+  for (let round = 0; round < 5; round++) {
+    await first.client.logout()
+    await allAre(tabs, 'anonymous')
+    await logIn(world.browser, world.server.url)
+    const landed = openTab(t, world.browser, world.server.url)
+    await allAre([landed, first, second], 'active')
+    landed.client.close()
+    // The tabs of another address learn of it when the user looks at them.
+    for (const { client } of tabs) await client.session.check()
+    await allAre(tabs, 'active')
+  }
+})
+
+await test('a login that replaces the session leaves every tab active', async (t) => {
+  const { world, tabs } = await fourTabs(t)
+  const before = tabs.map((tab) => active(tab).expiresAt)
+  await new Promise((resolve) => void setTimeout(resolve, 2500))
+  await logIn(world.browser, world.server.url)
+  await until(() => tabs.every((tab, index) => active(tab).expiresAt > (before[index] ?? 0) + 1000))
+  for (const { states } of tabs) t.notOk(states.some(({ status }) => status !== 'active'))
+})
+
+await test('extend() moves idleExpiresAt in the tabs of both instances', async (t) => {
+  const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '10' })
+  const [first] = tabs as readonly [Tab]
+  const before = active(first).idleExpiresAt
+  await until(async () => {
+    await first.client.session.extend()
+    return tabs.every((tab) => active(tab).idleExpiresAt > before + 1000)
+  })
+  for (const tab of tabs) t.ok(active(tab).idleExpiresAt <= Date.now() + 12_000)
+})
+
+await test('extend() without a session is a 401, and the session becomes anonymous', async (t) => {
+  const world = await relayWorld(t)
+  const tab = openTab(t, world.browser, world.server.url)
+  await allAre([tab], 'active')
+  await logOut(world.browser)
+  t.match(await failure(tab.client.session.extend()), { status: 401, problem: { code: 'login_required' } })
+  await allAre([tab], 'anonymous')
+})
+
+await test('a session that nobody uses: every tab is warned, then learns the reason idle', async (t) => {
+  const { tabs } = await fourTabs(t, { SESSION_IDLE_SECONDS: '4' })
+  await until(() => tabs.every((tab) => active(tab).expiring === 'idle'))
+  await allAre(tabs, 'anonymous')
+  for (const { client } of tabs) t.same(client.session.get(), { status: 'anonymous', reason: 'idle' })
+})
+
+await test('an instance restarts: its tabs stay active, and learn of a logout again', async (t) => {
+  const { world, tabs } = await fourTabs(t)
+  await world.server.close()
+  const again = await testServer(t, { ...world.settings, PORT: String(world.server.port) })
+  await until(async () => (await samplesOf(again.opsUrl, 'bff_relays')).get('kind="session"') === 1)
+  for (const { states } of tabs) t.notOk(states.some(({ status }) => status === 'anonymous'))
+  await tabs[3]?.client.logout()
+  await allAre(tabs, 'anonymous')
+})

@@ -43,10 +43,7 @@ export interface ApiInit<M extends Method> extends CallInit {
  */
 export interface Api {
   (path: ApiPath<'GET'>, init?: ApiInit<'GET'>): Promise<ApiResponse>
-  <M extends Exclude<Method, 'GET'>>(
-    path: ApiPath<M>,
-    init: ApiInit<M> & { readonly method: M },
-  ): Promise<ApiResponse>
+  <M extends Exclude<Method, 'GET'>>(path: ApiPath<M>, init: ApiInit<M> & { readonly method: M }): Promise<ApiResponse>
 }
 
 /** Minimum pause before a call is repeated. Up to the same time is added at random. */

@@ -71,13 +71,7 @@ export class Exchange {
     for (const { isSent, isCommand, reject } of this.#pending.values()) {
       if (!isSent && !hasEnded) continue
       const more = { closeCode: code, ...(isCommand && { outcome: 'unknown' as const }) }
-      reject(
-        new SocketError(
-          hasEnded ? 'ended' : 'connection_lost',
-          `the connection closed: ${code} ${reason}`,
-          more,
-        ),
-      )
+      reject(new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more))
     }
   }
 
@@ -109,9 +103,7 @@ export class Exchange {
       timer = setTimeout(() => reject(new SocketError('timeout', 'no reply in time', outcome())), timeoutMs)
       onAbort = () => {
         const cause: unknown = signal?.reason
-        reject(
-          isCommand ? new SocketError('aborted', 'aborted after sending', { cause, ...outcome() }) : cause,
-        )
+        reject(isCommand ? new SocketError('aborted', 'aborted after sending', { cause, ...outcome() }) : cause)
       }
       signal?.addEventListener('abort', onAbort)
       this.#pending.set(id, entry)

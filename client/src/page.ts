@@ -22,5 +22,4 @@ export function onPage(listener: (event: PageEvent) => void): () => void {
 }
 
 /** True unless the browser reports that it is offline. */
-export const isOnline = (): boolean =>
-  (globalThis.navigator as Partial<Navigator> | undefined)?.onLine !== false
+export const isOnline = (): boolean => (globalThis.navigator as Partial<Navigator> | undefined)?.onLine !== false

@@ -42,11 +42,7 @@ export class Streams {
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something
    */
-  subscribe(
-    message: Message,
-    listener: Subscriber['listener'],
-    onError: Subscriber['onError'] = report,
-  ): () => void {
+  subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = report): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
     if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
     const { req_id: _ours, ...rest } = message

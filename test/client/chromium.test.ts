@@ -204,9 +204,7 @@ await test('after a jump of the clock, as after sleep, the connection is stale u
 await test('when the user leaves a page, its requests settle; when the user returns, its streams continue', async (t) => {
   const { page, service } = await behindNetwork(t)
   service.intercept = (message) => 'time' in message
-  await page.evaluate(
-    `globalThis.pending = socket.request({ time: 1 }).catch((error) => error.code); undefined`,
-  )
+  await page.evaluate(`globalThis.pending = socket.request({ time: 1 }).catch((error) => error.code); undefined`)
   await until(() => service.count('time') === 1)
   const origin = new URL(page.url()).origin
   await page.goto(`${origin}/other.html`)

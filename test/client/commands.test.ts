@@ -104,9 +104,7 @@ await test('on two hundred connections that are lost with a command in flight, e
     await Promise.all(
       sockets.map(async (socket, n) => {
         await until(() => socket.status().state === 'open', 'open')
-        const error = await socket
-          .command({ buy: `${round}/${n}`, price: 10 })
-          .catch((reason: unknown) => reason)
+        const error = await socket.command({ buy: `${round}/${n}`, price: 10 }).catch((reason: unknown) => reason)
         outcomes.push(error instanceof SocketError && `${error.code} ${error.outcome}`)
       }),
     )

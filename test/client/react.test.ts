@@ -45,9 +45,7 @@ await test('two mounted React components share one connection and one stream, ev
   const service = new TradingService(world.upstream)
   const tab = await (await testChromium(t)).newPage({ bypassCSP: true })
   await tab.goto(world.server.url)
-  await tab.waitForFunction(
-    `document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`,
-  )
+  await tab.waitForFunction(`document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`)
   service.tick(3)
   await tab.waitForFunction(texts('R_100 3 open'))
   t.same([service.connections, service.count('ticks'), service.streams], [1, 1, 1])

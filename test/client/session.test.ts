@@ -68,9 +68,7 @@ for (const blindFor of [0, 1, 2, 3]) {
     server.scope = 'other'
     server.blindFor = blindFor
     server.end('replaced')
-    await until(
-      () => tabs.every((tab) => (tab.get() as { scope?: string }).scope === 'other') && server.open === 1,
-    )
+    await until(() => tabs.every((tab) => (tab.get() as { scope?: string }).scope === 'other') && server.open === 1)
     t.notOk(seen.some(({ states }) => states.includes('anonymous')))
   })
 }

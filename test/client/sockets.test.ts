@@ -18,9 +18,7 @@ await test('requests get their own replies, in whatever order these arrive', asy
   const waiting: (() => void)[] = []
   service.intercept = (message, socket) => {
     if (!('time' in message)) return false
-    waiting.push(() =>
-      socket.send(JSON.stringify({ req_id: message['req_id'], time: message['passthrough'] })),
-    )
+    waiting.push(() => socket.send(JSON.stringify({ req_id: message['req_id'], time: message['passthrough'] })))
     return true
   }
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
@@ -38,9 +36,7 @@ await test('a refused request rejects with the code of the trading service', asy
   const service = new TradingService(world.upstream)
   service.intercept = (message, socket) => {
     if (!('statement' in message)) return false
-    socket.send(
-      JSON.stringify({ req_id: message['req_id'], error: { code: 'RateLimit', message: 'slowly' } }),
-    )
+    socket.send(JSON.stringify({ req_id: message['req_id'], error: { code: 'RateLimit', message: 'slowly' } }))
     return true
   }
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
@@ -58,8 +54,7 @@ await test('equal streams share a subscription, which is made once after a recon
   const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).publicSocket()
   const received: Record<string, number[]> = { a: [], b: [], c: [] }
-  const into = (name: string) => (message: { tick: { quote: number } }) =>
-    void received[name]?.push(message.tick.quote)
+  const into = (name: string) => (message: { tick: { quote: number } }) => void received[name]?.push(message.tick.quote)
   const stops = [
     socket.subscribe({ ticks: 'R_100' }, into('a')),
     socket.subscribe({ ticks: 'R_50' }, into('b')),

@@ -81,8 +81,7 @@ await test('the samples in the README compile', async (t) => {
     await writeFile(join(dir, file), `${code}\nexport {}\n`)
   }
   t.ok(files.length > 10)
-  const options =
-    '--ignoreConfig --strict --noEmit --jsx preserve --target es2022 --lib es2022,dom,dom.iterable'
+  const options = '--ignoreConfig --strict --noEmit --jsx preserve --target es2022 --lib es2022,dom,dom.iterable'
   const modules = '--module esnext --moduleResolution bundler --moduleDetection force --types'
   await t.resolves(compile([...`${options} ${modules}`.split(' '), '', ...files], dir))
 })

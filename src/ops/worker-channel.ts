@@ -64,12 +64,12 @@ export function requestDrain(worker: Worker): void {
 
 /** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */
 export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
-  const answer = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
+  const respond = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
     process.send?.({ id, reply: await replyTo(ask, operations) } satisfies Reply)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()
-    else void answer(order)
+    else void respond(order)
   })
 }
 

@@ -78,7 +78,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
     if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
       const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
       current = { ...call, session: authorizedSession(found, request, deps.http) }
-      // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or try a third time.
+      // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET again.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
       continue

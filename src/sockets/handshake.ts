@@ -85,10 +85,11 @@ export class Handshake implements Registered {
     return found.is === 'authorized' ? found.session : this.end(closeOf(found))
   }
 
-  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. That is use of it. */
+  /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
     const stop = this.#deps.sessions.watch(session, {
+      // Unless RELAYS_KEEP_SESSION is off, an open socket counts as use of its session.
       isUse: true,
       onEnd: (reason) => this.#slot.end(reason === 'storeLost' ? CLOSE.storeDown : CLOSE.sessionExpired),
     })

@@ -103,6 +103,8 @@ await test('responses allow listed origins, and no others, to read them', async 
     ['PROPFIND', ACCOUNTS, 405],
     ['POST', '/auth/logout', 403, { 'x-csrf': '0' }],
     ['GET', '/auth/session', 200],
+    ['POST', '/auth/session', 403, { 'x-csrf': '0' }],
+    ['POST', '/auth/session', 401, { cookie: '' }],
     ['GET', '/auth/logout', 405],
   ]
   for (const [method, path, status, headers] of calls) {
@@ -141,7 +143,7 @@ await test('the server answers preflights itself', async (t) => {
   for (const [path, methods] of [
     [ACCOUNTS, 'GET, POST, PATCH'],
     ['/api/payment-agents/v1/clients/me', 'GET, POST, PATCH'],
-    ['/auth/session', 'GET'],
+    ['/auth/session', 'GET, POST'],
     ['/auth/logout', 'POST'],
   ] as const) {
     const { status, headers } = await ask(path, { ...method, origin: APP })

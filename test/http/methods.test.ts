@@ -7,13 +7,15 @@ await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown p
   const allowed: Record<string, string> = {
     '/auth/login': 'GET',
     '/auth/callback': 'GET',
-    '/auth/session': 'GET',
+    '/auth/session': 'GET, POST',
     '/auth/logout': 'POST',
     '/openapi.json': 'GET',
     '/api/v1/health': 'GET',
     '/api/payment-agents/v1/clients/me': 'GET, PATCH',
     '/api/payment-agents/v1/withdraw/verification_code': 'GET, POST',
+    '/client.js': 'GET',
     '/ws/public': 'GET',
+    '/ws/session': 'GET',
     '/ws/trading/abc': 'GET',
   }
   for (const [path, allow] of Object.entries(allowed)) {

@@ -8,6 +8,7 @@ import type { Call, CallDependencies } from './call.ts'
 import { conclude } from './conclude.ts'
 import { CREDENTIALS, takesBody } from './endpoint.ts'
 import { failedBeforeResponse, sendOnce } from './send-once.ts'
+import { upstreamOutcome } from './upstream-problem.ts'
 
 /** What the proxy works with. */
 export interface ProxyDependencies extends CallDependencies {
@@ -25,10 +26,14 @@ const MAX_UPLOADS = 4
  * Sends a call upstream and streams the response to the browser. Only a GET is ever repeated, at most once for each reason.
  * @throws Problem
  */
-export function proxy(deps: ProxyDependencies, call: Call): Promise<void> {
-  return withPermit(deps.calls, call.session, MAX_CALLS, () =>
-    takesBody(call.endpoint) ? sendWithBody(deps, call) : sendWithRetries(deps, call, NO_BODY),
-  )
+export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> {
+  const key = acquirePermit(deps.calls, call.session, MAX_CALLS)
+  try {
+    if (takesBody(call.endpoint)) await sendWithBody(deps, call)
+    else await sendWithRetries(deps, call, NO_BODY)
+  } finally {
+    deps.calls.release(key)
+  }
 }
 
 async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> {
@@ -38,27 +43,23 @@ async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> 
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.
     const session = CREDENTIALS[endpoint.credential].session ? await requireSession(deps, request) : undefined
-    const send = (): Promise<void> => sendWithRetries(deps, { ...call, session }, body)
-    await (body.is === 'whole' ? send() : withPermit(deps.uploads, session, MAX_UPLOADS, send))
+    if (body.is === 'whole') return await sendWithRetries(deps, { ...call, session }, body)
+    const key = acquirePermit(deps.uploads, session, MAX_UPLOADS)
+    try {
+      await sendWithRetries(deps, { ...call, session }, body)
+    } finally {
+      deps.uploads.release(key)
+    }
   } finally {
     discard(body.content)
   }
 }
 
-/** @throws Problem rate_limited when the session has as many calls of this kind in progress as it may */
-async function withPermit(
-  permits: Permits,
-  session: Session | undefined,
-  limit: number,
-  work: () => Promise<void>,
-): Promise<void> {
+/** @returns the key to release @throws Problem rate_limited when the session has as many such calls in progress as it may */
+function acquirePermit(permits: Permits, session: Session | undefined, limit: number): string {
   const key = session?.key ?? 'anonymous'
   if (!permits.acquire(key, limit)) throw new Problem('rate_limited', { retryAfterSeconds: 1 })
-  try {
-    await work()
-  } finally {
-    permits.release(key)
-  }
+  return key
 }
 
 /** Repeats a GET once on a new connection if the first failed before a response, and once with a renewed token. */
@@ -70,6 +71,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
   for (;;) {
     const { request, session } = current
     const outcome = await sendOnce(deps, current, body)
+    deps.metrics.upstreamRequests.count(call.endpoint.path, upstreamOutcome(outcome))
     if (outcome.is === 'answered') return
     if (mayReconnect && failedBeforeResponse(outcome)) {
       mayReconnect = false

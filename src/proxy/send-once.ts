@@ -3,10 +3,10 @@ import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Call, CallDependencies } from './call.ts'
 import { CREDENTIALS } from './endpoint.ts'
-import { isWithheld, upstreamOutcome } from './upstream-problem.ts'
+import { isWithheld } from './upstream-problem.ts'
 
 /** Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects. */
-export async function sendOnce(
+export function sendOnce(
   deps: CallDependencies,
   { endpoint, request, reply, path, session }: Call,
   body: OutgoingBody,
@@ -21,7 +21,7 @@ export async function sendOnce(
   const isSafe = method === 'GET'
   const client = isSafe ? deps.clients.reads : deps.clients.orders
   const sentAt = performance.now()
-  const outcome = await client.forward(
+  return client.forward(
     { method, path, headers, body: body.content },
     {
       isSafe,
@@ -34,8 +34,6 @@ export async function sendOnce(
       onHeadersOrFailure: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
-  metrics.upstreamRequests.count(route, upstreamOutcome(outcome))
-  return outcome
 }
 
 /** Whether upstream certainly sent no part of a response, so that a GET may be repeated on another connection. */

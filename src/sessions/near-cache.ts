@@ -58,7 +58,7 @@ export class NearCache {
     })
   }
 
-  /** Calls `listener` for every session that is read from the store. */
+  /** Calls `listener` for every session that is read from the store, unless it changed during the read. */
   onRead(listener: (session: Session) => void): void {
     this.#readListeners.push(listener)
   }
@@ -116,11 +116,11 @@ export class NearCache {
         else this.#keep(key, session, askedAt)
       }
     }
-    if (session !== undefined) for (const listener of this.#readListeners) listener(session)
     return session
   }
 
   #keep(key: string, session: Session, askedAt: number): void {
+    for (const listener of this.#readListeners) listener(session)
     // The session may have changed at any time since the request was sent. (A ttl of 0 would mean forever.)
     const ttl = this.#staleMs - (performance.now() - askedAt)
     if (ttl < 1) return

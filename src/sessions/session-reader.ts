@@ -48,7 +48,7 @@ export class SessionReader {
     return { ...this.#near.counts, ...this.#near.size }
   }
 
-  /** Calls `listener` for every session that is read from the store. */
+  /** Calls `listener` for every session that is read from the store, unless it changed during the read. */
   onRead(listener: (session: Session) => void): void {
     this.#near.onRead(listener)
   }

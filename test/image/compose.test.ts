@@ -16,6 +16,7 @@ const LETTERS = 26
 /** The parts of the repository that the documented commands need. */
 const USED = [
   'src',
+  'client',
   'sandbox',
   'deploy',
   'package.json',

@@ -30,7 +30,13 @@ export async function closeNow(server: Server): Promise<void> {
 const FIRST_PORT = 10_100
 const PORTS = 12_000
 
-/** Each process starts at its own offset and only moves forward, so that two processes do not choose the same free port. */
+/** Tests that run at the same time have different job numbers, so two of them never choose the same free port. */
+const JOBS = 4
+const PORTS_PER_JOB = PORTS / JOBS
+// oxlint-disable-next-line node/no-process-env -- this is no setting; the test runner sets it
+const firstPort = FIRST_PORT + PORTS_PER_JOB * (Number(process.env['TAP_JOB_ID'] ?? 0) % JOBS)
+
+/** The processes of one test start at different offsets, and only move forward. */
 const PORTS_PER_PROCESS = 50
 let next = process.pid * PORTS_PER_PROCESS
 
@@ -40,16 +46,27 @@ let next = process.pid * PORTS_PER_PROCESS
  */
 export async function freePort(above = 0): Promise<number> {
   for (;;) {
-    const port = FIRST_PORT + (next++ % PORTS)
+    const port = firstPort + (next++ % PORTS_PER_JOB)
     if ((await isFree(port)) && (await isFree(port + above))) return port
   }
 }
 
-async function isFree(port: number): Promise<boolean> {
+/**
+ * @param name the environment variable that chooses the port
+ * @param command what the user has started
+ * @throws Error that says what to do when the port is taken
+ */
+export async function requireFree(name: string, port: number, host: string, command: string): Promise<void> {
+  if (await isFree(port, host)) return
+  throw new Error(`Port ${port} is taken. Stop what uses it, or choose another: ${name}=… ${command}`)
+}
+
+async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   const server = createServer()
   try {
-    await once(server.listen(port, '127.0.0.1'), 'listening')
-  } catch {
+    await once(server.listen(port, host), 'listening')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     return false
   }
   server.close()

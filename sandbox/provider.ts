@@ -4,7 +4,7 @@ import { Provider } from 'oidc-provider'
 import { closeNow, listen } from './listening.ts'
 import { InteractionPages } from './provider/interaction.ts'
 import { ProviderMemory } from './provider/memory.ts'
-import { oidcSettings } from './provider/settings.ts'
+import { homeUrlOf, oidcSettings } from './provider/settings.ts'
 import { Users } from './provider/users.ts'
 
 /** A running OAuth 2.0 provider (docs/upstream.md, The provider). The user `demo@example.test` exists from the start. */
@@ -67,7 +67,8 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
       if (oidc.params?.['code_verifier'] !== undefined) verifiers.add(oidc.params['code_verifier'])
     })
   }
-  server.on('request', requestListener(provider, new InteractionPages(provider, users), traffic))
+  const pages = new InteractionPages(provider, users, homeUrlOf(redirectUris))
+  server.on('request', requestListener(provider, pages, traffic))
   return {
     url,
     issued: memory.issued,

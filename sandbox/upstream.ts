@@ -2,8 +2,10 @@ import { createServer } from 'node:http'
 import { closeNow, listen } from './listening.ts'
 import type { SandboxProvider } from './provider.ts'
 import { ContractBook } from './upstream/contract-book.ts'
+import { GENEROUS_LIMITS, type SocketLimits } from './upstream/limits.ts'
 import { Market } from './upstream/market.ts'
 import { OneTimePasswords } from './upstream/one-time-passwords.ts'
+import type { Sharing } from './upstream/operations/sharing.ts'
 import { buildRest, type SeenRequest } from './upstream/rest.ts'
 import { Sockets } from './upstream/sockets.ts'
 import { Users } from './upstream/users.ts'
@@ -38,11 +40,15 @@ export interface UpstreamOptions {
   seed?: number
   /** The interval between two ticks of a symbol. */
   tickMs?: number
+  /** What one WebSocket may do; ten times what is usual by default. */
+  limits?: SocketLimits
+  /** Reads what browsers share, for the demo page. */
+  sharing?: () => Promise<Sharing>
 }
 
 /** Starts the trading service. @throws the error of the server, such as EADDRINUSE */
 export async function startUpstream(options: UpstreamOptions): Promise<SandboxUpstream> {
-  const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000 } = options
+  const { port = 0, host = '127.0.0.1', provider, seed = 1, tickMs = 1000, limits = GENEROUS_LIMITS } = options
   const server = createServer()
   const address = `${host}:${await listen(server, port, options.bind ?? host)}`
   const wsUrl = `ws://${address}`
@@ -52,6 +58,8 @@ export async function startUpstream(options: UpstreamOptions): Promise<SandboxUp
     users: new Users(),
     contracts: new ContractBook(tickMs),
     oneTimePasswords: new OneTimePasswords(wsUrl),
+    limits,
+    sharing: options.sharing,
   }
   const requests: SeenRequest[] = []
   const app = await buildRest(world, requests)

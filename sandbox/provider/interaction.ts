@@ -10,9 +10,13 @@ const FORM_LIMIT_BYTES = 16_384
 export class InteractionPages {
   readonly #provider: Provider
   readonly #users: Users
-  constructor(provider: Provider, users: Users) {
+  readonly #homeUrl: string
+
+  /** @param homeUrl where the page for errors links to */
+  constructor(provider: Provider, users: Users, homeUrl: string) {
     this.#provider = provider
     this.#users = users
+    this.#homeUrl = homeUrl
   }
 
   /** Serves `/interaction/{uid}`. */
@@ -23,7 +27,8 @@ export class InteractionPages {
       else this.#show(interaction, response, { screen: requestedScreen(request, interaction) })
     } catch (error) {
       if (!(error instanceof errors.SessionNotFound)) throw error
-      sendPage(response, 400, errorPage('session_expired', 'This login has already finished, or it took too long.'))
+      const description = 'This login has already finished, or it took too long.'
+      sendPage(response, 400, errorPage({ error: 'session_expired', description, homeUrl: this.#homeUrl }))
     }
   }
 
@@ -34,7 +39,7 @@ export class InteractionPages {
     }
     const screen = screenFrom(form.get('screen')) ?? defaultScreen(interaction)
     const email = form.get('email') ?? ''
-    const user = this.#userFor(screen, email, interaction)
+    const user = this.#userFor(screen, { email, password: form.get('password') ?? '' }, interaction)
     if (typeof user === 'string') return this.#show(interaction, response, { screen, email, refusal: user }, 422)
     await this.#forgetOtherUser(interaction, user)
     const { accountId } = user
@@ -47,11 +52,19 @@ export class InteractionPages {
   }
 
   /** The user of the form, or the reason for a refusal as a string. */
-  #userFor(screen: Screen, email: string, interaction: Interaction): User | string {
+  #userFor(
+    screen: Screen,
+    { email, password }: { email: string; password: string },
+    interaction: Interaction,
+  ): User | string {
     if (screen === 'consent') return this.#current(interaction) ?? 'You are no longer logged in.'
     if (!/^[^\s@]+@[^\s@]+$/.test(email.trim())) return 'Enter an e-mail address.'
-    if (screen === 'login') return this.#users.byEmail(email) ?? 'There is no account yet: sign up first.'
-    return this.#users.signUp(email) ?? 'This address already has an account: log in instead.'
+    if (password === '') return 'Enter a password.'
+    if (screen === 'registration')
+      return this.#users.signUp(email, password) ?? 'This address already has an account: log in instead.'
+    const user = this.#users.byEmail(email)
+    if (!user) return 'There is no account yet: sign up first.'
+    return this.#users.hasPassword(user, password) ? user : 'The password is wrong.'
   }
 
   async #consent({ params }: Interaction, accountId: string): Promise<{ grantId: string }> {

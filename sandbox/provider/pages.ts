@@ -1,4 +1,5 @@
 import { html, type Html } from './html.ts'
+import { DEMO_EMAIL, DEMO_PASSWORD } from './users.ts'
 
 /** The screens of the form: login, sign-up, or only consent while the user is logged in. */
 export type Screen = 'login' | 'registration' | 'consent'
@@ -55,26 +56,45 @@ export function formPage(page: FormPage): string {
   )
 }
 
+export interface ErrorPage {
+  /** The code of the error (RFC 6749 §4.1.2.1), or `session_expired`. */
+  error: string
+  description: string | undefined
+  /** The application that is registered, never an address from the request. */
+  homeUrl: string
+}
+
 /** The page for errors that must not be redirected to the application, as its redirect URI is not trusted. */
-export function errorPage(error: string, description = 'The request could not be understood.'): string {
+export function errorPage({ error, description = 'The request could not be understood.', homeUrl }: ErrorPage): string {
   return document(
     'Something is wrong',
     html`
       <h1>Something is wrong</h1>
       <p>${description}</p>
       <p><code data-error="${error}">${error}</code></p>
-      <p>Go back to the application and try again.</p>
+      <p><a href="${homeUrl}" data-action="home">Back to the application</a>, where you can try again.</p>
     `,
   )
 }
 
 function fields({ screen, email }: FormPage): Html {
-  const password = screen === 'login' ? 'current-password' : 'new-password'
+  const isLogin = screen === 'login'
+  const hint = isLogin
+    ? html`The password of ${DEMO_EMAIL} is “${DEMO_PASSWORD}”.`
+    : html`Any will do. You need it for the next login, until the sandbox stops.`
   return html`
     <label for="email">E-mail</label>
     <input id="email" name="email" type="email" value="${email}" autocomplete="username" required />
-    <label for="password">Password <small>(any will do)</small></label>
-    <input id="password" name="password" type="password" autocomplete="${password}" required />
+    <label for="password">Password</label>
+    <input
+      id="password"
+      name="password"
+      type="password"
+      autocomplete="${isLogin ? 'current-password' : 'new-password'}"
+      aria-describedby="password-hint"
+      required
+    />
+    <p class="hint" id="password-hint">${hint}</p>
   `
 }
 

@@ -18,12 +18,18 @@ export interface ProviderSettings {
   users: Users
 }
 
+/** The address of the application, to which pages for errors link: the origin of its first redirect URI. */
+export function homeUrlOf(redirectUris: readonly string[]): string {
+  return redirectUris.map((uri) => new URL(uri).origin)[0] ?? '/'
+}
+
 /**
  * Settings that reduce oidc-provider, an OpenID Connect server, to an OAuth 2.0 server (docs/upstream.md, The provider) with
  * opaque tokens, a public client and PKCE with S256.
  */
 export function oidcSettings(settings: ProviderSettings): Record<string, unknown> {
   const { memory, users, refreshTokens } = settings
+  const homeUrl = homeUrlOf(settings.redirectUris)
   const scopes = ['trade', 'account_manage', ...(refreshTokens ? ['offline_access'] : [])]
   return {
     adapter: (kind: string) => memory.adapter(kind),
@@ -54,7 +60,7 @@ export function oidcSettings(settings: ProviderSettings): Record<string, unknown
     jwks: { keys: [signingKey()] },
     renderError: (context: Context, error: { error: string; error_description?: string }) => {
       context.type = 'html'
-      context.body = errorPage(error.error, error.error_description)
+      context.body = errorPage({ error: error.error, description: error.error_description, homeUrl })
     },
   }
 }

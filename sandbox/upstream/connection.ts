@@ -1,5 +1,6 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Account } from './accounts.ts'
+import { RequestCounts } from './limits.ts'
 import { Refusal } from './refusal.ts'
 import { STREAM_TYPES, Subscriptions } from './subscriptions.ts'
 import type { Terms } from './terms.ts'
@@ -22,7 +23,8 @@ export class Connection {
   readonly world: World
   /** Undefined on the public socket. */
   readonly account: Account | undefined
-  readonly subscriptions = new Subscriptions()
+  readonly subscriptions: Subscriptions
+  readonly requests: RequestCounts
   /** The proposals of this connection by id, until they are bought. */
   readonly proposals = new Map<string, Terms>()
   readonly #socket: WebSocket
@@ -32,6 +34,8 @@ export class Connection {
     this.kind = kind
     this.world = world
     this.account = account
+    this.subscriptions = new Subscriptions(world.limits.subscriptions)
+    this.requests = new RequestCounts(world.limits.requests)
   }
 
   /** Responds to requests until the connection closes. */

@@ -126,7 +126,7 @@ export class Contract {
       purchase_time: this.purchaseTime,
       longcode: terms.longcode,
       shortcode: this.shortcode,
-      ...('ticks' in terms.length && { tick_count: terms.length.ticks }),
+      ...('ticks' in terms.length && { tick_count: terms.length.ticks, tick_passed: this.#ticksSeen }),
       ...(this.#entry && { entry_spot: this.#entry.quote, entry_spot_time: this.#entry.epoch }),
       ...(ended && {
         exit_spot: ended.tick.quote,

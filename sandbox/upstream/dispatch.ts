@@ -4,6 +4,7 @@ import { accountOperations } from './operations/account.ts'
 import { catalogueOperations } from './operations/catalogue.ts'
 import { connectionOperations } from './operations/connection.ts'
 import { openContractOperations } from './operations/open-contracts.ts'
+import { sharingOperation } from './operations/sharing.ts'
 import { tickOperations } from './operations/ticks.ts'
 import { tradingOperations } from './operations/trading.ts'
 import { Refusal } from './refusal.ts'
@@ -32,6 +33,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...tradingOperations,
     ...openContractOperations,
     ...accountOperations,
+    sharingOperation,
     ...NOT_IMPLEMENTED.map(notImplemented),
   ].map((operation) => [operation.name, operation]),
 )
@@ -43,6 +45,7 @@ export function dispatch(message: Message, connection: Connection): void {
     return connection.refuse(message, 'error', new Refusal('UnrecognisedRequest', 'Unrecognised request.'))
   }
   try {
+    connection.requests.count(operation.name)
     operation.run(message, connection)
   } catch (error) {
     connection.refuse(message, operation.responseType, error instanceof Refusal ? error : internalError(error))

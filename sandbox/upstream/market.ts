@@ -92,7 +92,7 @@ export class Market {
 }
 
 /** The mulberry32 generator, which is the same on every machine. @returns numbers in [0, 1) */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -41,10 +41,16 @@ export class Subscription {
 /** The streams of a connection. Their ids are valid on this connection only. */
 export class Subscriptions {
   readonly #running = new Map<string, Subscription>()
+  readonly #limit: number
 
-  /** Starts a stream. @throws Refusal if this connection already streams the subject */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Starts a stream. @throws Refusal if this connection already streams the subject, or too much */
   open(type: StreamType, subject: string): Subscription {
     this.refuseRunning(type, subject)
+    this.refuseTooMany(1)
     const subscription = new Subscription(type, subject)
     this.#running.set(subscription.id, subscription)
     return subscription
@@ -55,6 +61,12 @@ export class Subscriptions {
     for (const running of this.#running.values())
       if (running.type === type && running.subject === subject)
         throw new Refusal('AlreadySubscribed', `You are already subscribed to ${subject}`)
+  }
+
+  /** @throws Refusal if so many more streams exceed the limit of this connection */
+  refuseTooMany(more: number): void {
+    if (this.#running.size + more > this.#limit)
+      throw new Refusal('RateLimit', `You have reached the limit of ${this.#limit} subscriptions.`)
   }
 
   /** Ends a stream. @returns false if there is none with this id */

@@ -15,13 +15,15 @@ export const tickOperations: readonly Operation[] = [
     responseType: 'tick',
     properties: { ticks: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]), subscribe },
     run(request, connection) {
-      const instruments = [request.ticks].flat().map((code) => instrumentOf(code, connection.world.market))
+      const codes = new Set([request.ticks].flat())
+      const instruments = [...codes].map((code) => instrumentOf(code, connection.world.market))
       if (request.subscribe !== 1)
         return instruments.forEach(({ info, latest }) =>
           connection.respond(request, 'tick', { tick: tickView(info, latest) }),
         )
       // Either all requested streams start or none.
       for (const { info } of instruments) connection.subscriptions.refuseRunning('ticks', info.code)
+      connection.subscriptions.refuseTooMany(instruments.length)
       for (const instrument of instruments) streamTicks(request, connection, instrument, true)
     },
   }),

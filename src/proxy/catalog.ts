@@ -9,14 +9,19 @@ import { reportingPeriod } from './query-rules.ts'
 export function catalog(partnerOverviewPath: string | undefined): readonly Endpoint[] {
   if (partnerOverviewPath === undefined) return ENDPOINTS
   const overview: Endpoint = {
-    ...bearer('GET', partnerOverviewPath, 'Partner overview of a reporting period'),
+    ...bearer('GET', partnerOverviewPath, 'Partner overview of a reporting period', { response: 'PartnerOverview' }),
     query: reportingPeriod('start_date', 'end_date', 730),
   }
   return [...ENDPOINTS, overview]
 }
 
-function bearer(method: Endpoint['method'], path: string, summary: string): Endpoint {
-  return { method, path, credential: 'bearer', summary }
+function bearer(
+  method: Endpoint['method'],
+  path: string,
+  summary: string,
+  bodies?: Pick<Endpoint, 'request' | 'response'>,
+): Endpoint {
+  return { method, path, credential: 'bearer', summary, ...bodies }
 }
 
 const ENDPOINTS: readonly Endpoint[] = [
@@ -25,30 +30,40 @@ const ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/health',
     credential: 'none',
     summary: 'Health of the trading service',
+    response: 'Health',
     isShared: true,
   },
-  bearer('GET', '/account/v1/nickname', 'Account nickname'),
-  bearer('GET', '/trading/v1/options/accounts', 'List accounts'),
-  bearer('POST', '/trading/v1/options/accounts', 'Create an account'),
-  bearer('POST', '/trading/v1/options/accounts/:account_id/reset-demo-balance', 'Reset the balance of a demo account'),
+  bearer('GET', '/account/v1/nickname', 'Account nickname', { response: 'AgentsBody' }),
+  bearer('GET', '/trading/v1/options/accounts', 'List accounts', { response: 'AccountList' }),
+  bearer('POST', '/trading/v1/options/accounts', 'Create an account', {
+    response: { 200: 'ExistingAccount', 201: 'NewAccount' },
+  }),
+  bearer('POST', '/trading/v1/options/accounts/:account_id/reset-demo-balance', 'Reset the balance of a demo account', {
+    response: 'OptionsBody',
+  }),
   {
     method: 'POST',
     path: '/trading/v1/options/contracts/bulk-purchase/:kind',
     parameters: { kind: /^(real|demo)$/ },
     credential: 'pat',
     summary: 'Buy contracts for several accounts, each with its own token in the body',
+    response: 'OptionsBody',
   },
-  bearer('GET', '/wallet/v1/wallets', 'List wallets'),
-  bearer('GET', '/wallet/v1/transactions/:wallet_type', 'Transactions of a wallet'),
+  bearer('GET', '/wallet/v1/wallets', 'List wallets', { response: 'WalletList' }),
+  bearer('GET', '/wallet/v1/transactions/:wallet_type', 'Transactions of a wallet', { response: 'WalletsBody' }),
   bearer('GET', '/applications/v1/markup-statistics', 'Markup statistics of the application'),
-  bearer('GET', '/payment-agents/v1/clients/me', 'Payment-agent settings of the client'),
-  bearer('PATCH', '/payment-agents/v1/clients/me', 'Change the payment-agent settings of the client'),
-  bearer('GET', '/payment-agents/v1/agents', 'List payment agents'),
-  bearer('GET', '/payment-agents/v1/agents/:id', 'One payment agent'),
-  bearer('GET', '/payment-agents/v1/agent-statistics', 'Payment-agent statistics'),
-  bearer('POST', '/payment-agents/v1/transfer', 'Create a transfer'),
-  bearer('GET', '/payment-agents/v1/transfer/:request_id', 'Status of a transfer'),
-  bearer('POST', '/payment-agents/v1/withdraw', 'Create a withdrawal'),
-  bearer('GET', '/payment-agents/v1/withdraw/:request_id', 'Status of a withdrawal'),
-  bearer('POST', '/payment-agents/v1/withdraw/verification_code', 'Ask for a withdrawal verification code'),
+  bearer('GET', '/payment-agents/v1/clients/me', 'Payment-agent settings of the client', { response: 'AgentsBody' }),
+  bearer('PATCH', '/payment-agents/v1/clients/me', 'Change the payment-agent settings of the client', {
+    response: 'AgentsBody',
+  }),
+  bearer('GET', '/payment-agents/v1/agents', 'List payment agents', { response: 'AgentList' }),
+  bearer('GET', '/payment-agents/v1/agents/:id', 'One payment agent', { response: 'AgentsBody' }),
+  bearer('GET', '/payment-agents/v1/agent-statistics', 'Payment-agent statistics', { response: 'AgentsBody' }),
+  bearer('POST', '/payment-agents/v1/transfer', 'Create a transfer', { request: 'Transfer', response: 'AgentsBody' }),
+  bearer('GET', '/payment-agents/v1/transfer/:request_id', 'Status of a transfer', { response: 'AgentsBody' }),
+  bearer('POST', '/payment-agents/v1/withdraw', 'Create a withdrawal', { response: 'AgentsBody' }),
+  bearer('GET', '/payment-agents/v1/withdraw/:request_id', 'Status of a withdrawal', { response: 'AgentsBody' }),
+  bearer('POST', '/payment-agents/v1/withdraw/verification_code', 'Ask for a withdrawal verification code', {
+    response: 'AgentsBody',
+  }),
 ]

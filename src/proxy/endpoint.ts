@@ -1,5 +1,6 @@
 import type { FieldError } from '../problem.ts'
 import type { Json } from './openapi-parts.ts'
+import type { BodyName } from './upstream-bodies.ts'
 
 /** What each credential policy requires of the browser, and what it adds to the request upstream (docs/upstream.md, Credentials). */
 export const CREDENTIALS = {
@@ -26,6 +27,10 @@ export interface Endpoint {
   readonly summary: string
   readonly parameters?: Readonly<Record<string, RegExp>>
   readonly query?: QueryRule
+  /** The documented shape of the browser's body; any JSON object without it. */
+  readonly request?: BodyName
+  /** The documented shape of upstream's response, or one for each status. Without it the response may be anything. */
+  readonly response?: BodyName | Readonly<Record<number, BodyName>>
   /**
    * The response is the same for everybody, so upstream is asked once in HEALTH_SECONDS. Only for endpoints without a
    * credential.

@@ -1,28 +1,26 @@
-import { Problem, type ProblemCode } from '../problem.ts'
-
 /** A part of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown }
 
 /** The schema of any text. */
 export const TEXT: Json = { type: 'string' }
 
+/** A reference to a schema of the document. */
+export function ref(schema: string): Json {
+  return { $ref: `#/components/schemas/${schema}` }
+}
+
+/** The content of a body. */
+export function content(mediaType: string, schema: Json): Json {
+  return { [mediaType]: { schema } }
+}
+
 /** A parameter, which is required unless it is in the query. */
-export function parameter(where: 'header' | 'path' | 'query', name: string, schema: Json, about?: string) {
-  return { name, in: where, required: where !== 'query', schema, description: about }
+export function parameter(where: 'header' | 'path' | 'query', name: string, schema: Json, description: string) {
+  return { name, in: where, required: where !== 'query', schema, description }
 }
 
-/** The content of a response that is a problem document. */
-export const PROBLEM_CONTENT: Json = {
-  'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-}
-
-/** OpenAPI responses for these problems, one per status. */
-export function problemResponses(...codes: readonly ProblemCode[]): Json {
-  const responses: Record<number, { readonly description: string; readonly content: Json }> = {}
-  for (const code of codes) {
-    const { status, message } = new Problem(code)
-    const earlier = responses[status] === undefined ? '' : `${responses[status].description} · `
-    responses[status] = { description: `${earlier}\`${code}\`: ${message}`, content: PROBLEM_CONTENT }
-  }
-  return responses
+/** The names of the components to which a part of the document refers. */
+export function referencesIn(part: Json, section: 'examples' | 'responses' | 'schemas'): readonly string[] {
+  const found = JSON.stringify(part).matchAll(new RegExp(`"#/components/${section}/([^"]+)"`, 'g'))
+  return [...new Set(Array.from(found, ([, name = '']) => name))]
 }

@@ -1,6 +1,7 @@
-import { PROBLEM_CODES } from '../problem.ts'
+import { PROBLEM_CODES, type ProblemCode } from '../problem.ts'
 import { ID } from './endpoint.ts'
-import { parameter, PROBLEM_CONTENT, problemResponses, TEXT, type Json } from './openapi-parts.ts'
+import { content, parameter, ref, TEXT, type Json } from './openapi-parts.ts'
+import { PROBLEM, problemResponses } from './openapi-problems.ts'
 
 const returnTo = parameter(
   'query',
@@ -35,163 +36,179 @@ const attributionValues = {
   schema: TEXT,
 }
 
-const withoutSlash = {
-  summary: 'The same without the slash',
-  tags: ['login'],
-  responses: { '308': { description: 'To /auth/signup, with the same query' } },
-}
-
-const navigation = problemResponses('navigation_required', 'method_not_allowed', 'shutting_down')
 const toProvider = { description: 'To the login page of the provider; a failure goes back to the frontend' }
+const page = content('text/html', TEXT)
 
-const now = { type: 'integer', description: 'Epoch seconds' }
-const sessionState = {
-  oneOf: [
-    {
-      type: 'object',
-      required: ['authenticated', 'now'],
-      properties: { authenticated: { const: false }, now },
-    },
-    {
-      type: 'object',
-      required: ['authenticated', 'now', 'expires_at', 'idle_expires_at', 'scope'],
-      properties: {
-        authenticated: { const: true },
-        now,
-        expires_at: { type: 'integer', description: 'When the session ends whatever the user does' },
-        idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
-        scope: TEXT,
-      },
-    },
-  ],
-}
+const anybody = { security: [] }
+const withSession = { security: [{ session: [] }] }
 
-function operation(tag: string, operationId: string, summary: string, rest: Json): Json {
-  return { operationId, summary, tags: [tag], ...rest }
+function operation(tag: string, operationId: string, summary: string, description: string, rest: Json): Json {
+  return { operationId, summary, description, tags: [tag], ...rest }
 }
 
 function get(...details: Parameters<typeof operation>): Json {
   return { get: operation(...details) }
 }
 
-function json(schema: Json): Json {
-  return { 'application/json': { schema } }
+/** The problems of these codes, and those that every route has. */
+function problems(...codes: readonly ProblemCode[]): Json {
+  return problemResponses(['bad_request', ...codes, 'shutting_down', 'internal_error'])
 }
 
-function relay(operationId: string, summary: string, rest?: Json): Json {
-  return get('relays', operationId, summary, {
-    description: 'A WebSocket. After the handshake refusals come as close codes, the reason is the problem code.',
+function socket(operationId: string, summary: string, description: string, rest: Json): Json {
+  const isTrading = 'parameters' in rest
+  return get('sockets', operationId, summary, description, {
     ...rest,
     responses: {
-      '101': { description: 'Joined to the trading service, or closed at once with the reason' },
-      ...problemResponses('origin_rejected', 'upgrade_required', 'not_found', 'method_not_allowed'),
+      '101': { description: 'The socket is open, or a close frame with the reason follows at once' },
+      ...problemResponses(['bad_request', 'origin_rejected', ...(isTrading ? (['not_found'] as const) : [])]),
+      ...problemResponses(['upgrade_required', 'internal_error']),
     },
   })
 }
 
 /** The routes outside the catalog (docs/reference.md, Routes). A test compares them with the routes of the server. */
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
-  '/auth/login': get('login', 'login', 'Start a login', {
+  '/auth/login': get('login', 'login', 'Start a login', 'Only for navigations of the browser window.', {
+    ...anybody,
     parameters: [returnTo],
-    responses: { '303': toProvider, ...navigation },
+    responses: { '303': toProvider, ...problems('navigation_required') },
   }),
   '/auth/signup': {
-    ...get('login', 'signup', 'Start a sign-up; partner links lead here', {
+    ...get(
+      'login',
+      'signup',
+      'Start a sign-up',
+      "Only for navigations of the browser window. Partners' links lead here.",
+      {
+        ...anybody,
+        parameters: [returnTo, ...attribution],
+        responses: { '303': { ...toProvider, headers: attributionHeaders }, ...problems('navigation_required') },
+      },
+    ),
+    head: operation(
+      'login',
+      'checkPartnerLink',
+      'Check a partner link',
+      'Starts nothing, so `curl -I` checks a link.',
+      {
+        ...anybody,
+        parameters: attribution,
+        responses: {
+          '200': {
+            description: 'What the link carries',
+            headers: { ...attributionHeaders, 'X-Attribution-Values': attributionValues },
+          },
+          '400': { description: 'The request is malformed' },
+        },
+      },
+    ),
+  },
+  '/auth/signup/check': get(
+    'login',
+    'explainPartnerLink',
+    'Explain a partner link',
+    'Says in words whether a link is right. Starts nothing.',
+    {
+      ...anybody,
       parameters: [returnTo, ...attribution],
-      responses: { '303': { ...toProvider, headers: attributionHeaders }, ...navigation },
-    }),
-    head: operation('login', 'checkPartnerLink', 'Check a partner link; starts nothing', {
-      parameters: attribution,
       responses: {
         '200': {
-          description: 'What the link carries',
-          headers: { ...attributionHeaders, 'X-Attribution-Values': attributionValues },
+          description: 'What the link carries: a page for who accepts HTML, else JSON',
+          headers: attributionHeaders,
+          content: { ...content('application/json', ref('PartnerLink')), ...page },
         },
+        ...problems(),
       },
-    }),
-  },
-  '/auth/signup/check': get('login', 'explainPartnerLink', 'Whether a partner link is right, in words', {
-    parameters: [returnTo, ...attribution],
-    responses: {
-      '200': {
-        description: 'What the link carries: a page for who accepts HTML, else JSON',
-        headers: attributionHeaders,
-        content: { ...json({ type: 'object' }), 'text/html': {} },
-      },
-      ...problemResponses('method_not_allowed', 'shutting_down'),
     },
-  }),
-  '/auth/signup/': {
-    get: { ...withoutSlash, operationId: 'signupWithoutSlash' },
-    head: { ...withoutSlash, operationId: 'checkPartnerLinkWithoutSlash' },
-  },
-  '/auth/callback': get('login', 'callback', "The provider's redirect back", {
-    parameters: [
-      parameter('query', 'code', TEXT, 'On success'),
-      parameter('query', 'state', TEXT, 'Names the login transaction'),
-      parameter('query', 'error', TEXT, 'On failure'),
-      parameter('query', 'error_description', TEXT, 'For the log, never shown'),
-    ],
-    responses: { '303': { description: 'To the frontend, with auth_error if it failed' }, ...navigation },
-  }),
+  ),
+  '/auth/callback': get(
+    'login',
+    'callback',
+    'Finish a login',
+    'The provider sends browsers here. Each login is finished once.',
+    {
+      ...anybody,
+      parameters: [
+        parameter('query', 'code', TEXT, 'On success'),
+        parameter('query', 'state', TEXT, 'Names the login transaction'),
+        parameter('query', 'error', TEXT, 'On failure'),
+        parameter('query', 'error_description', TEXT, 'For the log, never shown'),
+      ],
+      responses: {
+        '303': { description: 'To the frontend, with auth_error if it failed' },
+        ...problems('navigation_required'),
+      },
+    },
+  ),
   '/auth/session': {
-    ...get('login', 'getSession', 'Who is logged in, and until when', {
-      description: 'Asking does not prolong an idle session.',
+    ...get('login', 'getSession', 'Who is logged in, and until when', 'Asking does not prolong an idle session.', {
+      security: [{}, { session: [] }],
       responses: {
-        '200': { description: 'Never a token', content: json(sessionState) },
-        ...problemResponses('method_not_allowed', 'session_store_unavailable', 'shutting_down'),
+        '200': { description: 'Never a token', content: content('application/json', ref('Session')) },
+        ...problems('session_store_unavailable'),
       },
     }),
-    post: operation('login', 'extendSession', 'The user is here: prolongs the session', {
-      parameters: [{ $ref: '#/components/parameters/Csrf' }],
-      responses: {
-        '204': {
-          description: 'The session ends no earlier than before, and later if its idle limit was due',
+    post: operation(
+      'login',
+      'extendSession',
+      'Prolong the session',
+      'For a user who is here without calling anything.',
+      {
+        ...withSession,
+        responses: {
+          '204': {
+            description: 'The session ends no earlier than before, and later if its idle limit was due',
+          },
+          ...problems('login_required', 'csrf_rejected', 'session_store_unavailable'),
         },
-        ...problemResponses('csrf_rejected', 'login_required', 'method_not_allowed'),
-        ...problemResponses('session_store_unavailable', 'shutting_down'),
       },
-    }),
+    ),
   },
   '/auth/logout': {
-    post: operation('login', 'logout', 'End the session everywhere', {
-      parameters: [{ $ref: '#/components/parameters/Csrf' }],
+    post: operation('login', 'logout', 'Log out', 'Ends the session on all instances, and closes its sockets.', {
+      security: [{ csrf: [] }, { session: [], csrf: [] }],
       responses: {
         '204': { description: 'There is no session any more, whether or not there was one' },
-        ...problemResponses('csrf_rejected', 'method_not_allowed', 'rate_limited'),
-        ...problemResponses('session_store_unavailable', 'shutting_down'),
+        ...problems('csrf_rejected', 'rate_limited', 'session_store_unavailable'),
       },
     }),
   },
-  '/ws/public': relay('publicRelay', 'Market data, no login'),
-  '/ws/trading/{accountId}': relay('tradingRelay', 'Authenticated trading on an account', {
-    parameters: [parameter('path', 'accountId', { type: 'string', pattern: ID.source })],
-    security: [{ session: [] }],
+  '/ws/public': socket('publicRelay', 'Market data', 'A WebSocket that needs no login.', anybody),
+  '/ws/trading/{accountId}': socket('tradingRelay', 'Trading', 'A WebSocket for an account of the user.', {
+    ...withSession,
+    parameters: [parameter('path', 'accountId', { type: 'string', pattern: ID.source }, 'Id of the account')],
   }),
-  '/ws/session': relay('sessionSocket', 'The state of the session, its changes and its end', {
-    security: [{ session: [] }],
-  }),
-  '/client.js': get('meta', 'getClient', 'The browser package, as an ES module', {
+  '/ws/session': socket(
+    'sessionSocket',
+    'The session, its changes and its end',
+    'A WebSocket that pushes what `GET /auth/session` says.',
+    withSession,
+  ),
+  '/client.js': get('meta', 'getClient', 'The browser package', 'An ES module for pages without a bundler.', {
+    ...anybody,
     responses: {
-      '200': { description: 'createClient and its types of error', content: { 'text/javascript': {} } },
+      '200': { description: 'createClient and its types of error', content: content('text/javascript', TEXT) },
       '304': { description: 'Not modified' },
-      ...problemResponses('method_not_allowed', 'shutting_down'),
+      ...problems(),
     },
   }),
-  '/problems/{code}': get('meta', 'explainProblem', 'What a problem means, and what to do', {
-    parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES })],
+  '/problems/{code}': get('meta', 'explainProblem', 'Explain a problem', 'Says what a code means, and what to do.', {
+    ...anybody,
+    parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {
       '200': {
         description: 'A page for who accepts HTML, else the problem with an explanation as its detail',
-        content: { ...PROBLEM_CONTENT, 'text/html': {} },
+        content: { ...content(PROBLEM, ref('Problem')), ...page },
       },
-      ...problemResponses('not_found', 'method_not_allowed', 'shutting_down'),
+      ...problems('not_found'),
     },
   }),
-  '/openapi.json': get('meta', 'getOpenApi', 'This document', {
+  '/openapi.json': get('meta', 'getOpenApi', 'This document', 'Lists all routes of this server.', {
+    ...anybody,
     responses: {
-      '200': { description: 'OpenAPI 3.1', content: json({ type: 'object' }) },
-      ...problemResponses('method_not_allowed', 'shutting_down'),
+      '200': { description: 'OpenAPI 3.1', content: content('application/json', { type: 'object' }) },
+      ...problems(),
     },
   }),
 }

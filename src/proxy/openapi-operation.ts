@@ -1,0 +1,110 @@
+import type { ProblemCode } from '../problem.ts'
+import { CREDENTIALS, ID, takesBody, type Endpoint } from './endpoint.ts'
+import { content, parameter, ref, type Json } from './openapi-parts.ts'
+import { problemResponses, response } from './openapi-problems.ts'
+import { mediaTypeOf, type BodyName } from './upstream-bodies.ts'
+
+/** The OpenAPI operation of an endpoint of the catalog. */
+export function openApiOperation(endpoint: Endpoint, { maxBodyBytes }: { readonly maxBodyBytes: number }): Json {
+  const { path, credential, summary, query, request = 'RequestBody' } = endpoint
+  const hasBody = takesBody(endpoint)
+  return {
+    operationId: operationId(endpoint),
+    tags: ['api'],
+    summary,
+    description: howItIsSent(endpoint),
+    parameters: [
+      ...(hasBody ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+      ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+        const { source } = endpoint.parameters?.[name] ?? ID
+        return parameter('path', name, { type: 'string', pattern: source }, 'Checked before anything is sent upstream')
+      }),
+      ...(query?.parameters ?? []),
+    ],
+    requestBody: hasBody
+      ? {
+          description: `Passed on as it comes, up to ${maxBodyBytes} bytes, with its Content-Type, which may be another one.`,
+          required: credential === 'pat',
+          content: content(mediaTypeOf(request), ref(request)),
+        }
+      : undefined,
+    security: [CREDENTIALS[credential].session ? { session: [], csrf: [] } : { csrf: [] }],
+    responses: { ...successes(endpoint), ...failures(endpoint) },
+  }
+}
+
+function howItIsSent({ credential, isShared }: Endpoint): string {
+  if (isShared) {
+    return 'The same response for everybody, asked for once in a while; the query is not passed on.'
+  }
+  switch (credential) {
+    case 'bearer':
+      return "Sent upstream with the session's token."
+    case 'pat':
+      return 'Sent upstream with no token but those in the body.'
+    case 'none':
+      return 'Sent upstream without a token.'
+  }
+}
+
+function successes({ method, response: body }: Endpoint): Json {
+  const bodies = typeof body === 'object' ? body : { '2XX': body }
+  const responses = Object.entries(bodies).map(([status, name]) => [status, passedOn(name)])
+  return {
+    ...(Object.fromEntries(responses) as Json),
+    ...(method === 'GET' && { '304': { description: 'Not modified' } }),
+  }
+}
+
+function passedOn(name: BodyName | undefined): Json {
+  return {
+    description: "The trading service's answer as it came",
+    content: name === undefined ? content('*/*', {}) : content(mediaTypeOf(name), ref(name)),
+  }
+}
+
+function failures(endpoint: Endpoint): Json {
+  const { bearer } = CREDENTIALS[endpoint.credential]
+  return {
+    ...problemResponses(problemsOf(endpoint), (status) => {
+      if (status >= 500) return ['upstream_error']
+      // A 401 to the session's token is not passed on.
+      return status === 401 && bearer ? [] : ['upstream']
+    }),
+    ...(takesBody(endpoint) && { '408': response(408, ['bad_request', 'upstream']) }),
+    '4XX': response('4XX', ['upstream']),
+    '5XX': response('5XX', ['upstream_error']),
+  }
+}
+
+/** The problems that a call can get. */
+function problemsOf(endpoint: Endpoint): readonly ProblemCode[] {
+  const { session, bearer } = CREDENTIALS[endpoint.credential]
+  return [
+    'bad_request',
+    ...where(endpoint.query !== undefined, 'validation_failed'),
+    ...where(session, 'login_required', 'session_expired'),
+    'csrf_rejected',
+    ...where(endpoint.path.includes(':'), 'not_found'),
+    ...where(takesBody(endpoint), 'body_too_large', 'unsupported_media_type'),
+    'rate_limited',
+    'internal_error',
+    'upstream_error',
+    'upstream_unreachable',
+    'upstream_lost',
+    ...where(bearer, 'credential_renewed'),
+    ...where(session, 'provider_unavailable', 'session_store_unavailable'),
+    'shutting_down',
+    'upstream_timeout',
+  ]
+}
+
+function where(applies: boolean, ...codes: readonly ProblemCode[]): readonly ProblemCode[] {
+  return applies ? codes : []
+}
+
+/** `GET /payment-agents/v1/agents/:id` → `getPaymentAgentsV1AgentsById`. */
+function operationId({ method, path }: Endpoint): string {
+  const words = path.replaceAll(':', 'by-').split(/[^A-Za-z0-9]+/)
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}

@@ -1,0 +1,92 @@
+import { PROBLEM_CODES } from '../problem.ts'
+import { BODIES } from './upstream-bodies.ts'
+import { ref, referencesIn, TEXT, type Json } from './openapi-parts.ts'
+
+const NOW = { type: 'integer', description: "This server's clock, in seconds since 1970" }
+
+/** The schemas of this server's own bodies, by name (docs/reference.md). */
+const OWN: Readonly<Record<string, Json>> = {
+  Problem: {
+    type: 'object',
+    description: 'A problem (RFC 9457). A request that accepts text/html gets a page with the same information.',
+    required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+    properties: {
+      type: { type: 'string', format: 'uri-reference', description: 'An address that explains the code' },
+      title: TEXT,
+      status: { type: 'integer', minimum: 400, maximum: 599 },
+      detail: TEXT,
+      code: { type: 'string', enum: PROBLEM_CODES },
+      request_id: { ...TEXT, description: 'As in X-Request-Id' },
+      errors: {
+        type: 'array',
+        description: 'With validation_failed',
+        items: { type: 'object', required: ['field', 'message'], properties: { field: TEXT, message: TEXT } },
+      },
+      outcome: { const: 'unknown', description: 'The call may have been executed: look before you repeat it' },
+      login_url: { type: 'string', format: 'uri', description: 'With login_required and session_expired' },
+    },
+  },
+  Session: { oneOf: [ref('NoSession'), ref('ActiveSession')] },
+  NoSession: {
+    type: 'object',
+    required: ['authenticated', 'now'],
+    properties: { authenticated: { const: false }, now: NOW },
+  },
+  ActiveSession: {
+    type: 'object',
+    required: ['authenticated', 'now', 'expires_at', 'idle_expires_at', 'scope'],
+    properties: {
+      authenticated: { const: true },
+      now: NOW,
+      expires_at: { type: 'integer', description: 'When the session ends whatever the user does' },
+      idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
+      scope: TEXT,
+    },
+  },
+  PartnerLink: {
+    type: 'object',
+    required: ['attribution', 'verdict', 'parameters', 'return_to'],
+    properties: {
+      attribution: { type: 'string', enum: ['complete', 'partial', 'none'] },
+      verdict: TEXT,
+      parameters: { type: 'array', items: ref('PartnerLinkParameter') },
+      return_to: {
+        type: 'object',
+        required: ['value', 'replaced'],
+        properties: { value: TEXT, replaced: { type: 'boolean' } },
+      },
+    },
+  },
+  PartnerLinkParameter: {
+    type: 'object',
+    required: ['name', 'notes', 'explanation'],
+    properties: {
+      name: { type: 'string', enum: ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] },
+      value: { ...TEXT, description: 'As it was decoded' },
+      problem: { type: 'string', enum: ['missing', 'repeated', 'format'], description: 'Why it is ignored' },
+      notes: { type: 'array', items: TEXT, description: 'Probable mistakes that are formally valid' },
+      explanation: { type: 'array', items: TEXT },
+    },
+  },
+}
+
+/** The schemas to which a part of the document refers, and those to which they refer in turn. */
+export function schemaComponents(part: Json): Json {
+  const found: Record<string, Json> = {}
+  const collect = (from: Json): void => {
+    for (const name of referencesIn(from, 'schemas')) {
+      const schema = schemaOf(name)
+      if (schema === undefined || name in found) continue
+      found[name] = schema
+      collect(schema)
+    }
+  }
+  collect(part)
+  return found
+}
+
+/** The mark says that upstream decides what is in the body, not this server. */
+function schemaOf(name: string): Json | undefined {
+  const body = (BODIES as Readonly<Record<string, Json>>)[name]
+  return body === undefined ? OWN[name] : { 'x-documented-elsewhere': true, ...body }
+}

@@ -90,6 +90,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, ...shared })
     await relayRoutes(scope, deps)
+    if (config.feed.isShared) {
+      // Nothing of the feed is loaded where it is off.
+      const { feedRoutes } = await import('./sockets/feed/feed-routes.ts')
+      await feedRoutes(scope, deps)
+    }
     await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)

@@ -105,6 +105,21 @@ function changedLimits(settings: Settings): Record<string, number> {
   return changed
 }
 
+function feedConfig(settings: Settings) {
+  return {
+    isShared: settings.PUBLIC_FEED === 'shared',
+    cacheMs: seconds(settings.FEED_CACHE_SECONDS),
+    maxSubscriptions: settings.FEED_SUBSCRIPTIONS,
+    requestsPerMinute: settings.FEED_REQUESTS_PER_MINUTE,
+    maxOwnSockets: settings.FEED_MAX_OWN_SOCKETS,
+    subscriptionsPerSocket: settings.FEED_SUBSCRIPTIONS_PER_SOCKET,
+    maxSockets: settings.FEED_MAX_SOCKETS,
+    lingerMs: seconds(settings.FEED_LINGER_SECONDS),
+    conflateBytes: settings.FEED_CONFLATE_BYTES,
+    reconnectSpreadMs: seconds(settings.FEED_RECONNECT_SPREAD_SECONDS),
+  }
+}
+
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
@@ -194,5 +209,6 @@ function parse(settings: Settings) {
       maxUpstreamMessageBytes: settings.MAX_UPSTREAM_MESSAGE_BYTES,
       slowConsumerMs: seconds(settings.SLOW_CONSUMER_SECONDS),
     },
+    feed: feedConfig(settings),
   })
 }

@@ -17,6 +17,23 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
   }
+  return [...problems, ...feedChecks(settings)]
+}
+
+/** The settings of a feed that is off do not matter. */
+function feedChecks(settings: Partial<Settings>): SettingProblem[] {
+  if (settings.PUBLIC_FEED !== 'shared') return []
+  const { FEED_CONFLATE_BYTES = 0, MAX_BUFFERED_BYTES = Infinity } = settings
+  const { FEED_SUBSCRIPTIONS = 0, FEED_MAX_SOCKETS = Infinity, FEED_SUBSCRIPTIONS_PER_SOCKET = Infinity } = settings
+  const problems: SettingProblem[] = []
+  if (FEED_CONFLATE_BYTES >= MAX_BUFFERED_BYTES) {
+    const message = 'must be less than MAX_BUFFERED_BYTES, from which on a slow browser is cut off'
+    problems.push({ setting: 'FEED_CONFLATE_BYTES', message })
+  }
+  if (FEED_SUBSCRIPTIONS > FEED_MAX_SOCKETS * FEED_SUBSCRIPTIONS_PER_SOCKET) {
+    const message = 'must not be more than FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET, which all browsers share'
+    problems.push({ setting: 'FEED_SUBSCRIPTIONS', message })
+  }
   return problems
 }
 

@@ -13,6 +13,7 @@ export function summary(config: Config): object {
     frontends: [...http.frontendOrigins],
     provider: config.oauth.authUrl,
     upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
+    publicFeed: config.feed.isShared ? 'shared' : 'relay',
     sessions: sessionStore(config.redisUrl),
     trustProxy: config.trustProxy,
     secrets: config.secrets.length,

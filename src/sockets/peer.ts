@@ -25,7 +25,7 @@ const TEXT = { binary: false }
 const BINARY = { binary: true }
 
 /** Whether a message is the last one of the buffer that was read from the connection. False for an empty one, which has no place in it. */
-function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
+export function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
   return length > 0 && byteOffset + length === buffer.byteLength
 }
 
@@ -116,6 +116,20 @@ export class Peer {
     else this.#wire.write(frame, onSent)
     if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Peer.#endBatch(this)
     return isWatched
+  }
+
+  /**
+   * Sends whole frames that this server has made, without a mask, in one write. A peer that is closing gets nothing.
+   * @param unwatchedBytes while nothing is queued, frames up to this size need no callback, which is the usual case
+   */
+  write(frames: Buffer, unwatchedBytes: number): void {
+    if (this.socket.readyState !== this.socket.OPEN) return
+    if (this.#wire.writableLength === 0 && frames.length <= unwatchedBytes) {
+      this.#wire.write(frames)
+      return
+    }
+    this.#waiting++
+    this.#wire.write(frames, () => this.#sent())
   }
 
   /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */

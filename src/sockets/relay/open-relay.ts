@@ -3,32 +3,28 @@ import { requesterOf } from '../../http/requester.ts'
 import type { Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
-import { CLOSE, closeOf } from '../close-codes.ts'
+import { closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
+import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketSlot } from '../slot.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OpenSocket } from '../open-socket.ts'
 import type { OtpClient } from './otp.ts'
 import { Relay, type RelayPeers } from './relay.ts'
-import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from './upstream-socket.ts'
+import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 
 /** What relays work with. */
 export interface RelayDependencies extends SocketDependencies {
-  readonly config: Pick<Config, 'relay' | 'upstream' | 'secrets'>
+  readonly config: Pick<Config, 'relay' | 'feed' | 'upstream' | 'secrets'>
   readonly clients: RestClients
   readonly otp: OtpClient
 }
 
 /** Opens the public market data socket. */
 export async function openPublicRelay(handshake: Handshake, deps: RelayDependencies): Promise<Opened | undefined> {
-  const { caps, config } = deps
-  const { ip } = handshake.request
-  if (!caps.allowsHandshake(ip)) return handshake.end(CLOSE.rateLimited)
-  if (!handshake.acquire(caps.acquireProcess())) return
-  if (!handshake.acquire(caps.acquireUnreserved())) return
-  if (!handshake.acquire(caps.acquireAddress(ip))) return
-  return openUpstream(handshake, config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
+  if (!acquirePublicPermits(handshake, deps.caps)) return
+  return openUpstream(handshake, deps.config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
 }
 
 /** Opens the trading socket of an account, for the session of the browser. */

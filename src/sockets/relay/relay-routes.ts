@@ -8,9 +8,9 @@ import type { SocketPurpose } from '../socket-log.ts'
 import { openPublicRelay, openTradingRelay, type RelayDependencies } from './open-relay.ts'
 import { OtpClient } from './otp.ts'
 
-/** `GET /ws/public` and `GET /ws/trading/:accountId`. */
+/** `GET /ws/trading/:accountId` and, unless browsers share the market data, `GET /ws/public`. */
 export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDependencies, 'otp'>): Promise<void> {
-  const { relay, upstream, secrets } = deps.config
+  const { relay, upstream, secrets, feed } = deps.config
   const relayDeps = { ...deps, otp: new OtpClient(deps.clients.oneTimeUrls, relay, upstream) }
   const shake = (
     request: FastifyRequest,
@@ -25,7 +25,7 @@ export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDepe
 
   const openPublic = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     shake(request, reply, { kind: 'public' }, (handshake) => openPublicRelay(handshake, relayDeps))
-  fastify.get('/ws/public', { websocket: true, preHandler: openPublic }, joinSocket)
+  if (!feed.isShared) fastify.get('/ws/public', { websocket: true, preHandler: openPublic }, joinSocket)
 
   const openTrading = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { accountId = '' } = request.params as { accountId?: string }

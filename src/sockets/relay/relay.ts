@@ -10,11 +10,12 @@ import {
   POLICY_VIOLATION,
   type CloseStatus,
 } from '../close-codes.ts'
+import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
-import { operationOf } from './operations.ts'
+import { operationOf } from '../operations.ts'
 
 /** Sizes and times of a relay (docs/reference.md, Sockets). */
 export interface RelayLimits {
@@ -96,7 +97,11 @@ export class Relay implements Registered {
     // ws has already sent the browser the close frame for its violation.
     socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
     onPeerClose(socket, (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)))
-    this.#listenToControl(this.#browser, () => this.#finish(POLICY_VIOLATION, GOING_AWAY))
+    listenToControl(
+      this.#browser,
+      () => this.#ended,
+      () => this.#finish(POLICY_VIOLATION, GOING_AWAY),
+    )
   }
 
   #listenToUpstream(): void {
@@ -111,22 +116,11 @@ export class Relay implements Registered {
       this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
     })
     onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
-    this.#listenToControl(this.#upstream, () =>
-      this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
+    listenToControl(
+      this.#upstream,
+      () => this.#ended,
+      () => this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
     )
-  }
-
-  #listenToControl(peer: Peer, tooMany: () => void): void {
-    const received = (data: Buffer): void => {
-      if (this.#ended || peer.receivedControl(data)) return
-      tooMany()
-      peer.hangUp()
-    }
-    peer.socket.on('pong', received)
-    peer.socket.on('ping', (data: Buffer) => {
-      received(data)
-      peer.pong(data)
-    })
   }
 
   #pass(from: Peer, to: Peer, message: Buffer, isBinary: boolean, traffic: { messages: number; bytes: number }): void {

@@ -1,5 +1,6 @@
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
+import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
@@ -73,14 +74,11 @@ export class SessionSocket implements Registered {
       this.#peer.receivedMessage()
       if (!this.#limit.allows((data as Buffer).length)) this.end(POLICY_VIOLATION)
     })
-    const onControl = (data: Buffer): void => {
-      if (!this.#peer.receivedControl(data)) this.end(POLICY_VIOLATION)
-    }
-    socket.on('pong', onControl)
-    socket.on('ping', (data: Buffer) => {
-      onControl(data)
-      this.#peer.pong(data)
-    })
+    listenToControl(
+      this.#peer,
+      () => this.#isOver,
+      () => this.end(POLICY_VIOLATION),
+    )
     // ws has already sent the browser the close frame for its violation.
     socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
     onPeerClose(socket, (code, reason) => this.end({ code, reason: reason.toString() }))
@@ -105,9 +103,10 @@ export class SessionSocket implements Registered {
   /** Warns of the nearer end, unless the session was used on another instance in the meantime. */
   async #warn(): Promise<void> {
     const before = this.#session
-    const found = await this.#options.sessions.reread(before)
+    // Nothing would handle a rejection; the warning is right unless the read says otherwise.
+    const found = await this.#options.sessions.reread(before).catch(() => undefined)
     // The read has updated the session if its limits had changed.
-    if (this.#isOver || found.is === 'none' || this.#session !== before) return
+    if (this.#isOver || found?.is === 'none' || this.#session !== before) return
     const state = this.#options.sessions.state(before)
     this.#send({ event: 'expiring', ...nearerEnd(state), now: state.now })
   }

@@ -1,5 +1,5 @@
-/** The operations of the WebSocket surface (docs/upstream.md, Messages), for the metrics. */
-const OPERATIONS: ReadonlySet<string> = new Set(
+/** The operations of the WebSocket surface (docs/upstream.md, Messages). */
+export const OPERATIONS: ReadonlySet<string> = new Set(
   `active_symbols contracts_for contracts_list ticks ticks_history trading_times time ping
   proposal buy sell cancel contract_update contract_update_history proposal_open_contract portfolio profit_table statement
   balance transaction forget forget_all

@@ -1,8 +1,8 @@
 import { WebSocket } from 'ws'
-import { USER_AGENT } from '../../upstream/headers.ts'
-import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
-import type { PeerConnection } from '../peer.ts'
-import { messageLimits, SOCKET_OPTIONS } from '../socket-options.ts'
+import { USER_AGENT } from '../upstream/headers.ts'
+import { CLOSE, fromStatus, type CloseStatus } from './close-codes.ts'
+import type { PeerConnection } from './peer.ts'
+import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 
 /** The outcome of opening an upstream socket. */
 export type OpenOutcome =

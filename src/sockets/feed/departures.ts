@@ -1,0 +1,58 @@
+import { CLOSE } from '../close-codes.ts'
+import type { Member } from './member.ts'
+
+/** How long the browsers of a lost connection wait for it to come back before they are closed all the same. */
+export const PATIENCE_MS = 5000
+
+/**
+ * The browsers that may have missed something because a connection was lost. They are closed with 1013 once the connection is
+ * back, spread over some time so that they do not all return in one moment.
+ */
+export class Departures {
+  readonly #spreadMs: number
+  readonly #waiting = new Set<Member>()
+  #patience: NodeJS.Timeout | undefined
+
+  constructor(spreadMs: number) {
+    this.#spreadMs = spreadMs
+  }
+
+  /** Has a browser closed after {@link release}, or 5 seconds from the first call at the latest. */
+  add(member: Member): void {
+    this.#waiting.add(member)
+    this.#patience ??= setTimeout(() => this.release(), PATIENCE_MS).unref()
+  }
+
+  /** Begins to close those who wait: the connection is back. */
+  release(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    for (const member of this.#waiting) {
+      setTimeout(() => member.end(CLOSE.upstreamLost), Math.random() * this.#spreadMs).unref()
+    }
+    this.#waiting.clear()
+  }
+}
+
+/** Calls back once if something has waited for a connection for as long as a browser may have to. */
+export class Patience {
+  readonly #onLost: () => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onLost: () => void) {
+    this.#onLost = onLost
+  }
+
+  /** Starts the time, unless it runs. */
+  start(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#onLost()
+    }, PATIENCE_MS).unref()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}

@@ -1,0 +1,86 @@
+import { eachMember } from './json-members.ts'
+
+/** A message of upstream's: what the feed must know of it, and the text that browsers get. */
+export interface UpstreamMessage {
+  /** That of the echoed request where the message itself has none. Undefined when there is none or it is no safe integer. */
+  readonly reqId: number | undefined
+  readonly msgType: string | undefined
+  /** The code of an error, empty if the error has none. Undefined when the message is no error. */
+  readonly errorCode: string | undefined
+  /** `subscription.id`, which the messages of a stream have. */
+  readonly subscriptionId: string | undefined
+  /** The member `subscription` in upstream's words and a comma. It fits between a prefix and a body. Empty if there is none. */
+  readonly subscription: Buffer
+  /** What is the same for everybody: the other members, in upstream's words, and the closing brace. It follows a prefix. */
+  readonly body: Buffer
+}
+
+const COMMA = 0x2c
+const CLOSE_BRACE = 0x7d
+
+/**
+ * Takes a text message of upstream's apart (docs/upstream.md, Messages). It is parsed to read it and cut to pass it on, never
+ * printed again: every number, escape and space inside a value stays as upstream wrote it.
+ * @returns undefined when the message is no JSON object, or has nothing to pass on
+ */
+export function dissect(message: Buffer): UpstreamMessage | undefined {
+  const parsed = parse(message)
+  if (parsed === undefined) return undefined
+  const subscription: number[] = []
+  const kept: number[] = []
+  eachMember(message.toString('latin1'), (key, start, _valueStart, end) => {
+    // Every browser gets its own of these.
+    if (key === 'echo_req' || key === 'req_id' || key === 'passthrough') return
+    const spans = key === 'subscription' ? subscription : kept
+    spans.push(start, end)
+  })
+  if (kept.length === 0) return undefined
+  const error = parsed['error']
+  return {
+    reqId: integer(parsed['req_id'] ?? memberOf(parsed['echo_req'], 'req_id')),
+    msgType: text(parsed['msg_type']),
+    errorCode: error === undefined || error === null ? undefined : (text(memberOf(error, 'code')) ?? ''),
+    subscriptionId: text(memberOf(parsed['subscription'], 'id')),
+    subscription: joined(message, subscription, COMMA),
+    body: joined(message, kept, CLOSE_BRACE),
+  }
+}
+
+function parse(message: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(message.toString())
+    return isObject(value) && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined
+}
+
+function integer(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) ? (value as number) : undefined
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The pieces of `bytes` that `spans` delimits in pairs of start and end, each followed by a comma but the last by `closing`. */
+function joined(bytes: Buffer, spans: readonly number[], closing: number): Buffer {
+  let size = 0
+  for (let at = 0; at < spans.length; at += 2) size += (spans[at + 1] ?? 0) - (spans[at] ?? 0) + 1
+  const pieces = Buffer.allocUnsafe(size)
+  let to = 0
+  for (let at = 0; at < spans.length; at += 2) {
+    to += bytes.copy(pieces, to, spans[at], spans[at + 1])
+    pieces[to++] = COMMA
+  }
+  if (size > 0) pieces[size - 1] = closing
+  return pieces
+}

@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify'
+import type { Config } from '../../config/config.ts'
+import { Handshake, type Opened } from '../handshake.ts'
+import { OpenSocket } from '../open-socket.ts'
+import { joinSocket } from '../prepare-sockets.ts'
+import { acquirePublicPermits } from '../public-permits.ts'
+import type { SocketDependencies } from '../socket-dependencies.ts'
+import { Feed } from './feed.ts'
+import { Member } from './member.ts'
+
+interface FeedRouteDependencies extends SocketDependencies {
+  readonly config: Pick<Config, 'relay' | 'feed'>
+}
+
+/** `GET /ws/public` where browsers share the market data (docs/reference.md, Shared market data). */
+export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDependencies): Promise<void> {
+  const { config, metrics, log, caps } = deps
+  const feed = new Feed({ wsUrl: config.relay.wsUrl, limits: { ...config.relay, ...config.feed }, metrics, log })
+  fastify.addHook('onClose', async () => feed.close())
+  // Nothing upstream is opened for it, so its handshake waits for nothing.
+  const opened: Opened = {
+    join(browser, slot, identity) {
+      const open = new OpenSocket(identity, slot, deps)
+      const member = new Member(browser, feed, (close) => open.ended(close))
+      slot.owner = member
+      feed.joined(member)
+    },
+    drop: () => undefined,
+  }
+  fastify.get(
+    '/ws/public',
+    {
+      websocket: true,
+      preHandler: async (request, reply) => {
+        const handshake = new Handshake(request, reply, deps, { kind: 'public' })
+        request.handshake = handshake
+        await handshake.run(async () => (acquirePublicPermits(handshake, caps) ? opened : undefined))
+      },
+    },
+    joinSocket,
+  )
+}

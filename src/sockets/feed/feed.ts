@@ -1,0 +1,175 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { createFeedMetrics, type FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { operationOf } from '../operations.ts'
+import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
+import { PATIENCE_MS } from './departures.ts'
+import { forgetAll, forgetStream } from './forgets.ts'
+import { KeptBytes } from './kept-bytes.ts'
+import { localAnswer, rateLimitError } from './local-answers.ts'
+import type { Member, MemberHost, MemberLimits } from './member.ts'
+import { OneShots } from './one-shots.ts'
+import { OwnSocket } from './own-socket.ts'
+import { prefixOf, type FeedRequest } from './parse-request.ts'
+import { Reads } from './reads.ts'
+import { RequestReader } from './request-reader.ts'
+import { isBare, serviceOf } from './services.ts'
+import { StreamPool, type PoolLimits } from './stream-pool.ts'
+import { Streams } from './streams.ts'
+import type { LinkDependencies } from './upstream-link.ts'
+import { WriteBatch } from './write-batch.ts'
+
+/** Limits of the feed (docs/settings.md, The shared feed). Times are ms. */
+export interface FeedLimits extends PoolLimits, MemberLimits {
+  readonly cacheMs: number
+  readonly maxOwnSockets: number
+  readonly maxSubscriptions: number
+  readonly lingerMs: number
+  readonly maxUpstreamMessageBytes: number
+}
+
+/** What the feed works with. */
+export interface FeedDependencies {
+  readonly wsUrl: string
+  readonly limits: FeedLimits
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+}
+
+/** Longest time that an answer is kept that changes with every tick. */
+const BRIEF_MS = 250
+/** Longest time that a history is kept, together with the messages that follow it. */
+const HISTORY_MS = 1000
+
+/** The shared market data of a process: takes the messages of browsers, and has each served the way it should be. */
+export class Feed implements MemberHost {
+  readonly limits: FeedLimits
+  readonly batch = new WriteBatch()
+  readonly traffic: MemberHost['traffic']
+  readonly conflated: MemberHost['conflated']
+  readonly #deps: FeedDependencies
+  readonly #feedMetrics: FeedMetrics
+  readonly #url: string
+  readonly #requests = new RequestReader()
+  readonly #members = new Set<Member>()
+  readonly #oneShots: OneShots
+  readonly #reads: Reads
+  readonly #pool: StreamPool
+  readonly #streams: Streams
+  #ownSockets = 0
+
+  constructor(deps: FeedDependencies) {
+    const { limits, metrics, log, wsUrl } = deps
+    this.#deps = deps
+    this.limits = limits
+    this.traffic = metrics.relayTraffic.to_browser
+    this.#feedMetrics = createFeedMetrics(metrics.registry)
+    this.conflated = this.#feedMetrics.conflated
+    this.#url = wsUrl + PUBLIC_SOCKET_PATH
+    const { batch } = this
+    const feedMetrics = this.#feedMetrics
+    const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
+    const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
+    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members.size > 0)
+    const kept = new KeptBytes()
+    this.#reads = new Reads(this.#oneShots, kept, feedMetrics)
+    this.#pool = new StreamPool(link, limits)
+    const historyMs = Math.min(cacheMs, HISTORY_MS)
+    const returnMs = reconnectSpreadMs + PATIENCE_MS
+    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, lingerMs, returnMs, historyMs }
+    this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
+    Object.assign(feedMetrics.counts, {
+      upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
+      streams: () => this.#streams.size,
+      subscribers: () => this.#streams.subscribers,
+      ownSockets: () => this.#ownSockets,
+      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
+      ownSocketLimit: () => limits.maxOwnSockets,
+    })
+  }
+
+  /** Takes a browser in. */
+  joined(member: Member): void {
+    this.#members.add(member)
+  }
+
+  left(member: Member): void {
+    this.#members.delete(member)
+    for (const subscription of new Set(member.subscriptions.values())) subscription.leave()
+  }
+
+  received(member: Member, message: Buffer, isBinary: boolean): void {
+    const request = isBinary ? undefined : this.#requests.read(message)
+    if (!isBinary) this.#count(request?.operation ?? operationOf(message))
+    if (request === undefined) return this.#pass(member, message, isBinary)
+    const { cacheMs } = this.limits
+    const service = serviceOf(request)
+    switch (service) {
+      case 'ticks':
+      case 'history':
+        return this.#streams.subscribe(member, request, service)
+      case 'kept':
+        return this.#reads.share(member, request, cacheMs)
+      case 'brief':
+        return this.#reads.share(member, request, Math.min(cacheMs, BRIEF_MS))
+      case 'single':
+        return this.#reads.single(member, request)
+      case 'ping':
+        // Upstream ends an own socket that asks nothing for long; this is how pages prevent it.
+        return member.own === undefined
+          ? member.answer(localAnswer(request, 'pong'))
+          : this.#pass(member, message, false)
+      case 'forget':
+        return this.#forget(member, request, message)
+      case 'forget_all':
+        return forgetAll(member, request, this.#reads)
+      case 'own':
+        return this.#pass(member, message, false)
+    }
+  }
+
+  /** Ends all upstream connections. The browsers must be gone. */
+  close(): void {
+    this.#oneShots.close()
+    this.#pool.close()
+  }
+
+  #forget(member: Member, request: FeedRequest, message: Buffer): void {
+    const id = request.fields.get('forget')
+    const isPlain = isBare(request.fields) && typeof id === 'string'
+    if (isPlain && forgetStream(member, id)) member.answer(localAnswer(request, 1))
+    else if (member.own !== undefined) this.#pass(member, message, false)
+    else if (isPlain) member.answer(localAnswer(request, 0))
+    else this.#reads.single(member, request)
+  }
+
+  /** Sends a message on the browser's own upstream socket. */
+  #pass(member: Member, message: Buffer, isBinary: boolean): void {
+    if (!member.spend() || (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets)) {
+      const operation = isBinary ? 'other' : operationOf(message)
+      return member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
+    }
+    member.own ??= this.#openOwn(member)
+    member.own.send(message, isBinary)
+  }
+
+  #openOwn(member: Member): OwnSocket {
+    const { maxBufferedBytes, heartbeatMs, maxUpstreamMessageBytes: maxMessageBytes } = this.limits
+    const { metrics, log } = this.#deps
+    this.#ownSockets++
+    return new OwnSocket(member, {
+      url: this.#url,
+      maxMessageBytes,
+      maxBufferedBytes,
+      heartbeatMs,
+      log,
+      traffic: metrics.relayTraffic.to_upstream,
+      onEnd: () => this.#ownSockets--,
+    })
+  }
+
+  #count(operation: string): void {
+    const { relayOperations } = this.#deps.metrics
+    relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
+  }
+}

@@ -1,0 +1,240 @@
+import { AnswerFrame } from './answer-frame.ts'
+import { Audience } from './audience.ts'
+import type { UpstreamMessage } from './dissect.ts'
+import { frameOf } from './frame-of.ts'
+import { History } from './history.ts'
+import { rateLimitError } from './local-answers.ts'
+import type { FeedRequest } from './parse-request.ts'
+import { pointOf, tailOf, type Point } from './points.ts'
+import { RecentMessages } from './recent-messages.ts'
+import type { Seam } from './seam.ts'
+import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import type { Subscription } from './subscription.ts'
+
+/** How long the stream's messages are kept for a history on its way. */
+const STALE_MS = 30_000
+
+/** A subscription whose history is ahead of the stream. */
+interface Ahead {
+  readonly prefix: Buffer
+  readonly seam: Seam
+}
+
+/**
+ * `ticks_history` with `subscribe`. The first browser's request starts the stream. Whoever comes later gets a history as it has
+ * asked for it, fetched on another connection, and then exactly the later messages of the stream.
+ */
+export class HistoryStream extends Stream {
+  /** The request that upstream gets. */
+  #first: FeedRequest
+  readonly #audience: Audience
+  /** Those who wait for the stream to begin. */
+  readonly #waiting = new Map<Subscription, FeedRequest>()
+  readonly #ahead = new Map<Subscription, Ahead>()
+  /** Histories on their way. */
+  readonly #pending = new Set<History>()
+  /** Those that can be shared: on their way, or fetched just now. */
+  readonly #histories = new Map<string, History>()
+  #recent = new RecentMessages()
+  /** The member `subscription` of the stream's messages. Undefined before its history. */
+  #subscription: Buffer | undefined
+
+  constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
+    super(spec, context)
+    this.#first = request
+    this.#audience = new Audience(this)
+  }
+
+  write(reqId: number): Buffer {
+    return this.#first.toUpstream(reqId)
+  }
+
+  forgetOne(subscription: Subscription): void {
+    subscription.leave()
+  }
+
+  protected joined(subscription: Subscription, request: FeedRequest): void {
+    if (this.#subscription === undefined) this.#waiting.set(subscription, request)
+    else this.#give(subscription, request)
+  }
+
+  protected left(subscription: Subscription): void {
+    this.#audience.remove(subscription)
+    this.#waiting.delete(subscription)
+    this.#ahead.delete(subscription)
+    for (const { waiting } of this.#pending) waiting.delete(subscription)
+  }
+
+  protected took(message: UpstreamMessage): void {
+    const point = pointOf(message)
+    if (this.#subscription === undefined && point === undefined) return this.#begin(message)
+    this.#recent.add(point, message, Math.min(...Array.from(this.#histories.values(), ({ since }) => since)))
+    const caughtUp = this.#passSeams(point)
+    this.#audience.deliver(message)
+    for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
+  }
+
+  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
+    const isOwn = this.state === 'asked' && !this.wasLive
+    const { key } = this.#first
+    for (const [subscription, prefix] of isOwn ? this.#takeWaiting(key) : this.#takeAll()) {
+      this.fail(subscription, frameOf(prefix, part, body))
+    }
+    // The others have asked for something else, which upstream may take.
+    for (const [subscription, request] of this.#waiting) {
+      this.#first = request
+      if (subscription.member.spend()) return true
+      this.#waiting.delete(subscription)
+      this.#refuse(subscription, request)
+    }
+    return false
+  }
+
+  protected detachAll(): Subscription[] {
+    this.#recent = new RecentMessages()
+    this.#subscription = undefined
+    const all = this.#takeAll().map(([subscription]) => subscription)
+    this.#pending.clear()
+    this.#histories.clear()
+    return all
+  }
+
+  /** Takes upstream's answer to the request of the stream. */
+  #begin(message: UpstreamMessage): void {
+    const { key } = this.#first
+    this.#subscription = message.subscription
+    const history = new History(this.#recent.nextSequence, () => undefined)
+    history.answer = new AnswerFrame(message)
+    history.tail = tailOf(message)
+    this.#recent.begin(history.tail)
+    this.#keep(key, history)
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const [subscription, request] of waiting) {
+      if (request.key === key) this.#serve(subscription, request.prefix, history)
+      else this.#give(subscription, request)
+    }
+  }
+
+  /** Gives a history to somebody who comes to the living stream. */
+  #give(subscription: Subscription, request: FeedRequest): void {
+    const { key, prefix } = request
+    let history = this.#histories.get(key)
+    if (history !== undefined) this.context.feedMetrics.hit(request.operation)
+    else if (subscription.member.spend()) history = this.#fetch(request)
+    else return this.#refuse(subscription, request)
+    if (history.answer === undefined) history.waiting.set(subscription, request)
+    else this.#serve(subscription, prefix, history)
+  }
+
+  #fetch(request: FeedRequest): History {
+    const { key } = request
+    const { oneShots } = this.context
+    const history = new History(this.#recent.nextSequence, (message) => {
+      if (this.#histories.get(key) === history) this.#histories.delete(key)
+      // It belongs to the time before the stream was lost.
+      if (!this.#pending.delete(history)) return
+      const waiting = [...history.waiting]
+      history.waiting.clear()
+      if (message === undefined) this.#depart(waiting.map(([subscription]) => subscription))
+      else this.#fetched(history, key, message, waiting)
+    })
+    this.#pending.add(history)
+    this.#histories.set(key, history)
+    // The messages since then cannot be kept for ever. If an answer comes all the same, another is asked for.
+    setTimeout(() => {
+      if (history.answer === undefined && this.#histories.get(key) === history) this.#histories.delete(key)
+    }, STALE_MS).unref()
+    oneShots.ask((reqId) => request.toUpstreamOnce(reqId), history)
+    return history
+  }
+
+  #fetched(
+    history: History,
+    key: string,
+    message: UpstreamMessage,
+    waiting: readonly (readonly [Subscription, FeedRequest])[],
+  ): void {
+    if (!this.#recent.covers(history.since)) {
+      for (const [subscription, request] of waiting) this.#give(subscription, request)
+      return
+    }
+    if (message.errorCode !== undefined) {
+      for (const [subscription, { prefix }] of waiting) {
+        this.fail(subscription, frameOf(prefix, message.body))
+      }
+      return
+    }
+    history.answer = new AnswerFrame(message, this.#subscription)
+    history.tail = tailOf(message)
+    this.#keep(key, history)
+    for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
+  }
+
+  /** Keeps a history for those who ask the same in a moment, as the pages of many browsers do together. */
+  #keep(key: string, history: History): void {
+    const { historyMs, kept } = this.context
+    const drop = (): void => {
+      if (this.#histories.get(key) === history) this.#histories.delete(key)
+    }
+    if (kept.keep(history.answer?.bytes ?? 0, historyMs, drop)) this.#histories.set(key, history)
+  }
+
+  #serve(subscription: Subscription, prefix: Buffer, { answer, tail, since }: History): void {
+    if (answer === undefined) return
+    const { member } = subscription
+    member.answer(answer.for(prefix))
+    const { later, seam } = this.#recent.after(tail, since, this.type === 'candles')
+    for (const message of later) {
+      member.deliver(frameOf(prefix, message.subscription, message.body), this.conflationKey(message.subscriptionId))
+    }
+    if (seam === undefined) this.#audience.add(subscription, prefix)
+    else this.#ahead.set(subscription, { prefix, seam })
+    subscription.served()
+  }
+
+  /** Has those who are ahead get the next message unless they have it. @returns those who have it, and will get all others */
+  #passSeams(point: Point | undefined): (readonly [Subscription, Buffer])[] {
+    const caughtUp: (readonly [Subscription, Buffer])[] = []
+    for (const [subscription, { seam, prefix }] of this.#ahead) {
+      const isLater = seam.isLater(point)
+      if (!isLater && !seam.isOver) continue
+      this.#ahead.delete(subscription)
+      if (isLater) this.#audience.add(subscription, prefix)
+      else caughtUp.push([subscription, prefix])
+    }
+    return caughtUp
+  }
+
+  #refuse(subscription: Subscription, request: FeedRequest): void {
+    this.fail(subscription, rateLimitError(request))
+  }
+
+  #depart(subscriptions: readonly Subscription[]): void {
+    for (const subscription of subscriptions) {
+      this.context.oneShots.departures.add(subscription.member)
+      this.leave(subscription)
+    }
+  }
+
+  /** Those whose request is the one that upstream has got. */
+  #takeWaiting(key: string): (readonly [Subscription, Buffer])[] {
+    const equal = [...this.#waiting].filter(([, request]) => request.key === key)
+    for (const [subscription] of equal) this.#waiting.delete(subscription)
+    return equal.map(([subscription, { prefix }]) => [subscription, prefix])
+  }
+
+  #takeAll(): (readonly [Subscription, Buffer])[] {
+    const asking = [this.#waiting, ...Array.from(this.#pending, ({ waiting }) => waiting)]
+    const all = [
+      ...this.#audience.clear(),
+      ...Array.from(this.#ahead, ([subscription, { prefix }]) => [subscription, prefix] as const),
+      ...asking.flatMap((waiting) =>
+        Array.from(waiting, ([subscription, { prefix }]) => [subscription, prefix] as const),
+      ),
+    ]
+    this.#ahead.clear()
+    for (const waiting of asking) waiting.clear()
+    return all
+  }
+}

@@ -1,0 +1,31 @@
+import type { AnswerFrame } from './answer-frame.ts'
+import type { UpstreamMessage } from './dissect.ts'
+import type { FeedRequest } from './parse-request.ts'
+import type { Tail } from './points.ts'
+import type { Subscription } from './subscription.ts'
+import type { Requester } from './upstream-link.ts'
+
+/** A history of a stream, and those who wait for it. */
+export class History implements Requester {
+  /** The number of the stream's next message when the history was requested. */
+  readonly since: number
+  readonly waiting = new Map<Subscription, FeedRequest>()
+  /** Undefined until upstream has answered. */
+  answer: AnswerFrame | undefined
+  tail: Tail | undefined
+  readonly #onSettled: (message: UpstreamMessage | undefined) => void
+
+  /** @param onSettled called with upstream's answer, or with nothing when there will be none */
+  constructor(since: number, onSettled: (message: UpstreamMessage | undefined) => void) {
+    this.since = since
+    this.#onSettled = onSettled
+  }
+
+  received(message: UpstreamMessage): void {
+    this.#onSettled(message)
+  }
+
+  lost(): void {
+    this.#onSettled(undefined)
+  }
+}

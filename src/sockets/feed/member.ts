@@ -1,0 +1,215 @@
+import type { WebSocket } from 'ws'
+import {
+  CLOSE,
+  closeSocket,
+  fromBrowser,
+  fromViolation,
+  GOING_AWAY,
+  POLICY_VIOLATION,
+  type CloseStatus,
+} from '../close-codes.ts'
+import { listenToControl } from '../control-frames.ts'
+import { Heartbeat } from '../heartbeat.ts'
+import { Peer, type PeerConnection } from '../peer.ts'
+import { onPeerClose } from '../receiver.ts'
+import type { Registered } from '../registry.ts'
+import type { OwnSocket } from './own-socket.ts'
+import { Outbox, type OutboxHost } from './outbox.ts'
+import { Pace } from './pace.ts'
+import type { Subscription } from './subscription.ts'
+
+/** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
+export interface MemberLimits {
+  readonly maxBufferedBytes: number
+  readonly slowConsumerMs: number
+  readonly conflateBytes: number
+  readonly requestsPerMinute: number
+  /** Time between two pings. */
+  readonly heartbeatMs?: number | undefined
+}
+
+/** What the browsers of a feed have in common. */
+export interface MemberHost extends OutboxHost {
+  readonly limits: MemberLimits
+  /** A browser has sent a message. */
+  received(member: Member, message: Buffer, isBinary: boolean): void
+  /** A browser is gone, or about to go. */
+  left(member: Member): void
+}
+
+/** A browser's socket. While too much waits for it, or its requests wait for too many answers, it is asked nothing more. */
+export class Member implements Registered {
+  /** Its subscriptions, by what it may have once. */
+  readonly subscriptions = new Map<string, Subscription>()
+  /** The upstream socket for what cannot be shared. */
+  own: OwnSocket | undefined
+  readonly #peer: Peer
+  readonly #host: MemberHost
+  readonly #onEnd: (close: CloseStatus | undefined) => void
+  readonly #heartbeat: Heartbeat
+  readonly #outbox: Outbox
+  readonly #pace: Pace
+  /** Bytes of the requests that wait for an answer. */
+  #askedBytes = 0
+  #slowTimer: NodeJS.Timeout | undefined
+  /** Messages that had been read when reading stopped. */
+  #unread: (readonly [Buffer, boolean])[] = []
+  #isTaking = false
+  #isOver = false
+
+  /** @param onEnd called once; undefined stands for a close frame without a code */
+  constructor(browser: PeerConnection, host: MemberHost, onEnd: (close: CloseStatus | undefined) => void) {
+    this.#peer = new Peer(browser, false)
+    this.#host = host
+    this.#onEnd = onEnd
+    this.#outbox = new Outbox(this.#peer, host, this)
+    this.#pace = new Pace(host.limits.requestsPerMinute)
+    this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
+    this.#peer.onSent = () => this.#sent()
+    this.#listen(browser.socket)
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Bytes that wait in this process for the browser and on its own upstream socket. */
+  get bufferedBytes(): number {
+    return this.#peer.bufferedBytes + (this.own?.bufferedBytes ?? 0)
+  }
+
+  /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
+  spend(): boolean {
+    return this.#pace.spend()
+  }
+
+  /** Sends a stream message, or keeps it until there is room. @param stream what a newer message replaces this one by */
+  deliver(frame: Buffer, stream: string): void {
+    this.#outbox.deliver(frame, stream)
+  }
+
+  /** Sends a frame that must not be lost. */
+  answer(frame: Buffer): void {
+    this.#outbox.answer(frame)
+  }
+
+  /** Sends a message of the own upstream socket as it is. */
+  pass(message: Buffer, isBinary: boolean): void {
+    if (this.#isOver) return
+    const { traffic } = this.#host
+    traffic.messages++
+    traffic.bytes += message.length
+    this.#peer.send(message, isBinary, this.#outbox.unwatchedBytes)
+    this.press()
+  }
+
+  /** Sends the message that waits of a stream, which is its last one. */
+  sendConflated(stream: string): void {
+    this.#outbox.sendConflated(stream)
+  }
+
+  /** Notes that a request of so many bytes waits for its answer. */
+  awaits(bytes: number): void {
+    this.#askedBytes += bytes
+    this.press()
+  }
+
+  /** Notes that it has been answered. */
+  awaitsNoMore(bytes: number): void {
+    this.#askedBytes -= bytes
+    this.relieve()
+  }
+
+  /** Reads on, if nothing speaks against it any more. */
+  relieve(): void {
+    if (this.#isOver) return
+    const half = this.#host.limits.maxBufferedBytes / 2
+    const { waitingBytes } = this.#peer
+    if (waitingBytes < half) {
+      clearTimeout(this.#slowTimer)
+      this.#slowTimer = undefined
+      this.own?.resume()
+    }
+    if (this.#peer.isPaused && !this.#isTaking) this.#readOn()
+  }
+
+  end(close: CloseStatus | undefined): void {
+    this.#finish(close, GOING_AWAY)
+  }
+
+  #listen(socket: WebSocket): void {
+    socket.on('message', (data, isBinary) => {
+      this.#peer.receivedMessage()
+      if (this.#isOver) return
+      // These were read together with the one after which reading has stopped.
+      if (this.#peer.isPaused) this.#unread.push([data as Buffer, isBinary])
+      else this.#take(data as Buffer, isBinary)
+    })
+    // ws has already sent the browser the close frame for its violation.
+    socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
+    onPeerClose(socket, (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)))
+    listenToControl(
+      this.#peer,
+      () => this.#isOver,
+      () => this.end(POLICY_VIOLATION),
+    )
+  }
+
+  #take(message: Buffer, isBinary: boolean): void {
+    if (!this.#pace.received(() => this.relieve())) this.#peer.pause()
+    this.#host.received(this, message, isBinary)
+  }
+
+  #readOn(): void {
+    this.#isTaking = true
+    while (!this.#isBusy && !this.#isOver) {
+      const next = this.#unread.shift()
+      if (next === undefined) {
+        this.#peer.resume()
+        break
+      }
+      this.#take(...next)
+    }
+    this.#isTaking = false
+  }
+
+  /** Whether too much waits, so that the browser must be asked nothing more. */
+  get #isBusy(): boolean {
+    const waitingBytes = this.#peer.waitingBytes + this.#askedBytes
+    const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
+    return isFull || this.#pace.isExceeded
+  }
+
+  #sent(): void {
+    if (this.#isOver) return
+    this.#outbox.relieve()
+    this.relieve()
+  }
+
+  /** Stops reading while too much waits for the browser or for upstream. */
+  press(): void {
+    if (this.#isOver) return
+    const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
+    const { waitingBytes } = this.#peer
+    if (waitingBytes > maxBufferedBytes) {
+      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
+      this.own?.pause()
+    }
+    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
+  }
+
+  /** The only way it ends. */
+  #finish(toBrowser: CloseStatus | undefined, toUpstream: CloseStatus | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#heartbeat.stop()
+    this.#pace.stop()
+    clearTimeout(this.#slowTimer)
+    this.own?.end(toUpstream)
+    this.#outbox.close()
+    this.#unread = []
+    this.#host.left(this)
+    closeSocket(this.#peer.socket, toBrowser)
+    this.#onEnd(toBrowser)
+  }
+}

@@ -1,0 +1,141 @@
+import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import { AnswerFrame } from './answer-frame.ts'
+import { rateLimitError } from './local-answers.ts'
+import type { UpstreamMessage } from './dissect.ts'
+import type { KeptBytes } from './kept-bytes.ts'
+import type { Member } from './member.ts'
+import type { Asked, OneShots } from './one-shots.ts'
+import type { FeedRequest } from './parse-request.ts'
+import type { Requester } from './upstream-link.ts'
+
+/** A browser does not share a request that upstream has not answered for so long. */
+const STALE_MS = 10_000
+/** What a waiting browser costs besides the prefix of its answer. */
+const BYTES_PER_WAITER = 512
+
+/** Requests with one answer: equal ones share it while it is on its way, and for a moment after that. */
+export class Reads {
+  readonly #oneShots: OneShots
+  readonly #kept: KeptBytes
+  readonly #metrics: FeedMetrics
+  readonly #shared = new Map<string, Read>()
+
+  constructor(oneShots: OneShots, kept: KeptBytes, metrics: FeedMetrics) {
+    this.#oneShots = oneShots
+    this.#kept = kept
+    this.#metrics = metrics
+  }
+
+  /** Answers with what upstream has said to an equal request, or asks. @param keepMs how long the answer is kept; errors never are */
+  share(member: Member, request: FeedRequest, keepMs: number): void {
+    const { key, operation } = request
+    const known = this.#shared.get(key)
+    if (known !== undefined) {
+      this.#metrics.hit(operation)
+      return known.add(member, request.prefix)
+    }
+    const drop = (): void => {
+      if (this.#shared.get(key) === read) this.#shared.delete(key)
+    }
+    const read = this.#ask(member, request, (answer) => {
+      if (answer === undefined || !this.#kept.keep(answer.bytes, keepMs, drop)) drop()
+    })
+    if (read === undefined) return
+    this.#shared.set(key, read)
+    read.onStale = drop
+  }
+
+  /** Asks for this browser alone. */
+  single(member: Member, request: FeedRequest): void {
+    this.#ask(member, request, () => undefined)
+  }
+
+  /** Asks for this browser, which waits until the callback has its answer. */
+  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): void {
+    this.#ask(member, request, () => undefined, onAnswer)
+  }
+
+  #ask(
+    member: Member,
+    request: FeedRequest,
+    onSettled: (answer: AnswerFrame | undefined) => void,
+    onAnswer?: (message: UpstreamMessage) => void,
+  ): Read | undefined {
+    if (!member.spend()) {
+      member.answer(rateLimitError(request))
+      return undefined
+    }
+    const read = new Read(this.#oneShots, onSettled, onAnswer)
+    read.add(member, request.prefix)
+    read.start((reqId) => request.toUpstream(reqId))
+    return read
+  }
+}
+
+/** One request upstream and the browsers that get its answer. */
+class Read implements Requester {
+  onStale = (): void => undefined
+  readonly #oneShots: OneShots
+  readonly #onSettled: (answer: AnswerFrame | undefined) => void
+  readonly #onAnswer: ((message: UpstreamMessage) => void) | undefined
+  #waiting: (readonly [Member, Buffer])[] = []
+  #asked: Asked | undefined
+  #answer: AnswerFrame | undefined
+  #stale: NodeJS.Timeout | undefined
+
+  constructor(
+    oneShots: OneShots,
+    onSettled: (answer: AnswerFrame | undefined) => void,
+    onAnswer: ((message: UpstreamMessage) => void) | undefined,
+  ) {
+    this.#oneShots = oneShots
+    this.#onSettled = onSettled
+    this.#onAnswer = onAnswer
+  }
+
+  start(write: (reqId: number) => Buffer): void {
+    this.#asked = this.#oneShots.ask(write, this)
+    this.#stale = setInterval(() => this.#checkStale(), STALE_MS).unref()
+  }
+
+  /** Gives a browser the answer, now or once it is there. */
+  add(member: Member, prefix: Buffer): void {
+    if (this.#answer !== undefined) return member.answer(this.#answer.for(prefix))
+    this.#waiting.push([member, prefix])
+    member.awaits(prefix.length + BYTES_PER_WAITER)
+  }
+
+  received(message: UpstreamMessage): void {
+    clearInterval(this.#stale)
+    const answer = new AnswerFrame(message)
+    this.#answer = answer
+    for (const [member, prefix] of this.#takeWaiting()) {
+      if (member.isOver) continue
+      if (this.#onAnswer === undefined) member.answer(answer.for(prefix))
+      else this.#onAnswer(message)
+    }
+    this.#onSettled(message.errorCode === undefined ? answer : undefined)
+  }
+
+  lost(): void {
+    clearInterval(this.#stale)
+    for (const [member] of this.#takeWaiting()) this.#oneShots.departures.add(member)
+    this.#onSettled(undefined)
+  }
+
+  #takeWaiting(): readonly (readonly [Member, Buffer])[] {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const [member, prefix] of waiting) member.awaitsNoMore(prefix.length + BYTES_PER_WAITER)
+    return waiting
+  }
+
+  /** A late answer still reaches whoever waits for it. Only when nobody does, it is given up. */
+  #checkStale(): void {
+    this.onStale()
+    this.#waiting = this.#waiting.filter(([member]) => !member.isOver)
+    if (this.#waiting.length > 0) return
+    clearInterval(this.#stale)
+    this.#asked?.cancel()
+  }
+}

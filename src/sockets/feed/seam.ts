@@ -1,0 +1,64 @@
+import type { Point, Tail } from './points.ts'
+
+/** So many messages of a candle may be older than the history that shows it. Each has the whole candle, so no more are held back. */
+const MAX_OLDER_CANDLES = 8
+
+/**
+ * Where a history ends and its stream goes on, if the history is ahead: messages will still come that it contains. Several may
+ * have its last epoch.
+ */
+export class Seam {
+  readonly #tail: Tail
+  /** The values that the stream has sent of the last epoch. */
+  readonly #values: string[]
+  /** How many of these the history contains, if that is known. */
+  readonly #contained: number | undefined
+  readonly #mostValues: number
+  #isOver = false
+
+  /**
+   * @param values of the last epoch, as far as the stream has sent them
+   * @param isComplete whether none of them was sent before the stream was followed
+   */
+  constructor(tail: Tail, values: readonly string[], isComplete: boolean, isCandles: boolean) {
+    this.#tail = tail
+    this.#values = [...values]
+    this.#contained = isComplete && tail.isWhole && !isCandles ? tail.values.length : undefined
+    this.#mostValues = isCandles ? values.length + MAX_OLDER_CANDLES : Infinity
+  }
+
+  /** Whether all further messages are later than the history. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** How many of the values so far the history contains. Undefined when it contains more than these. */
+  containedSoFar(): number | undefined {
+    if (this.#contained !== undefined) return this.#contained <= this.#values.length ? this.#contained : undefined
+    for (let count = this.#values.length; count > 0; count--) {
+      if (endAlike(this.#values.slice(0, count), this.#tail.values)) return count
+    }
+    return undefined
+  }
+
+  /** Whether the next message of the stream is later than the history. */
+  isLater(point: Point | undefined): boolean {
+    if (point === undefined) return true
+    const { epoch, value } = point
+    if (epoch < this.#tail.epoch) return false
+    if (epoch > this.#tail.epoch || this.#values.length >= this.#mostValues) {
+      this.#isOver = true
+      return true
+    }
+    this.#values.push(value)
+    this.#isOver =
+      this.#contained === undefined ? endAlike(this.#values, this.#tail.values) : this.#values.length >= this.#contained
+    return false
+  }
+}
+
+/** Whether one list is the end of the other. */
+function endAlike(left: readonly string[], right: readonly string[]): boolean {
+  const length = Math.min(left.length, right.length)
+  return length > 0 && left.slice(-length).every((value, index) => value === right.slice(-length)[index])
+}

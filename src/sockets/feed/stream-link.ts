@@ -1,0 +1,218 @@
+import { Departures, Patience } from './departures.ts'
+import type { Stream } from './stream.ts'
+import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
+
+/** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
+const RENEWED_AT_A_TIME = 8
+/** How long the others wait for an answer to one of these. */
+const ANSWER_MS = 10_000
+/** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
+const MIN_PAUSE_MS = 1000
+const MAX_PAUSE_MS = 30_000
+/** How long upstream may start a stream of a symbol array of which it has refused a part. */
+const LATE_MS = 60_000
+
+/** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
+export class StreamLink implements LinkOwner {
+  readonly kind = 'stream'
+  /** Whether it carries symbol arrays, and nothing else. */
+  readonly isForArrays: boolean
+  readonly streams = new Set<Stream>()
+  readonly #link: UpstreamLink
+  readonly #departures: Departures
+  readonly #patience = new Patience(() => this.#giveUp())
+  /** What upstream allows once on a connection. */
+  readonly #names = new Set<string>()
+  #load = 0
+  readonly #renewing = new Set<Stream>()
+  #pause: NodeJS.Timeout | undefined
+  #refusals = 0
+
+  constructor(deps: LinkDependencies, spreadMs: number, isForArrays: boolean) {
+    this.isForArrays = isForArrays
+    this.#departures = new Departures(spreadMs)
+    this.#link = new UpstreamLink(deps, this)
+  }
+
+  get isOpen(): boolean {
+    return this.#link.isOpen
+  }
+
+  get bufferedBytes(): number {
+    return this.#link.bufferedBytes
+  }
+
+  /** Whether a stream could take the place of another one. */
+  couldReplace(lingering: Stream, { names }: Stream): boolean {
+    return names.every((name) => !this.#names.has(name) || lingering.names.includes(name))
+  }
+
+  /** Whether a stream fits on this connection. One with more symbols than the limit fits on an empty connection. */
+  hasRoomFor({ symbols, names }: Stream, limit: number): boolean {
+    if (names.some((name) => this.#names.has(name))) return false
+    return this.#load === 0 || this.#load + symbols.length <= limit
+  }
+
+  /** Takes a stream over, and subscribes to it as soon as the connection is open. */
+  add(stream: Stream): void {
+    this.streams.add(stream)
+    for (const name of stream.names) this.#names.add(name)
+    this.#load += stream.symbols.length
+    if (this.#link.isOpen) this.subscribe(stream)
+    else this.#link.open()
+  }
+
+  /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
+  remove(stream: Stream): void {
+    if (!this.streams.delete(stream)) return
+    for (const name of stream.names) this.#names.delete(name)
+    this.#load -= stream.symbols.length
+    this.#settled(stream)
+  }
+
+  /** Sends the request of a stream. The connection must be open. */
+  subscribe(stream: Stream): void {
+    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
+  }
+
+  /** Ends subscriptions, whose messages are ignored from now on. */
+  forget(reqId: number, subscriptionIds: Iterable<string>): void {
+    const forgotten = new Forgotten(this.#link, reqId)
+    this.#link.assign(reqId, forgotten)
+    for (const id of subscriptionIds) forgotten.forget(id)
+    // Upstream has refused the request: nothing is expected.
+    if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
+  }
+
+  /** Lets go of a `req_id` without a subscription. */
+  release(reqId: number): void {
+    this.#link.release(reqId)
+  }
+
+  /** A stream has its first message, so upstream takes more. */
+  answered(stream: Stream): void {
+    this.#refusals = 0
+    this.#settled(stream)
+  }
+
+  /** Upstream refuses to renew a subscription for now. */
+  refused(stream: Stream): void {
+    const longest = Math.min(MIN_PAUSE_MS * 2 ** this.#refusals, MAX_PAUSE_MS)
+    if (this.#pause === undefined) {
+      this.#refusals++
+      this.#pause = setTimeout(() => this.#resume(), longest * (0.5 + Math.random() / 2)).unref()
+    }
+    this.#settled(stream)
+  }
+
+  /** A browser waits for a stream that upstream has not been asked for. */
+  awaited(): void {
+    if (!this.#link.isOpen) this.#patience.start()
+  }
+
+  /** A browser may have missed something. */
+  depart(member: Parameters<Departures['add']>[0]): void {
+    this.#departures.add(member)
+  }
+
+  /** Upstream has started a stream so late that nobody remembers its request. */
+  unclaimed(reqId: number, subscriptionId: string): void {
+    this.forget(reqId, [subscriptionId])
+  }
+
+  isNeeded(): boolean {
+    return this.streams.size > 0
+  }
+
+  opened(): void {
+    this.#patience.stop()
+    this.#departures.release()
+    this.#renew()
+  }
+
+  lost(): void {
+    this.#stopRenewing()
+    // These had joined a stream that was still to be renewed.
+    if ([...this.streams].some(({ size }) => size > 0)) this.#patience.start()
+  }
+
+  close(): void {
+    this.#stopRenewing()
+    this.#patience.stop()
+    this.#link.close()
+  }
+
+  #stopRenewing(): void {
+    this.#renewing.clear()
+    clearTimeout(this.#pause)
+    this.#pause = undefined
+  }
+
+  #resume(): void {
+    this.#pause = undefined
+    this.#renew()
+  }
+
+  #settled(stream: Stream): void {
+    if (this.#renewing.delete(stream)) this.#renew()
+  }
+
+  /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
+  #renew(): void {
+    if (!this.#link.isOpen || this.#pause !== undefined) return
+    const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
+    unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
+    for (const stream of unmade) {
+      if (this.#renewing.size >= RENEWED_AT_A_TIME) return
+      this.#renewing.add(stream)
+      this.subscribe(stream)
+      // The others do not wait for one that upstream does not answer.
+      setTimeout(() => this.#settled(stream), ANSWER_MS).unref()
+    }
+  }
+
+  #giveUp(): void {
+    for (const stream of this.streams) stream.giveUp()
+    this.#departures.release()
+  }
+}
+
+/** A request whose streams nobody wants any more. Whatever upstream still starts because of it is forgotten as well. */
+class Forgotten implements Requester {
+  readonly #link: UpstreamLink
+  readonly #reqId: number
+  readonly #ids = new Set<string>()
+  #unanswered = 0
+
+  constructor(link: UpstreamLink, reqId: number) {
+    this.#link = link
+    this.#reqId = reqId
+  }
+
+  get isBusy(): boolean {
+    return this.#unanswered > 0
+  }
+
+  forget(id: string): void {
+    if (this.#ids.has(id)) return
+    this.#ids.add(id)
+    this.#unanswered++
+    const reqId = this.#link.send((reqId) => `{"forget":${JSON.stringify(id)},"req_id":${reqId}}`, {
+      received: () => this.#answered(reqId),
+      lost: () => undefined,
+    })
+  }
+
+  received({ subscriptionId }: { readonly subscriptionId: string | undefined }): void {
+    if (subscriptionId !== undefined) this.forget(subscriptionId)
+  }
+
+  lost(): void {
+    // The subscriptions have ended with the connection.
+  }
+
+  #answered(reqId: number): void {
+    this.#link.release(reqId)
+    if (--this.#unanswered === 0) this.#link.release(this.#reqId)
+  }
+}

@@ -1,0 +1,242 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { logFailure } from '../../telemetry/failure-log.ts'
+import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import type { UpstreamMessage } from './dissect.ts'
+import type { KeptBytes } from './kept-bytes.ts'
+import type { OneShots } from './one-shots.ts'
+import type { FeedRequest } from './parse-request.ts'
+import type { StreamLink } from './stream-link.ts'
+import type { Subscription } from './subscription.ts'
+import type { Requester } from './upstream-link.ts'
+
+/** What makes a stream the stream that it is. */
+export interface StreamSpec {
+  /** Equal for equal streams. */
+  readonly identity: string
+  /** What `forget_all` calls it. */
+  readonly type: 'ticks' | 'candles'
+  /** Upstream counts a subscription for each. */
+  readonly symbols: readonly string[]
+  /** What a browser may have once. Different streams may share one. */
+  readonly claims: readonly string[]
+  /** What upstream may allow only once on a connection. */
+  readonly names: readonly string[]
+}
+
+/** What streams work with. */
+export interface StreamContext {
+  readonly feedMetrics: FeedMetrics
+  readonly log: FastifyBaseLogger
+  readonly oneShots: OneShots
+  /** How long a stream without subscribers is kept. */
+  readonly lingerMs: number
+  /** How long browsers take to come back after a connection was lost. */
+  readonly returnMs: number
+  readonly kept: KeptBytes
+  /** How long a history may be given to others. */
+  readonly historyMs: number
+  place(stream: Stream, except: StreamLink | undefined): boolean
+  lingers(stream: Stream): void
+  lingersNoMore(stream: Stream): void
+  ended(stream: Stream): void
+}
+
+/** How often upstream may say of a stream that it has it already, before the browsers are told. */
+const MAX_MOVES = 2
+
+/** One upstream subscription and the browsers that share it. */
+export abstract class Stream implements Requester {
+  readonly identity: string
+  readonly type: StreamSpec['type']
+  readonly symbols: readonly string[]
+  readonly claims: readonly string[]
+  readonly names: readonly string[]
+  /**
+   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
+   * may join any more.
+   */
+  state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
+  /** The ids that upstream has given its subscription, one for each symbol. */
+  readonly ids = new Set<string>()
+  link: StreamLink | undefined
+  protected readonly context: StreamContext
+  #reqId: number | undefined
+  #size = 0
+  #wasLive = false
+  /** Until when browsers may come back after a loss, in ms of the monotonic clock. */
+  #returnsUntil = 0
+  #moves = 0
+  #linger: NodeJS.Timeout | undefined
+
+  constructor({ identity, type, symbols, claims, names }: StreamSpec, context: StreamContext) {
+    this.identity = identity
+    this.type = type
+    this.symbols = symbols
+    this.claims = claims
+    this.names = names
+    this.context = context
+  }
+
+  /** Whether it has several symbols. */
+  get isArray(): boolean {
+    return this.symbols.length > 1
+  }
+
+  /** Whether every symbol has had its first message. */
+  get isComplete(): boolean {
+    return !this.isArray || this.ids.size >= this.symbols.length
+  }
+
+  /** How many subscriptions browsers have. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Whether upstream had taken the subscription before: its errors are no longer about the request. */
+  protected get wasLive(): boolean {
+    return this.#wasLive
+  }
+
+  /** The request that upstream gets. */
+  abstract write(reqId: number): Buffer
+  /** Takes a new subscription. */
+  protected abstract joined(subscription: Subscription, request: FeedRequest): void
+  /** Lets go of a subscription. */
+  protected abstract left(subscription: Subscription): void
+  /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
+  protected abstract took(message: UpstreamMessage, isFirst: boolean): void
+  /** Tells those whom an error concerns. @returns whether the stream goes on for others, whose request has not been sent */
+  protected abstract refused(message: UpstreamMessage): boolean
+  /** All subscriptions, none of which belongs to the stream any more. */
+  protected abstract detachAll(): Iterable<Subscription>
+  /** Browsers will need all messages of one subscription id no more. */
+  abstract forgetOne(subscription: Subscription, id: string): void
+
+  /** By what a newer message replaces an older one for a browser that is slow. */
+  conflationKey(subscriptionId = ''): string {
+    return `${this.identity} ${subscriptionId}`
+  }
+
+  join(subscription: Subscription, request: FeedRequest): void {
+    this.#size++
+    clearTimeout(this.#linger)
+    this.#linger = undefined
+    this.context.lingersNoMore(this)
+    this.joined(subscription, request)
+    if (this.state === 'unasked') this.link?.awaited()
+  }
+
+  leave(subscription: Subscription): void {
+    if (!subscription.isAttached) return
+    subscription.isAttached = false
+    this.left(subscription)
+    if (--this.#size > 0) return
+    if (this.state === 'live') this.#lingers()
+    else if (this.state === 'unasked' && !this.#wasLive) this.end()
+  }
+
+  /** Notes that upstream has been asked. */
+  asked(reqId: number): void {
+    this.#reqId = reqId
+    this.state = 'asked'
+  }
+
+  received(message: UpstreamMessage): void {
+    if (message.errorCode !== undefined) return this.#refused(message)
+    const isFirst = this.state === 'asked'
+    this.state = 'live'
+    this.#wasLive = true
+    this.#moves = 0
+    if (message.subscriptionId !== undefined) this.ids.add(message.subscriptionId)
+    this.took(message, isFirst)
+    if (!isFirst) return
+    this.link?.answered(this)
+    if (this.#size === 0) this.#lingers()
+  }
+
+  lost(): void {
+    this.state = 'unasked'
+    this.#returnsUntil = performance.now() + this.context.returnMs
+    this.#reqId = undefined
+    this.ids.clear()
+    clearTimeout(this.#linger)
+    this.#linger = undefined
+    this.context.lingersNoMore(this)
+    this.giveUp()
+  }
+
+  /** Closes the browsers that wait for this stream or have missed something. */
+  giveUp(): void {
+    for (const subscription of this.detachAll()) {
+      subscription.isAttached = false
+      this.link?.depart(subscription.member)
+    }
+    this.#size = 0
+    if (!this.#wasLive) this.end()
+  }
+
+  /** Ends the stream here and, where it has been taken, upstream. */
+  end(): void {
+    if (this.state === 'over') return
+    this.state = 'over'
+    clearTimeout(this.#linger)
+    this.context.lingersNoMore(this)
+    this.context.ended(this)
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
+    this.link?.remove(this)
+  }
+
+  /** Answers a subscription with an error. To be called with those that belong to the stream no more. */
+  protected fail(subscription: Subscription, error: Buffer): void {
+    for (const id of this.ids) subscription.member.sendConflated(this.conflationKey(id))
+    subscription.member.answer(error)
+    subscription.failed()
+    if (--this.#size === 0 && this.state === 'live') this.#lingers()
+  }
+
+  /** Has upstream asked anew. */
+  protected restart(): void {
+    const from = this.link
+    if (this.#reqId !== undefined) from?.release(this.#reqId)
+    this.#reqId = undefined
+    this.state = 'unasked'
+    from?.remove(this)
+    if (!this.context.place(this, undefined)) this.end()
+  }
+
+  #refused(message: UpstreamMessage): void {
+    if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
+    if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
+    if (this.refused(message)) this.restart()
+    else this.end()
+  }
+
+  #retryLater(): void {
+    const { log, feedMetrics } = this.context
+    logFailure(log, 'upstream refused to renew a subscription of the feed')
+    feedMetrics.refused.inc()
+    if (this.#size === 0 && performance.now() > this.#returnsUntil) return this.end()
+    if (this.#reqId !== undefined) this.link?.release(this.#reqId)
+    this.#reqId = undefined
+    this.state = 'unasked'
+    this.link?.refused(this)
+  }
+
+  /** Browsers that subscribe twice are told so here. If upstream says it, another stream is in the way on the connection. */
+  #moved(): boolean {
+    if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
+    const from = this.link
+    from?.release(this.#reqId)
+    from?.remove(this)
+    this.#reqId = undefined
+    this.state = 'unasked'
+    return this.context.place(this, from)
+  }
+
+  #lingers(): void {
+    this.context.lingers(this)
+    clearTimeout(this.#linger)
+    const returnMs = Math.max(this.#returnsUntil - performance.now(), 0)
+    this.#linger = setTimeout(() => this.end(), this.context.lingerMs + returnMs).unref()
+  }
+}

@@ -1,0 +1,106 @@
+import { alreadySubscribed, rateLimitError } from './local-answers.ts'
+import { HistoryStream } from './history-stream.ts'
+import type { Member } from './member.ts'
+import type { FeedRequest } from './parse-request.ts'
+import type { StreamPool } from './stream-pool.ts'
+import type { Stream, StreamContext, StreamSpec } from './stream.ts'
+import { Subscription } from './subscription.ts'
+import { tickClaim, TickStream } from './tick-stream.ts'
+
+/** Upstream's granularity of candles in seconds, where a request names none. */
+const DEFAULT_GRANULARITY = 60
+/** What a request costs that waits for an earlier one. */
+const BYTES_PER_REQUEST = 4096
+
+/** The streams of a process, each of which upstream sends once. */
+export class Streams {
+  readonly #byIdentity = new Map<string, Stream>()
+  readonly #pool: StreamPool
+  readonly #context: StreamContext
+  readonly #maxSubscriptions: number
+
+  /** @param maxSubscriptions of one browser */
+  constructor(
+    pool: StreamPool,
+    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
+    maxSubscriptions: number,
+  ) {
+    this.#pool = pool
+    this.#maxSubscriptions = maxSubscriptions
+    this.#context = {
+      ...context,
+      place: (stream, except) => pool.place(stream, except),
+      lingers: (stream) => pool.lingers(stream),
+      lingersNoMore: (stream) => pool.lingersNoMore(stream),
+      ended: (stream) => {
+        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
+      },
+    }
+  }
+
+  get size(): number {
+    return this.#byIdentity.size
+  }
+
+  /** How many subscriptions browsers have. */
+  get subscribers(): number {
+    let count = 0
+    for (const { size } of this.#byIdentity.values()) count += size
+    return count
+  }
+
+  /** Subscribes a browser to the stream that a request describes. */
+  subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history'): void {
+    if (member.isOver) return
+    const spec = service === 'ticks' ? tickSpec(request) : historySpec(request)
+    const { identity, symbols, claims } = spec
+    const taken = claims.findIndex((claim) => member.subscriptions.has(claim))
+    if (taken >= 0) return this.#again(member, request, service, claims[taken] ?? '', symbols[taken] ?? '')
+    const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    const known = this.#byIdentity.get(identity)
+    const stream = isTooMany ? undefined : (known ?? this.#start(member, spec, request))
+    if (stream === undefined) return member.answer(rateLimitError(request))
+    if (stream === known && service === 'ticks') this.#context.feedMetrics.hit(request.operation)
+    stream.join(new Subscription(member, stream), request)
+  }
+
+  /** Upstream would refuse a second subscription, unless the first is refused itself. */
+  #again(member: Member, request: FeedRequest, service: 'ticks' | 'history', claim: string, symbol: string): void {
+    member.awaits(BYTES_PER_REQUEST)
+    member.subscriptions.get(claim)?.afterAnswer((isServed) => {
+      member.awaitsNoMore(BYTES_PER_REQUEST)
+      if (isServed) member.answer(alreadySubscribed(request, symbol))
+      else this.subscribe(member, request, service)
+    })
+  }
+
+  #start(member: Member, spec: StreamSpec, request: FeedRequest): Stream | undefined {
+    if (!member.spend()) return undefined
+    const kind = request.operation === 'ticks' ? TickStream : HistoryStream
+    const stream = new kind(spec, request, this.#context)
+    if (!this.#pool.place(stream)) return undefined
+    this.#byIdentity.set(spec.identity, stream)
+    return stream
+  }
+}
+
+function tickSpec({ fields, key }: FeedRequest): StreamSpec {
+  const symbols = [fields.get('ticks')].flat() as string[]
+  return {
+    identity: key,
+    type: 'ticks',
+    symbols,
+    claims: symbols.map(tickClaim),
+    names: symbols.map((symbol) => `tick ${symbol}`),
+  }
+}
+
+function historySpec({ fields }: FeedRequest): StreamSpec {
+  const symbol = fields.get('ticks_history') as string
+  const isCandles = fields.get('style') === 'candles'
+  const type = isCandles ? 'candles' : 'ticks'
+  const granularity = isCandles ? (fields.get('granularity') ?? DEFAULT_GRANULARITY) : undefined
+  const identity = JSON.stringify(['history', type, symbol, granularity])
+  // Upstream may take the ticks of a history for those of `ticks`.
+  return { identity, type, symbols: [symbol], claims: [identity], names: [isCandles ? identity : `tick ${symbol}`] }
+}

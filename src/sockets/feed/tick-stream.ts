@@ -1,0 +1,79 @@
+import { Audience } from './audience.ts'
+import type { UpstreamMessage } from './dissect.ts'
+import { frameOf } from './frame-of.ts'
+import type { FeedRequest } from './parse-request.ts'
+import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import type { Subscription } from './subscription.ts'
+
+/** `ticks`: one symbol or several. Whoever comes later gets the newest message of each at once. */
+export class TickStream extends Stream {
+  readonly #request: FeedRequest
+  readonly #audience: Audience
+  readonly #newest = new Map<string, UpstreamMessage>()
+
+  constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
+    super(spec, context)
+    this.#request = request
+    this.#audience = new Audience(this)
+  }
+
+  write(reqId: number): Buffer {
+    return this.#request.toUpstream(reqId)
+  }
+
+  forgetOne(subscription: Subscription, id: string): void {
+    const symbol = symbolOf(this.#newest.get(id))
+    this.#audience.exclude(subscription, id)
+    // A symbol that has not moved yet has no id.
+    if ((subscription.forgotten?.size ?? 0) >= this.symbols.length) subscription.leave()
+    else if (symbol !== undefined) subscription.releaseClaims([tickClaim(symbol)])
+  }
+
+  protected joined(subscription: Subscription, { prefix }: FeedRequest): void {
+    this.#audience.add(subscription, prefix)
+    for (const message of this.#newest.values()) {
+      subscription.member.answer(frameOf(prefix, message.subscription, message.body))
+    }
+    if (this.#newest.size > 0) subscription.served()
+  }
+
+  protected left(subscription: Subscription): void {
+    this.#audience.remove(subscription)
+  }
+
+  protected took(message: UpstreamMessage, isFirst: boolean): void {
+    const { subscriptionId = '' } = message
+    const isNew = !this.#newest.has(subscriptionId)
+    this.#newest.set(subscriptionId, message)
+    this.#audience.deliver(message)
+    // Some symbols of an array may be silent for days.
+    if (isFirst) this.#audience.forEach((subscription) => subscription.served())
+    if (isNew && this.isComplete) this.#audience.forEach((subscription) => subscription.completed())
+  }
+
+  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
+    for (const [subscription, prefix] of this.#audience.clear()) {
+      this.fail(subscription, frameOf(prefix, part, body))
+    }
+    return false
+  }
+
+  protected detachAll(): Subscription[] {
+    this.#newest.clear()
+    return this.#audience.clear().map(([subscription]) => subscription)
+  }
+}
+
+/** What a browser may have once: the ticks of a symbol, through whatever request. */
+export function tickClaim(symbol: string): string {
+  return `ticks ${symbol}`
+}
+
+function symbolOf(message: UpstreamMessage | undefined): string | undefined {
+  try {
+    const { tick } = JSON.parse(`{${message?.body.toString()}`) as { tick?: { symbol?: unknown } }
+    return typeof tick?.symbol === 'string' ? tick.symbol : undefined
+  } catch {
+    return undefined
+  }
+}

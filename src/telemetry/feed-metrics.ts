@@ -1,0 +1,81 @@
+import { Counter, type Registry } from 'prom-client'
+import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
+
+/** The gauges, by what the feed calls them. */
+const GAUGES = {
+  upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
+  streams: ['bff_feed_streams', 'Upstream subscriptions that browsers share'],
+  streamLimit: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
+  subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
+  ownSockets: ['bff_feed_own_sockets', 'Open upstream sockets that serve one browser'],
+  ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
+} as const
+
+/** Registers the metrics of shared market data. Without PUBLIC_FEED=shared they do not exist. */
+export function createFeedMetrics(registry: Registry) {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
+  const { hit, conflated } = createFrequent(registry)
+  return {
+    /** What the feed holds at a moment. Replaced by the owner of the feed. */
+    counts: createGauges(registry),
+    conflated,
+    hit,
+    reconnects: counter('bff_feed_reconnects_total', 'Times that a lost upstream socket of the feed was opened again'),
+    unattributed: counter(
+      'bff_feed_unattributed_messages_total',
+      'Messages from upstream to the feed that answered no request',
+    ),
+    refused: counter(
+      'bff_feed_refused_resubscriptions_total',
+      'Subscriptions that upstream refused to renew after a lost socket, and that are tried again',
+    ),
+  }
+}
+
+const zero = (): number => 0
+
+function createGauges(registry: Registry): Record<keyof typeof GAUGES, () => number> {
+  const counts = {
+    upstreamSockets: zero,
+    streams: zero,
+    streamLimit: zero,
+    subscribers: zero,
+    ownSockets: zero,
+    ownSocketLimit: zero,
+  }
+  for (const key of Object.keys(GAUGES) as (keyof typeof GAUGES)[]) {
+    const [name, help] = GAUGES[key]
+    scrapedGauge(registry, name, help, () => counts[key]())
+  }
+  return counts
+}
+
+/** Plain numbers, since they are counted for every message. */
+function createFrequent(registry: Registry) {
+  const hits = new Map<string, number>()
+  const conflated = { messages: 0 }
+  scrapedCounter(
+    registry,
+    'bff_feed_cache_hits_total',
+    'Requests of browsers that needed none upstream, by operation',
+    ['operation'],
+    () => [...hits].map(([operation, count]) => [{ operation }, count]),
+  )
+  scrapedCounter(
+    registry,
+    'bff_feed_conflated_messages_total',
+    'Stream messages that a slow browser did not get, because a newer one replaced them',
+    [],
+    () => conflated.messages,
+  )
+  return {
+    conflated,
+    /** Counts a request that needed none upstream. */
+    hit: (operation: string): void => {
+      hits.set(operation, (hits.get(operation) ?? 0) + 1)
+    },
+  }
+}
+
+/** The metrics of shared market data. */
+export type FeedMetrics = ReturnType<typeof createFeedMetrics>

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
-import { catalogSource } from './generate.ts'
+import { generatedSources } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
 
@@ -35,7 +35,7 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
 }
 
 if (import.meta.main) {
-  await writeFile(here('src/catalog.ts'), catalogSource())
+  for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/${name}`), text)
   await rm(here('dist'), { recursive: true, force: true })
   await buildClient(here('dist'))
 }

@@ -40,7 +40,7 @@ export declare class ApiError extends Error {
     readonly outcome: 'unknown' | undefined;
     /** How long to wait before the next attempt, in seconds, if the response says so. */
     readonly retryAfter: number | undefined;
-    /** The response, if there was one. Its body has not been read unless there is a `problem`. */
+    /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
     readonly response: Response | undefined;
     constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown);
 }
@@ -50,13 +50,13 @@ export type SocketErrorCode =
 'not_sent'
 /** No reply arrived in time. */
  | 'timeout'
-/** You aborted after the command was sent. */
+/** You aborted after the command was sent, so its outcome is unknown. */
  | 'aborted'
 /** The connection was lost before the reply arrived. */
  | 'connection_lost'
 /** The connection closed and will not be opened again; `closeCode` says why. */
  | 'ended'
-/** You closed the socket. */
+/** You closed the socket. The outcome of a command that had been sent is unknown. */
  | 'closed';
 /**
  * A message on a socket that failed.
@@ -77,5 +77,5 @@ export declare class SocketError extends Error {
 }
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export declare function report(error: unknown): void;
-/** Calls every listener, even after one of them has thrown. */
-export declare function notify<T extends unknown[]>(listeners: Iterable<(...values: T) => void>, ...values: T): void;
+/** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */
+export declare function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void): void;

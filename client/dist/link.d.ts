@@ -22,7 +22,7 @@ export declare class Link {
     get isUp(): boolean;
     /** True if the connection has just shown that it works. */
     get isFresh(): boolean;
-    /** Sends a message now. Call it only while {@link isUp}. */
-    send(message: Message): void;
+    /** Sends the text of a message now. Call it only while {@link isUp}. */
+    send(text: string): void;
     close(): void;
 }

@@ -1,5 +1,5 @@
 /** The events of a page that connections react to. */
-declare const EVENTS: readonly ['online', 'offline', 'pagehide', 'pageshow', 'focus', 'visibilitychange'];
+declare const EVENTS: readonly ['online', 'offline', 'pagehide', 'pageshow', 'visibilitychange'];
 /** An event of the page. `pagehide` and `pageshow` are limited to those of the back/forward cache. */
 export type PageEvent = (typeof EVENTS)[number];
 /**

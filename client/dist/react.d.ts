@@ -6,8 +6,8 @@ import type { SessionState } from './session-state.ts';
 export interface Subscription<T> {
     /** The latest message; undefined before the first one. */
     readonly data?: T;
-    /** The last refusal of the trading service, or why the connection ended. */
-    readonly error?: SocketError;
+    /** The refusal of the trading service, until a message arrives after it, or why the connection ended. */
+    readonly error?: SocketError | undefined;
     /** The state of the connection. */
     readonly status: SocketStatus;
 }

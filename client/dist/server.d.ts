@@ -7,7 +7,7 @@ export interface ServerOptions {
     readonly baseUrl?: string;
     /** Replaces the global `fetch`, in tests or for a page that wraps it. */
     readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-    /** Replaces the global `WebSocket`, in tests. */
+    /** Replaces the global `WebSocket`, in tests or for a page that wraps it. */
     readonly WebSocket?: new (url: string) => WebSocket;
 }
 /** The connection of the package to its server. */

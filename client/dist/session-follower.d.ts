@@ -1,6 +1,6 @@
 import { type Server } from './server.ts';
 import type { SessionStore } from './session-store.ts';
-import type { EndReason, SessionState } from './session-state.ts';
+import { type EndReason, type SessionState } from './session-state.ts';
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
 export declare class SessionFollower implements SessionStore {
     #private;

@@ -2,15 +2,16 @@ import type { Server } from './server.ts';
 import type { SessionEvent } from './session-state.ts';
 /** The session socket of one tab. */
 export interface SessionSocket {
-    /** Connects, unless the socket is connected or its delay is not over. */
-    open(): void;
+    /**
+     * Connects, unless the socket is connected or its delay is not over.
+     * @returns after how many milliseconds to check the session and to call this again
+     */
+    open(): number;
     /** Closes the socket and clears its delay. */
     close(): void;
-    /** True once a message has arrived on this connection. */
-    isLive(): boolean;
 }
 /**
  * Prepares a session socket, without connecting.
- * @param onReady called when a lost socket may be opened again
+ * @param onEvent called with every message, and with undefined when {@link SessionSocket.open} has to be called again
  */
-export declare function sessionSocket(server: Server, onEvent: (event: SessionEvent) => void, onReady: () => unknown): SessionSocket;
+export declare function sessionSocket(server: Server, onEvent: (event: SessionEvent | null | undefined) => void): SessionSocket;

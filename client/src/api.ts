@@ -1,4 +1,4 @@
-import type { Paths } from './catalog.ts'
+import type { Responses } from './catalog.ts'
 import { ApiError } from './errors.ts'
 import { call, type CallInit } from './call.ts'
 import type { Server } from './server.ts'
@@ -14,14 +14,24 @@ import type { Server } from './server.ts'
 // oxlint-disable-next-line typescript/no-empty-object-type -- pages extend it
 export interface MorePaths {}
 
-type Method = keyof Paths
-type PathOf<M extends Method> = Paths[M] | (M extends keyof MorePaths ? MorePaths[M] & string : never)
+type Method = keyof Responses
+type PathOf<M extends Method> =
+  | (keyof Responses[M] & string)
+  | (M extends keyof MorePaths ? MorePaths[M] & string : never)
 /** A path of the API for a method, with or without a query. */
 export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${string}`
 
-/** A `Response` whose `json()` returns the type that you give it. The package does not check the body against it. */
-export interface ApiResponse extends Omit<Response, 'json'> {
-  json<T = unknown>(): Promise<T>
+type WithoutQuery<P> = P extends `${infer Path}?${string}` ? Path : P
+/** The JSON in the response of a call, as far as it is publicly documented. */
+export type ResponseBody<M extends Method, P extends ApiPath<M>> =
+  WithoutQuery<P> extends keyof Responses[M] ? Responses[M][WithoutQuery<P>] : unknown
+
+/**
+ * A `Response` whose `json()` returns the publicly documented type, or the type that you give it. The package does not
+ * check the body against it.
+ */
+export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
+  json<T = Body>(): Promise<T>
 }
 
 /** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
@@ -37,13 +47,16 @@ export interface ApiInit<M extends Method> extends CallInit {
  * which mean that it was not executed, and a GET also after `shutting_down`.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
- * const accounts = await response.json<Accounts>()
+ * const { data } = await response.json()
  * ```
  * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when you abort
  */
 export interface Api {
-  (path: ApiPath<'GET'>, init?: ApiInit<'GET'>): Promise<ApiResponse>
-  <M extends Exclude<Method, 'GET'>>(path: ApiPath<M>, init: ApiInit<M> & { readonly method: M }): Promise<ApiResponse>
+  <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>
+  <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(
+    path: P,
+    init: ApiInit<M> & { readonly method: M },
+  ): Promise<ApiResponse<ResponseBody<M, P>>>
 }
 
 /** Minimum pause before a call is repeated. Up to the same time is added at random. */
@@ -83,11 +96,15 @@ function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method = 'GET'
 
 function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms)
-    signal?.addEventListener('abort', () => {
+    const onAbort = (): void => {
       clearTimeout(timer)
-      reject(signal.reason as Error)
-    })
+      reject(signal?.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort)
   })
 }
 

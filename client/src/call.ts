@@ -1,6 +1,9 @@
 import { ApiError, type Problem } from './errors.ts'
 import type { Server } from './server.ts'
 
+/** The maximum delay of a timer. A longer one would end at once. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1
+
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
   readonly method?: string
@@ -17,33 +20,36 @@ export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
  */
 export async function call(server: Server, path: string, init: CallInit = {}): Promise<Response> {
   const { json, timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init
+  // Outside of the try block, because a value that is no JSON is not a failed call.
+  const body = json !== undefined && { body: JSON.stringify(json) }
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), timeoutMs)
-  let response: Response
+  const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, MAX_TIMEOUT_MS))
+  let response: Response | undefined
+  let problem: Problem | undefined
+  let cause: unknown
   try {
     response = await server.fetch(path, {
       ...rest,
       method,
-      headers: {
-        'X-CSRF': '1',
-        ...(json !== undefined && { 'Content-Type': 'application/json' }),
-        ...headers,
-      },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
+      headers: { 'X-CSRF': '1', ...(body && { 'Content-Type': 'application/json' }), ...headers },
+      ...body,
       signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     })
+    if (response.ok || response.status === 304) return response
+    problem = await problemOf(response)
   } catch (error) {
-    signal?.throwIfAborted()
-    throw new ApiError(method, path, undefined, undefined, error)
+    cause = error
   } finally {
     clearTimeout(timer)
   }
-  if (response.ok || response.status === 304) return response
-  throw new ApiError(method, path, response, await problemOf(response))
+  signal?.throwIfAborted()
+  throw new ApiError(method, path, response, problem, cause)
 }
 
+/** @throws if the body is cut off or malformed, which counts as no problem */
 async function problemOf(response: Response): Promise<Problem | undefined> {
   if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return undefined
-  // A body that is cut off or malformed counts as no problem.
-  return response.json().catch(() => undefined)
+  const problem = (await response.json()) as Partial<Problem> | null
+  // The trading service or a proxy may send problems of its own, which do not have the codes of the server.
+  return typeof problem?.code === 'string' ? (problem as Problem) : undefined
 }

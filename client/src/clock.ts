@@ -16,7 +16,7 @@ export function onTick(listener: (hasJumped: boolean) => void): () => void {
   timer ??= setInterval(() => {
     const gap = Date.now() - last
     last += gap
-    notify(listeners, gap < 0 || gap > TICK_MS + JUMP_MS)
+    notify(listeners, (listener) => listener(gap < 0 || gap > TICK_MS + JUMP_MS))
   }, TICK_MS)
   return () => {
     listeners.delete(listener)

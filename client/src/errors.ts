@@ -39,7 +39,7 @@ export class ApiError extends Error {
   readonly outcome: 'unknown' | undefined
   /** How long to wait before the next attempt, in seconds, if the response says so. */
   readonly retryAfter: number | undefined
-  /** The response, if there was one. Its body has not been read unless there is a `problem`. */
+  /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
   readonly response: Response | undefined
 
   constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown) {
@@ -51,8 +51,8 @@ export class ApiError extends Error {
     // A 5xx without a problem comes from a proxy, so the server may or may not have executed the call.
     const isUnclear = !problem && method !== 'GET' && (status === 0 || status >= 500)
     this.outcome = isUnclear ? 'unknown' : problem?.outcome
-    const seconds = Number(response?.headers.get('retry-after') ?? NaN)
-    this.retryAfter = seconds >= 0 ? seconds : undefined
+    const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
+    this.retryAfter = seconds === undefined ? undefined : Number(seconds)
     this.response = response
   }
 }
@@ -63,13 +63,13 @@ export type SocketErrorCode =
   | 'not_sent'
   /** No reply arrived in time. */
   | 'timeout'
-  /** You aborted after the command was sent. */
+  /** You aborted after the command was sent, so its outcome is unknown. */
   | 'aborted'
   /** The connection was lost before the reply arrived. */
   | 'connection_lost'
   /** The connection closed and will not be opened again; `closeCode` says why. */
   | 'ended'
-  /** You closed the socket. */
+  /** You closed the socket. The outcome of a command that had been sent is unknown. */
   | 'closed'
 
 /**
@@ -105,15 +105,14 @@ export class SocketError extends Error {
 /** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
 export function report(error: unknown): void {
   // Only pages have `reportError`. Node.js lacks it.
-  const { reportError: reportToPage } = globalThis as Partial<typeof globalThis>
-  reportToPage?.(error)
+  ;(globalThis as Partial<typeof globalThis>).reportError?.(error)
 }
 
-/** Calls every listener, even after one of them has thrown. */
-export function notify<T extends unknown[]>(listeners: Iterable<(...values: T) => void>, ...values: T): void {
+/** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */
+export function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void): void {
   for (const listener of [...listeners]) {
     try {
-      listener(...values)
+      if (listeners.has(listener)) call(listener)
     } catch (error) {
       report(error)
     }

@@ -1,3 +1,4 @@
+import { MAX_TIMEOUT_MS } from './call.ts'
 import { SocketError } from './errors.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
@@ -13,11 +14,17 @@ export interface RequestOptions {
 
 /** A message whose reply is awaited. */
 interface Entry {
-  readonly message: Message
+  readonly text: string
   readonly isCommand: boolean
   readonly resolve: (reply: Message) => void
   readonly reject: (error: unknown) => void
   isSent: boolean
+}
+
+/** A message as it will be sent, and its `req_id`. */
+interface Prepared {
+  readonly id: number
+  readonly text: string
 }
 
 const REQUEST_MS = 15_000
@@ -38,8 +45,7 @@ export class Exchange {
 
   /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
   async request(message: Message, options: RequestOptions = {}): Promise<Message> {
-    if (isCommand(message)) return this.command(message, options)
-    return this.#exchange(message, false, { timeoutMs: REQUEST_MS, ...options })
+    return isCommand(message) ? this.command(message, options) : this.#exchange(this.#prepare(message), false, options)
   }
 
   /** Sends the message now and once, or rejects with `not_sent`. */
@@ -47,8 +53,10 @@ export class Exchange {
     const { signal } = options
     signal?.throwIfAborted()
     this.#mustBeOpen()
+    // The page may change its object during the ping.
+    const prepared = this.#prepare(message)
     if (!this.#link.isFresh) {
-      const probe = this.#exchange({ ping: 1 }, false, { ...options, timeoutMs: PROBE_MS })
+      const probe = this.#exchange(this.#prepare({ ping: 1 }), false, { ...options, timeoutMs: PROBE_MS })
       await probe.catch((error: unknown) => {
         signal?.throwIfAborted()
         // Even a refused ping shows that the connection works.
@@ -57,12 +65,12 @@ export class Exchange {
       signal?.throwIfAborted()
       this.#mustBeOpen()
     }
-    return this.#exchange(message, true, { timeoutMs: COMMAND_MS, ...options })
+    return this.#exchange(prepared, true, options)
   }
 
   /** Sends the requests that have waited for a working connection. */
   up(): void {
-    for (const [id, entry] of this.#pending) if (!entry.isSent && !entry.isCommand) this.#send(id, entry)
+    for (const entry of this.#pending.values()) if (!entry.isSent && !entry.isCommand) this.#send(entry)
   }
 
   /** Rejects what was sent on a lost connection; after the last connection, also what has not been sent. */
@@ -90,25 +98,33 @@ export class Exchange {
     if (state !== 'open' || !this.#link.isUp) throw notSent(`the connection is ${state}`)
   }
 
-  #exchange(message: Message, isCommand: boolean, { signal, timeoutMs }: RequestOptions): Promise<Message> {
+  /** @throws TypeError if the message is no JSON */
+  #prepare(message: Message): Prepared {
     const id = this.#nextId()
+    return { id, text: JSON.stringify({ ...message, req_id: id }) }
+  }
+
+  #exchange({ id, text }: Prepared, isCommand: boolean, options: RequestOptions): Promise<Message> {
+    const { signal, timeoutMs = isCommand ? COMMAND_MS : REQUEST_MS } = options
     let timer: ReturnType<typeof setTimeout> | undefined
     let onAbort: (() => void) | undefined
     const replied = new Promise<Message>((resolve, reject) => {
-      const entry: Entry = { message, isCommand, resolve, reject, isSent: false }
+      const entry: Entry = { text, isCommand, resolve, reject, isSent: false }
       const outcome = (): { outcome?: 'unknown' } => (isCommand && entry.isSent ? { outcome: 'unknown' } : {})
       signal?.throwIfAborted()
       const { state, code } = this.#link.status
       if (state === 'ended') throw new SocketError('ended', 'the connection has ended', { closeCode: code })
-      timer = setTimeout(() => reject(new SocketError('timeout', 'no reply in time', outcome())), timeoutMs)
+      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcome()))
+      timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMEOUT_MS))
       onAbort = () => {
         const cause: unknown = signal?.reason
-        reject(isCommand ? new SocketError('aborted', 'aborted after sending', { cause, ...outcome() }) : cause)
+        const code = cause instanceof SocketError ? cause.code : 'aborted'
+        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcome() }) : cause)
       }
       signal?.addEventListener('abort', onAbort)
       this.#pending.set(id, entry)
       // A stale connection may be dead, so a request waits until the connection has shown that it works.
-      if (this.#link.isUp && this.#link.status.state !== 'stale') this.#send(id, entry)
+      if (this.#link.isUp && this.#link.status.state !== 'stale') this.#send(entry)
     })
     return replied.finally(() => {
       clearTimeout(timer)
@@ -117,9 +133,9 @@ export class Exchange {
     })
   }
 
-  #send(id: number, entry: Entry): void {
+  #send(entry: Entry): void {
     entry.isSent = true
-    this.#link.send({ ...entry.message, req_id: id })
+    this.#link.send(entry.text)
   }
 }
 

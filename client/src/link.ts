@@ -1,5 +1,6 @@
 import { jitter, recovered, retryAfterMs, sharedDelayMs } from './backoff.ts'
 import { onTick } from './clock.ts'
+import { report } from './errors.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
@@ -30,6 +31,9 @@ const OFFLINE_PATIENCE_MS = 2000
 /** A connection that has been silent for longer than this is sent a ping before a command. */
 const FRESH_MS = 3000
 
+/** The delays after losses grow until a connection has worked for this long. */
+const STABLE_MS = 10_000
+
 /** The minimum delay after close codes that an immediate reconnect would only provoke again. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
@@ -44,6 +48,8 @@ export class Link {
   #failures = 0
   #startedAt = 0
   #receivedAt = 0
+  /** When the first message of the connection arrived; 0 before it. */
+  #provenAt = 0
   /** When the ping was sent whose reply is awaited; 0 if none is. */
   #pingedAt = 0
 
@@ -68,9 +74,9 @@ export class Link {
     return silentMs >= 0 && silentMs <= FRESH_MS && this.#socket?.bufferedAmount === 0 && isOnline()
   }
 
-  /** Sends a message now. Call it only while {@link isUp}. */
-  send(message: Message): void {
-    this.#socket?.send(JSON.stringify(message))
+  /** Sends the text of a message now. Call it only while {@link isUp}. */
+  send(text: string): void {
+    this.#socket?.send(text)
   }
 
   close(): void {
@@ -96,10 +102,16 @@ export class Link {
     clearTimeout(this.#timer)
     if (this.#socket || this.status.state === 'ended') return
     if (!isOnline()) return this.#wait({ state: 'waiting' }, 30_000)
-    const socket = (this.#socket = this.#owner.connect())
-    let hasReceived = false
+    this.#pingedAt = this.#provenAt = 0
+    let socket: WebSocket
+    try {
+      socket = this.#socket = this.#owner.connect()
+    } catch (error) {
+      // A browser may refuse the address.
+      report(error)
+      return void this.#closed(1006, '')
+    }
     this.#startedAt = Date.now()
-    this.#pingedAt = 0
     this.#set({ state: 'connecting' })
     // Events of an earlier connection are ignored.
     socket.onopen = () => {
@@ -110,9 +122,8 @@ export class Link {
     }
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return
-      if (!hasReceived) {
-        hasReceived = true
-        this.#failures = 0
+      if (this.#provenAt === 0) {
+        this.#provenAt = Date.now()
         recovered()
       }
       this.#receive(data)
@@ -138,11 +149,11 @@ export class Link {
     if (code === 4403 || code === 4404) return this.#end(ended)
     this.#set(waiting)
     this.#owner.down(waiting)
-    if (code === 4401) {
-      const isLoggedIn = await this.#owner.confirm()
-      if (this.status !== waiting) return
-      if (!isLoggedIn) return this.#end(ended)
-    }
+    const isOver = code === 4401 && !(await this.#owner.confirm())
+    // Meanwhile a listener may have closed the link, or the user may have returned to the page.
+    if (this.status !== waiting) return
+    if (isOver) return this.#end(ended)
+    if (this.#provenAt > 0 && elapsedMs(this.#provenAt) > STABLE_MS) this.#failures = 0
     const floorMs = Math.max(FLOORS_MS[code] ?? 0, retryAfterMs(full))
     // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
     this.#wait(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
@@ -164,7 +175,7 @@ export class Link {
 
   #ping(): void {
     this.#pingedAt = Date.now()
-    if (this.isUp) this.send({ ping: 1 })
+    if (this.isUp) this.send('{"ping":1}')
   }
 
   /** Marks the connection as possibly dead and sends a ping. */
@@ -178,24 +189,25 @@ export class Link {
     if (event === 'pagehide') this.#interrupt()
     else if (event === 'pageshow' || event === 'online') {
       this.#suspect()
+      const { state, code = 1006, retryAt } = this.status
+      if (state !== 'waiting') return
       // Reconnects soon if the network was the reason. A delay that the server asked for is kept.
-      const { state, code = 1006 } = this.status
-      if (state === 'waiting' && code === 1006) this.#wait({ state: 'waiting' }, jitter(0))
+      if (code === 1006) this.#wait({ state: 'waiting' }, jitter(0))
+      else if (retryAt !== undefined) this.#wait(this.status, Math.max(retryAt - Date.now(), 0))
     } else if (event === 'offline') this.#suspect()
   }
 
   #tick(): void {
     if (!this.#socket) return
-    const now = Date.now()
     if (!this.isUp) {
-      if (now - this.#startedAt > CONNECT_MS) void this.#closed(1006, '')
+      if (elapsedMs(this.#startedAt) > CONNECT_MS) void this.#closed(1006, '')
       return
     }
     const online = isOnline()
     const patienceMs = online ? PATIENCE_MS : OFFLINE_PATIENCE_MS
     if (this.#pingedAt === 0) {
-      if (now - this.#receivedAt >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)) this.#ping()
-    } else if (now - this.#pingedAt >= patienceMs) {
+      if (elapsedMs(this.#receivedAt) >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)) this.#ping()
+    } else if (elapsedMs(this.#pingedAt) >= patienceMs) {
       if (this.status.state === 'stale') void this.#closed(1006, '')
       else this.#suspect()
     }
@@ -204,10 +216,16 @@ export class Link {
   /** Drops the connection of a page that the user leaves, since an open one would keep it out of the back/forward cache. */
   #interrupt(): void {
     clearTimeout(this.#timer)
+    if (!this.#socket) return
     this.#drop()
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
   }
+}
+
+/** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
+function elapsedMs(since: number): number {
+  return Math.abs(Date.now() - since)
 }
 
 /** A message that is not JSON only shows that the connection works. */

@@ -1,5 +1,5 @@
 /** The events of a page that connections react to. */
-const EVENTS = ['online', 'offline', 'pagehide', 'pageshow', 'focus', 'visibilitychange'] as const
+const EVENTS = ['online', 'offline', 'pagehide', 'pageshow', 'visibilitychange'] as const
 
 /** An event of the page. `pagehide` and `pageshow` are limited to those of the back/forward cache. */
 export type PageEvent = (typeof EVENTS)[number]

@@ -3,6 +3,7 @@ import type { Client } from './create-client.ts'
 import type { SocketError } from './errors.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import type { SessionState } from './session-state.ts'
+import type { PublicSocket } from './socket.ts'
 
 const UNKNOWN: SessionState = { status: 'unknown' }
 const NONE = { status: { state: 'waiting' } } as const
@@ -11,8 +12,8 @@ const NONE = { status: { state: 'waiting' } } as const
 export interface Subscription<T> {
   /** The latest message; undefined before the first one. */
   readonly data?: T
-  /** The last refusal of the trading service, or why the connection ended. */
-  readonly error?: SocketError
+  /** The refusal of the trading service, until a message arrives after it, or why the connection ended. */
+  readonly error?: SocketError | undefined
   /** The state of the connection. */
   readonly status: SocketStatus
 }
@@ -46,17 +47,35 @@ export function useSubscription<T = Message>(
   const of = `${account ?? ''} ${key ?? ''}`
   useEffect(() => {
     if (key === undefined) return undefined
-    const socket = account === undefined ? client.publicSocket() : client.tradingSocket(account)
-    let now: Subscription<T> & { of: unknown } = { status: socket.status(), of }
+    let now: Subscription<T> & { of: unknown } = { ...NONE, of }
     const show = (more: Partial<Subscription<T>>): void => set((now = { ...now, ...more }))
-    show({})
-    socket.onStatus(() => show({ status: socket.status() }))
-    socket.subscribe<T>(
-      JSON.parse(key) as Message,
-      (data) => show({ data }),
-      (error) => show({ error }),
-    )
-    return () => socket.close()
+    const open = (): PublicSocket => {
+      const socket = account === undefined ? client.publicSocket() : client.tradingSocket(account)
+      show({ status: socket.status(), error: undefined })
+      socket.onStatus(() => show({ status: socket.status() }))
+      socket.subscribe<T>(
+        JSON.parse(key) as Message,
+        (data) => show({ data, error: undefined }),
+        (error) => show({ error }),
+      )
+      return socket
+    }
+    let socket = open()
+    const { session } = client
+    const stop =
+      account === undefined
+        ? undefined
+        : session.subscribe(() => {
+            // The logout has ended the socket, and the user has logged in again.
+            const { state, code } = socket.status()
+            if (state !== 'ended' || code !== 4401 || session.get().status !== 'active') return
+            socket.close()
+            socket = open()
+          })
+    return () => {
+      stop?.()
+      socket.close()
+    }
   }, [client, of])
   // After a change of the message, the data of the previous stream must not be shown.
   return found.of === of ? found : NONE

@@ -7,7 +7,7 @@ export interface ServerOptions {
   readonly baseUrl?: string
   /** Replaces the global `fetch`, in tests or for a page that wraps it. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
-  /** Replaces the global `WebSocket`, in tests. */
+  /** Replaces the global `WebSocket`, in tests or for a page that wraps it. */
   readonly WebSocket?: new (url: string) => WebSocket
 }
 
@@ -28,9 +28,7 @@ export function serverAt(options: ServerOptions): Server {
   return {
     base,
     fetch: (path, init) => (options.fetch ?? fetch)(base + path, { credentials: 'include', ...init }),
-    socket: (path) => {
-      const { href } = new URL(base + path, globalThis.location?.href)
-      return new (options.WebSocket ?? WebSocket)(href.replace('http', 'ws'))
-    },
+    socket: (path) =>
+      new (options.WebSocket ?? WebSocket)(new URL(base + path, globalThis.location?.href).href.replace('http', 'ws')),
   }
 }

@@ -4,22 +4,19 @@ import { onPage, type PageEvent } from './page.ts'
 import { SESSION_PATH, type Server } from './server.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
-import type { EndReason, SessionBody, SessionEvent, SessionState } from './session-state.ts'
+import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
+import {
+  CHECK_INTERVAL_MS,
+  CHECKS,
+  CLOCK_MS,
+  EXPIRING_MS,
+  POLL_MS,
+  RESPONSE_TIMEOUT_MS,
+  SKEW_MS,
+  SLEEP_MS,
+  SLOW_MS,
+} from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
-
-/** Number of checks before the end of a session is believed, since the cookie of a new login may arrive meanwhile. */
-const CHECKS = 4
-const CHECK_INTERVAL_MS = 600
-const RESPONSE_TIMEOUT_MS = 10_000
-/** The interval of checks while a session socket is open. */
-const SLOW_MS = 300_000
-/** The interval of checks without a session socket. */
-const POLL_MS = 60_000
-const CLOCK_MS = 5000
-/** A page that has just checked the session does not check it again when it gets the focus. */
-const FRESH_MS = 1000
-/** `now` is in whole seconds, so a smaller change of the difference between the clocks is ignored. */
-const SKEW_MS = 2000
 
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
 export class SessionFollower implements SessionStore {
@@ -32,15 +29,15 @@ export class SessionFollower implements SessionStore {
   /** Increases with every check and every change of the state, so that the response to an older check is dropped. */
   #version = 0
   #checksLeft = 0
-  #checkedAt = 0
   #failures = 0
   #skewMs = NaN
   #endedBy: EndReason | undefined
+  #confirming: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(server: Server) {
     this.#server = server
-    this.#socket = sessionSocket(server, (event) => this.#receive(event, true), this.check)
+    this.#socket = sessionSocket(server, (event) => this.#receive(event, true))
   }
 
   readonly get = (): SessionState => this.#state
@@ -51,7 +48,7 @@ export class SessionFollower implements SessionStore {
       this.#leavePage = onPage((event) => this.#onPage(event))
       this.#join()
     }
-    return () => void this.#listeners.delete(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   /**
@@ -60,9 +57,8 @@ export class SessionFollower implements SessionStore {
    */
   async #check(checks: number, isHint = false): Promise<void> {
     this.#checksLeft = Math.max(this.#checksLeft, checks)
-    this.#checkedAt = Date.now()
     const version = ++this.#version
-    for (;;) {
+    do {
       // Without a valid response, the session may or may not be alive.
       const body = await this.#fetchBody().catch(() => undefined)
       if (version !== this.#version) return
@@ -77,14 +73,14 @@ export class SessionFollower implements SessionStore {
         return
       }
       await new Promise((resolve) => void setTimeout(resolve, CHECK_INTERVAL_MS))
-      if (version !== this.#version) return
-    }
+    } while (version === this.#version)
   }
 
   readonly check = (): Promise<void> => this.#check(1)
 
   readonly confirm = async (): Promise<boolean> => {
-    await this.#check(CHECKS)
+    // A page that keeps making calls confirms more often than a confirmation takes.
+    await (this.#confirming ??= this.#check(CHECKS).finally(() => (this.#confirming = undefined)))
     return this.#state.status !== 'anonymous'
   }
 
@@ -103,31 +99,38 @@ export class SessionFollower implements SessionStore {
     const response = await this.#server.fetch(SESSION_PATH, {
       signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     })
-    return response.ok ? ((await response.json()) as SessionBody) : undefined
+    return response.ok ? bodyOf(await response.json()) : undefined
   }
 
   #apply(body?: SessionBody): SessionBody | undefined {
-    const reason = this.#endedBy
     if (!body?.authenticated) {
-      this.#set({ status: 'anonymous', ...(reason && { reason }) })
+      this.#set({ status: 'anonymous', reason: this.#endedBy })
       return undefined
     }
     const { now, expires_at, idle_expires_at, scope, subject } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
     this.#endedBy = undefined
+    const expiresAt = expires_at * 1000 - this.#skewMs
+    const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
     this.#set({
       status: 'active',
-      expiresAt: expires_at * 1000 - this.#skewMs,
-      idleExpiresAt: idle_expires_at * 1000 - this.#skewMs,
+      expiresAt,
+      idleExpiresAt,
       scope,
-      ...(subject && { subject }),
+      subject,
+      expiring:
+        Math.min(expiresAt, idleExpiresAt) - Date.now() > EXPIRING_MS
+          ? undefined
+          : idleExpiresAt < expiresAt
+            ? 'idle'
+            : 'absolute',
     })
     return body
   }
 
   /** Sends an event to the other tabs. */
-  #broadcast(event: SessionBody | SessionEvent = { event: 'ended', reason: this.#endedBy ?? 'gone' }): void {
+  #broadcast(event: SessionEvent | null = { reason: this.#endedBy ?? 'gone' }): void {
     this.#tabs?.post(event)
   }
 
@@ -135,7 +138,7 @@ export class SessionFollower implements SessionStore {
     this.#failures++
     if (isFinal(this.#endedBy)) return void this.#apply()
     const { last = this.#state } = this.#state as { last?: SessionState }
-    this.#set({ status: 'unavailable', ...(last.status === 'active' && { last }) })
+    this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
   }
 
   #set(next: SessionState): void {
@@ -144,7 +147,7 @@ export class SessionFollower implements SessionStore {
     const isNew = JSON.stringify(next) !== JSON.stringify(this.#state)
     if (isNew) this.#state = next
     this.#schedule()
-    if (isNew) notify(this.#listeners)
+    if (isNew) notify(this.#listeners, (listener) => listener())
   }
 
   /** Opens or closes the socket to match the state, and schedules the next check. */
@@ -152,49 +155,56 @@ export class SessionFollower implements SessionStore {
     const state = this.#state
     clearTimeout(this.#timer)
     if (!this.#tabs) return
-    if (state.status === 'anonymous') this.#socket.close()
     let waitMs = jitter(this.#failures, POLL_MS)
     if (state.status === 'active') {
-      const leads = this.#tabs.isLeader()
-      if (leads) this.#socket.open()
-      const leftMs = Math.min(state.expiresAt, state.idleExpiresAt) - Date.now()
-      waitMs = Math.min(leads && !this.#socket.isLive() ? POLL_MS : SLOW_MS, Math.max(leftMs, 0) + 1000)
-    } else if (state.status !== 'unavailable') return
+      const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
+      const intervalMs = this.#tabs.leads ? this.#socket.open() : SLOW_MS
+      waitMs = Math.min(intervalMs, Math.max(endsAt - Date.now(), 0) + 1000)
+    } else if (state.status !== 'unavailable') return this.#socket.close()
     this.#checkAt(Date.now() + waitMs)
   }
 
   /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
   #checkAt(dueAt: number): void {
-    const leftMs = dueAt - Date.now()
-    if (leftMs <= 0) void this.check()
-    else this.#timer = setTimeout(() => this.#checkAt(dueAt), Math.min(leftMs, CLOCK_MS))
+    const now = Date.now()
+    if (now >= dueAt) return void this.check()
+    this.#timer = setTimeout(
+      () => {
+        const hasSlept = Math.abs(Date.now() - now) > SLEEP_MS
+        // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
+        if (hasSlept) this.#socket.close()
+        this.#checkAt(hasSlept ? 0 : dueAt)
+      },
+      Math.min(dueAt - now, CLOCK_MS),
+    )
   }
 
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
-  #receive(event: SessionEvent | SessionBody, isOwn: boolean): void {
+  #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const { status } = this.#state
-    const isActive = status === 'active'
+    const { reason } = Object(event) as { reason?: EndReason }
+    const body = bodyOf(event)
+    if (!reason && !body) return this.#schedule()
     if (isOwn) this.#broadcast(event)
-    if ('reason' in event) {
-      if (status !== 'anonymous') this.#endedBy = event.reason
+    if (reason) {
+      if (status !== 'anonymous') this.#endedBy = reason
       // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
-      void this.#check(status === 'anonymous' || isFinal(event.reason) ? 1 : CHECKS, true)
-    } else if (!isOwn && (!isActive || this.#checksLeft > 0)) {
-      // The other tab may have sent this before that session ended.
-      void this.#check(1, true)
-    } else if (!('why' in event)) this.#apply(event)
-    else if (isActive) this.#set({ ...this.#state, expiring: event.why } as SessionState)
+      void this.#check(status === 'anonymous' || isFinal(reason) ? 1 : CHECKS, true)
+    } else if (isOwn || (status === 'active' && this.#checksLeft === 0)) this.#apply(body)
+    // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
+    else
+      void this.#check(1, true).then(() => this.#tabs?.leads && this.#state.status === 'anonymous' && this.#broadcast())
   }
 
   #onPage(event: PageEvent): void {
     if (event === 'pagehide') this.#leave()
     else if (event === 'offline') this.#socket.close()
     else if (event === 'pageshow') this.#join()
-    else if (event === 'online' || Date.now() - this.#checkedAt > FRESH_MS) void this.check()
+    else void this.check()
   }
 
   #join(): void {
-    this.#tabs ??= joinTabs(
+    this.#tabs = joinTabs(
       `trading-bff:${this.#server.base}`,
       () => this.#schedule(),
       (event) => this.#receive(event as SessionEvent, false),

@@ -1,62 +1,63 @@
 import { jitter, retryAfterMs } from './backoff.ts'
 import type { Server } from './server.ts'
 import type { SessionEvent } from './session-state.ts'
-
-/** The maximum delay before the next attempt. A server without a session socket refuses every handshake. */
-const MAX_RETRY_MS = 300_000
+import { POLL_MS, SLOW_MS } from './session-times.ts'
 
 /** The session socket of one tab. */
 export interface SessionSocket {
-  /** Connects, unless the socket is connected or its delay is not over. */
-  open(): void
+  /**
+   * Connects, unless the socket is connected or its delay is not over.
+   * @returns after how many milliseconds to check the session and to call this again
+   */
+  open(): number
   /** Closes the socket and clears its delay. */
   close(): void
-  /** True once a message has arrived on this connection. */
-  isLive(): boolean
 }
 
 /**
  * Prepares a session socket, without connecting.
- * @param onReady called when a lost socket may be opened again
+ * @param onEvent called with every message, and with undefined when {@link SessionSocket.open} has to be called again
  */
 export function sessionSocket(
   server: Server,
-  onEvent: (event: SessionEvent) => void,
-  onReady: () => unknown,
+  onEvent: (event: SessionEvent | null | undefined) => void,
 ): SessionSocket {
   let current: WebSocket | undefined
-  let isLive = false
+  let intervalMs = POLL_MS
   let retryAt = 0
   let failures = 0
 
-  function close(): void {
-    const last = current
+  function close(waitMs = 0): void {
+    intervalMs = POLL_MS
+    retryAt = Date.now() + waitMs
+    if (!current) return
+    current.onmessage = current.onclose = null
+    current.close()
     current = undefined
-    isLive = false
-    retryAt = 0
-    last?.close()
   }
 
-  function open(): void {
-    if (current || Date.now() < retryAt) return
-    const socket = (current = server.socket('/ws/session'))
-    socket.onmessage = ({ data }) => {
-      if (socket !== current) return
-      isLive = true
-      failures = 0
-      const event = JSON.parse(data as string) as SessionEvent
-      if (event.event === 'ended') close()
-      onEvent(event)
+  function open(): number {
+    const waitMs = retryAt - Date.now()
+    if (current) return intervalMs
+    if (waitMs > 0) return Math.min(waitMs, POLL_MS)
+    try {
+      current = server.socket('/ws/session')
+      current.onmessage = ({ data }) => {
+        intervalMs = SLOW_MS
+        failures = 0
+        const event = JSON.parse(data as string) as SessionEvent | null
+        if (event?.reason) close()
+        onEvent(event)
+      }
+      current.onclose = ({ code, reason }) => {
+        close(retryAfterMs(reason) + jitter(failures++, SLOW_MS))
+        onEvent(code === 4401 ? { reason: 'gone' } : undefined)
+      }
+    } catch {
+      // A browser may refuse the address, so the session is only polled.
     }
-    socket.onclose = ({ code, reason }) => {
-      if (socket !== current) return
-      close()
-      if (code === 4401) return onEvent({ event: 'ended', reason: 'gone' })
-      const waitMs = retryAfterMs(reason) + jitter(failures++, MAX_RETRY_MS)
-      retryAt = Date.now() + waitMs
-      setTimeout(onReady, waitMs + 1)
-    }
+    return POLL_MS
   }
 
-  return { open, close, isLive: () => isLive }
+  return { open, close }
 }

@@ -20,9 +20,9 @@ export interface ActiveSession {
   /** The OAuth 2.0 scopes that the user has granted, separated by spaces. */
   readonly scope: string
   /** The id of the user, on servers that know it. */
-  readonly subject?: string
+  readonly subject?: string | undefined
   /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
-  readonly expiring?: 'idle' | 'absolute'
+  readonly expiring?: 'idle' | 'absolute' | undefined
 }
 
 /** What is known about the session of the user. Decide by `status`. */
@@ -30,10 +30,10 @@ export type SessionState =
   /** Nothing is known yet, because the page has just been loaded. */
   | { readonly status: 'unknown' }
   /** Nobody is logged in. `reason` is set if a session ended while this page was open. */
-  | { readonly status: 'anonymous'; readonly reason?: EndReason }
+  | { readonly status: 'anonymous'; readonly reason?: EndReason | undefined }
   | ActiveSession
   /** The server cannot tell at the moment. Keep showing `last`, the state before; the client checks again by itself. */
-  | { readonly status: 'unavailable'; readonly last?: ActiveSession }
+  | { readonly status: 'unavailable'; readonly last?: ActiveSession | undefined }
 
 /** The body of GET /auth/session; times are seconds of the server's clock. */
 export type SessionBody =
@@ -47,13 +47,12 @@ export type SessionBody =
       readonly subject?: string
     }
 
-/** A message of the session socket; times are seconds of the server's clock. */
-export type SessionEvent =
-  | (SessionBody & { readonly event: 'session' })
-  | {
-      readonly event: 'expiring'
-      readonly at: number
-      readonly why: 'idle' | 'absolute'
-      readonly now: number
-    }
-  | { readonly event: 'ended'; readonly reason: EndReason }
+/** A message of the session socket, or of another tab: the session, or why it has ended. Any other message has neither. */
+export type SessionEvent = Partial<SessionBody> & { readonly reason?: EndReason }
+
+/** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
+export function bodyOf(value: unknown): SessionBody | undefined {
+  const body = Object(value) as Extract<SessionBody, { authenticated: true }>
+  // The sum is NaN unless all three are there, and too long a number is infinite.
+  return body.authenticated === body.now + body.expires_at + body.idle_expires_at < Infinity ? body : undefined
+}

@@ -29,7 +29,8 @@ export interface PublicSocket {
    * const stop = socket.subscribe<Tick>({ ticks: 'R_100' }, ({ tick }) => draw(tick))
    * ```
    * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
-   *   the page's error handlers get the error
+   *   the page's error handlers get the error. After `RateLimit` and `AlreadySubscribed`, the package subscribes again by
+   *   itself
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */
@@ -83,7 +84,7 @@ class Connection {
       },
       message: (message) => {
         if (!this.exchange.take(message)) this.streams.take(message)
-        notify(this.listeners, message)
+        notify(this.listeners, (listener) => listener(message))
       },
       down: (status) => {
         this.exchange.down(status)
@@ -92,7 +93,7 @@ class Connection {
       status: () => {
         // Requests wait while the connection is stale.
         if (this.link.status.state === 'open') this.exchange.up()
-        notify(this.statusListeners)
+        notify(this.statusListeners, (listener) => listener())
       },
     })
     this.exchange = new Exchange(this.link, nextId)
@@ -137,11 +138,17 @@ function socketOn(
 ): TradingSocket {
   const own = new AbortController()
   const { signal } = own
+  const stops = new Set<() => void>()
+  /** Makes close() stop what has been started, unless that has been stopped before. */
+  const untilClosed = (stop: () => void): (() => void) => {
+    const once = (): void => void (stops.delete(once) && stop())
+    stops.add(once)
+    return once
+  }
   const until = <T>(set: Set<T>, value: T): (() => void) => {
+    if (signal.aborted) return () => undefined
     set.add(value)
-    const stop = (): void => void set.delete(value)
-    signal.addEventListener('abort', stop)
-    return stop
+    return untilClosed(() => set.delete(value))
   }
   const bound = (options: RequestOptions = {}): RequestOptions => ({
     ...options,
@@ -154,14 +161,13 @@ function socketOn(
     command: (message, options) => exchange.command(message, bound(options)) as Promise<never>,
     subscribe(message, listener, onError) {
       signal.throwIfAborted()
-      const stop = streams.subscribe(message, listener as (message: Message) => void, onError)
-      signal.addEventListener('abort', stop)
-      return stop
+      return untilClosed(streams.subscribe(message, listener as (message: Message) => void, onError))
     },
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {
       if (signal.aborted) return
       own.abort(new SocketError('closed', 'the socket was closed'))
+      for (const stop of stops) stop()
       release()
     },
   }

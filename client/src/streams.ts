@@ -1,3 +1,4 @@
+import { jitter } from './backoff.ts'
 import { notify, report, SocketError } from './errors.ts'
 import { errorOf } from './exchange.ts'
 import type { Link } from './link.ts'
@@ -17,10 +18,16 @@ interface Stream {
   /** The `req_id` of the latest request for the stream; 0 before there is one. */
   id: number
   hasReply: boolean
+  /** How often it has been refused in a row. */
+  refusals: number
   /** The subscription ids of the trading service. One request may open several. */
   readonly upstream: Set<string>
 }
 
+/** Refusals that pass: too many requests, and a subscription that the trading service has not forgotten yet. */
+const PASSING = /^(RateLimit|AlreadySubscribed)$/
+/** The minimum delay before a refused stream is requested again. */
+const AGAIN_MS = 1000
 /** How long a stream without subscribers is kept, because a component may be mounted again at once. */
 const GRACE_MS = 100
 
@@ -31,7 +38,8 @@ export class Streams {
   readonly #streams = new Map<string, Stream>()
   /** By `req_id`; undefined if the stream has since been stopped or requested again. */
   readonly #byId = new Map<number, Stream | undefined>()
-  readonly #forgotten = new Set<string>()
+  /** The subscription ids that the trading service has been asked to forget, by the `req_id` of that request. */
+  readonly #forgetting = new Map<number, string>()
 
   constructor(link: Link, nextId: () => number) {
     this.#link = link
@@ -48,10 +56,12 @@ export class Streams {
     const { req_id: _ours, ...rest } = message
     const key = JSON.stringify(Object.entries({ ...rest, subscribe: 1 }).sort(([a], [b]) => (a < b ? -1 : 1)))
     const stream: Stream = this.#streams.get(key) ?? {
-      message: rest,
+      // A copy, because the page may change its object.
+      message: Object.fromEntries(JSON.parse(key) as [string, unknown][]),
       subscribers: new Set(),
       id: 0,
       hasReply: false,
+      refusals: 0,
       upstream: new Set(),
     }
     const subscriber = { listener, onError }
@@ -66,15 +76,14 @@ export class Streams {
       setTimeout(() => {
         if (stream.subscribers.size > 0 || this.#streams.get(key) !== stream) return
         this.#streams.delete(key)
-        this.#byId.set(stream.id, undefined)
-        this.#forget(stream.upstream)
+        this.#retire(stream)
       }, GRACE_MS)
     }
   }
 
   /** Requests every stream on a new connection. */
   up(): void {
-    this.#forgotten.clear()
+    this.#forgetting.clear()
     this.#byId.clear()
     for (const stream of this.#streams.values()) {
       stream.upstream.clear()
@@ -97,6 +106,8 @@ export class Streams {
     const id = Number(message['req_id'])
     const upstream = (message['subscription'] as { id?: string } | undefined)?.id
     const stream = this.#byId.get(id)
+    // If it was refused, the next message of the subscription makes the package ask again.
+    this.#forgetting.delete(id)
     if (!stream) {
       // A late message of a stopped stream is forgotten. Any other subscription may belong to a command.
       if (upstream !== undefined && this.#byId.has(id)) this.#forget([upstream])
@@ -105,42 +116,44 @@ export class Streams {
     stream.hasReply = true
     if (upstream !== undefined) stream.upstream.add(upstream)
     const error = errorOf(message)
-    const each = [...stream.subscribers]
-    if (error)
-      notify(
-        each.map(({ onError }) => onError),
-        error,
-      )
-    else
-      notify(
-        each.map(({ listener }) => listener),
-        message,
-      )
+    if (error && PASSING.test(error.code)) {
+      const again = (): void => void (this.#byId.get(id) === stream && this.#request(stream))
+      setTimeout(again, AGAIN_MS + jitter(stream.refusals++))
+    } else stream.refusals = 0
+    notify(stream.subscribers, ({ listener, onError }) => (error ? onError(error) : listener(message)))
   }
 
   #request(stream: Stream): void {
     if (!this.#link.isUp) return
-    this.#forget(stream.upstream)
+    this.#retire(stream)
     stream.upstream.clear()
-    if (stream.id > 0) this.#byId.set(stream.id, undefined)
     stream.id = this.#nextId()
     stream.hasReply = false
     this.#byId.set(stream.id, stream)
-    this.#link.send({ ...stream.message, subscribe: 1, req_id: stream.id })
+    this.#link.send(JSON.stringify({ ...stream.message, req_id: stream.id }))
+  }
+
+  /** Ends the present subscription of a stream. */
+  #retire({ id, upstream }: Stream): void {
+    if (id > 0) this.#byId.set(id, undefined)
+    this.#forget(upstream)
   }
 
   #forget(ids: Iterable<string>): void {
     if (!this.#link.isUp) return
-    for (const id of ids) {
-      if (this.#forgotten.has(id)) continue
-      this.#forgotten.add(id)
-      this.#link.send({ forget: id, req_id: this.#nextId() })
+    const underWay = new Set(this.#forgetting.values())
+    for (const forget of ids) {
+      if (underWay.has(forget)) continue
+      const req_id = this.#nextId()
+      this.#forgetting.set(req_id, forget)
+      this.#link.send(JSON.stringify({ forget, req_id }))
     }
   }
 
   #end({ subscribers }: Stream, closeCode: number | undefined): void {
-    const each = [...subscribers].map(({ onError }) => onError)
+    const ended = new Set(subscribers)
     subscribers.clear()
-    notify(each, new SocketError('ended', `the connection has ended: ${closeCode}`, { closeCode }))
+    const error = new SocketError('ended', `the connection has ended: ${closeCode}`, { closeCode })
+    notify(ended, ({ onError }) => onError(error))
   }
 }

@@ -1,9 +1,10 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { requireFree } from './listening.ts'
 import { startProvider } from './provider.ts'
 import { startRedis } from './redis-process.ts'
+import { readSharing } from './sharing.ts'
 import { startUpstream } from './upstream.ts'
 
 /**
@@ -21,6 +22,7 @@ const ports = {
 const CLIENT_ID = 'demo-client'
 const HOST = '127.0.0.1'
 const READY_MS = 20_000
+const opsUrl = `http://${HOST}:${ports.OPS_PORT}`
 
 const closers: (() => Promise<unknown>)[] = []
 
@@ -32,7 +34,7 @@ try {
 }
 
 async function run(): Promise<void> {
-  for (const [name, port] of Object.entries(ports)) await requireFree(name, port)
+  for (const [name, port] of Object.entries(ports)) await requireFree(name, port, HOST, 'npm run demo')
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(0))
 
   const publicUrl = `http://localhost:${ports.PORT}`
@@ -42,7 +44,7 @@ async function run(): Promise<void> {
     redirectUris: [`${publicUrl}/auth/callback`],
   })
   closers.push(() => provider.close())
-  const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider })
+  const upstream = await startUpstream({ port: ports.UPSTREAM_PORT, provider, sharing: () => readSharing(opsUrl) })
   closers.push(() => upstream.close())
   const redisUrl = await redis()
 
@@ -53,6 +55,7 @@ async function run(): Promise<void> {
     WS_URL: upstream.wsUrl,
     CLIENT_ID,
     STATIC_DIR: fileURLToPath(new URL('page', import.meta.url)),
+    PUBLIC_FEED: 'shared',
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
     HOST,
     PORT: String(ports.PORT),
@@ -95,7 +98,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
   const giveUpAt = Date.now() + READY_MS
   while (Date.now() < giveUpAt) {
     if (child.exitCode !== null) throw new Error('The server stopped; see above.')
-    const response = await fetch(`http://${HOST}:${ports.OPS_PORT}/readyz`).catch(() => undefined)
+    const response = await fetch(`${opsUrl}/readyz`).catch(() => undefined)
     if (response?.ok === true) {
       child.once('exit', () => void stop(1))
       return
@@ -103,17 +106,6 @@ async function untilReady(child: ChildProcess): Promise<void> {
     await new Promise((resolve) => void setTimeout(resolve, 50))
   }
   throw new Error('The server did not become ready in time.')
-}
-
-async function requireFree(name: string, port: number): Promise<void> {
-  const probe = createServer().listen(port, HOST)
-  try {
-    await once(probe, 'listening')
-  } catch {
-    throw new Error(`Port ${port} is taken. Stop what uses it, or choose another: ${name}=… npm run demo`)
-  }
-  probe.close()
-  await once(probe, 'close')
 }
 
 let isStopping = false

@@ -1,10 +1,13 @@
 /** The Accounts and Wallets cards. Field names differ between services, so several are accepted. */
-import { call, explain } from './rest.js'
-import { $, el, money, readable, setText } from './dom.js'
+import { client } from './bff.js'
+import { $, el, setText } from './dom.js'
+import { explain, sentence } from './failures.js'
+import { money, readable } from './format.js'
 import { dismiss, notice } from './notices.js'
+import { remember, remembered } from './remembered.js'
 import { session } from './session.js'
 
-const ACCOUNTS = '/api/trading/v1/options/accounts'
+const ACCOUNTS = '/trading/v1/options/accounts'
 
 class Accounts extends EventTarget {
   chosen
@@ -41,14 +44,15 @@ class Accounts extends EventTarget {
     this.#list = records(content)
       .map(accountOf)
       .filter((account) => account.id !== undefined)
-    const still = this.#list.find((account) => account.id === this.chosen?.id)
-    this.#choose(still ?? this.#list.find((account) => account.demo))
+    const demos = this.#list.filter((account) => account.demo)
+    const last = this.chosen?.id ?? remembered('account')
+    this.#choose(demos.find(({ id }) => id === last) ?? demos[0])
     this.#draw()
   }
 
   async #loadWallets() {
     const turn = this.#turn
-    const content = await this.#fetch('#wallets', '/api/wallet/v1/wallets', 'The wallets could not be loaded.')
+    const content = await this.#fetch('#wallets', '/wallet/v1/wallets', 'The wallets could not be loaded.')
     if (content === undefined || turn !== this.#turn) return
     const rows = records(content).map(walletRow)
     $('#wallets').replaceChildren(...(rows.length > 0 ? rows : [el('li', { class: 'empty' }, 'No wallets yet.')]))
@@ -58,15 +62,16 @@ class Accounts extends EventTarget {
     $(list).setAttribute('aria-busy', 'true')
     if ($(list).childElementCount === 0) $(list).append(el('li', { class: 'empty' }, 'Loading'))
     try {
-      const content = await call('GET', path)
+      const response = await client.api(path)
+      const content = await response.json()
       dismiss(what)
       return content
     } catch (error) {
       const forbidden = error.status === 403
-      const text = forbidden ? error.message : what
+      const text = forbidden ? await sentence(error) : what
       const again = !forbidden && retryButton(() => this.#sessionChanged())
       $(list).replaceChildren(el('li', { class: 'empty' }, `${text} `, again))
-      if (!forbidden) explain(error, what)
+      if (!forbidden) await explain(error, what)
     } finally {
       $(list).setAttribute('aria-busy', 'false')
     }
@@ -122,6 +127,7 @@ class Accounts extends EventTarget {
   #use(account) {
     if (account.id === this.chosen?.id) return
     this.#choose(account)
+    remember('account', account.id)
     this.#draw()
     rowOf(account.id)?.querySelector('[aria-pressed]').focus()
   }
@@ -134,7 +140,8 @@ class Accounts extends EventTarget {
 
   async #create(button) {
     await this.#act(button, 'The account could not be created.', async () => {
-      const content = await call('POST', ACCOUNTS, { currency: 'USD', group: 'row', account_type: 'demo' })
+      const json = { currency: 'USD', group: 'row', account_type: 'demo' }
+      const content = await (await client.api(ACCOUNTS, { method: 'POST', json })).json()
       const id = accountOf(records(content)[0] ?? {}).id
       const known = this.#list.some((account) => account.id === id)
       const text = known ? `You already have the demo account ${id}.` : 'Your new demo account is ready.'
@@ -144,18 +151,18 @@ class Accounts extends EventTarget {
 
   async #reset(button, { id }) {
     await this.#act(button, `The balance of ${id} could not be reset.`, async () => {
-      await call('POST', `${ACCOUNTS}/${encodeURIComponent(id)}/reset-demo-balance`)
+      await client.api(`${ACCOUNTS}/${encodeURIComponent(id)}/reset-demo-balance`, { method: 'POST' })
       notice({ key: 'account', kind: 'success', text: `The balance of ${id} was reset.`, brief: true })
     })
   }
 
-  /** Runs an action once, without retries, and then reloads the list, which shows the actual state. */
+  /** Runs an action once, and then reloads the list, which shows the actual state. */
   async #act(button, what, action) {
     button.disabled = true
     try {
       await action()
     } catch (error) {
-      explain(error, what, 'account')
+      await explain(error, what, 'account')
     }
     button.disabled = false
     if (session.state !== 'authenticated') return

@@ -1,4 +1,4 @@
-/** Starts the page. Everything it knows about the login comes from GET /auth/session. */
+/** Starts the page. Everything it knows about the login comes from the client of the browser package. */
 import { accounts } from './accounts.js'
 import { showFor } from './dom.js'
 import { startInspect } from './inspect.js'
@@ -9,18 +9,6 @@ import { trade } from './trade.js'
 
 session.addEventListener('change', () => {
   if (session.state !== 'loading') showFor(session.state)
-})
-
-/** Open sockets would keep the page out of the back/forward cache. A restored page must not show an old login. */
-addEventListener('pagehide', () => {
-  market.pause()
-  trade.pause()
-})
-addEventListener('pageshow', (event) => {
-  if (!event.persisted) return
-  session.forget()
-  session.check()
-  market.resume()
 })
 
 startInspect()

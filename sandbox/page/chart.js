@@ -1,61 +1,62 @@
-/** A small line chart on a canvas, sharp on every screen, in the page's colours, without motion for users who prefer that. */
-import { clock } from './dom.js'
+/**
+ * The price chart: a canvas that is sharp on every screen, and a crosshair for the pointer and the arrow keys.
+ *
+ * There is no chart library here. The best kept one that draws candles, lightweight-charts 5, has 193 KiB minified, more
+ * than twice the scripts of this page. It has no keyboard access, and it writes a style element for the logo that credits
+ * its maker, which the page's Content-Security-Policy forbids. A page with a build step may well decide otherwise.
+ */
+import { paint, viewOf } from './chart-painter.js'
+import { clock, decimal } from './format.js'
 
-const KEEP = 120
 const EASE_MS = 220
-const TAG = 22
-const PAD = { top: 14, bottom: 26, left: 2 }
+/** The most steps that the arrow keys take from one end of the chart to the other. */
+const STEPS = 120
 const calm = matchMedia('(prefers-reduced-motion: reduce)')
 
 export class PriceChart {
   #canvas
   #context
-  #points = []
-  #digits = 2
-  #mark
-  #pointer
-  #shown
-  #easeFrom
-  #easeStart = 0
-  #frame
   #colors
   #size = { width: 0, height: 0 }
+  #frame
+  /** What is shown: { points, digits, style, spanMs, lengthMs }. */
+  #series = { points: [], digits: 2, style: 'line', spanMs: 0, lengthMs: 0 }
+  #mark
+  /** Where the crosshair is: { x } of the pointer, or { time } for the keys. */
+  #cursor
+  #ease = { from: undefined, since: 0 }
+  #shown
 
   constructor(canvas) {
     this.#canvas = canvas
     this.#context = canvas.getContext('2d')
     new ResizeObserver(() => this.#resize()).observe(canvas)
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#recolor())
-    canvas.addEventListener('pointermove', (event) => this.#point(event.offsetX))
-    canvas.addEventListener('pointerleave', () => this.#point(undefined))
+    canvas.addEventListener('pointermove', ({ offsetX }) => this.#moveTo({ x: offsetX }))
+    canvas.addEventListener('pointerleave', () => this.#moveTo(undefined))
+    canvas.addEventListener('focus', () => this.#describe())
+    canvas.addEventListener('blur', () => this.#moveTo(undefined))
+    canvas.addEventListener('keydown', (event) => this.#press(event))
     this.#recolor()
   }
 
-  /** points: [{ time (ms), price }] in order */
-  set(points, digits) {
-    this.#points = points.slice(-KEEP)
-    this.#digits = digits
-    this.#shown = this.#points.at(-1)?.price
-    this.#easeFrom = undefined
+  /**
+   * Shows these points. A new last price moves smoothly to its position.
+   * @param series - { points, digits, style: 'line' | 'candles', spanMs, lengthMs: that of a candle }
+   */
+  show(series) {
+    const isNext = series.style === 'line' && this.#series.points.length > 0 && series.spanMs === this.#series.spanMs
+    const isFirst = this.#series.points.length === 0
+    this.#series = series
+    if (isFirst) this.#describe()
+    this.#ease = { from: isNext && !calm.matches ? this.#shown : undefined, since: performance.now() }
     this.#drawSoon()
   }
 
-  push(point) {
-    this.#points.push(point)
-    if (this.#points.length > KEEP) this.#points.shift()
-    this.#easeFrom = calm.matches ? undefined : this.#shown
-    this.#easeStart = performance.now()
-    this.#drawSoon()
-  }
-
-  /** A horizontal line for an open contract: { price, label, rise } or undefined. */
+  /** A horizontal line for an open contract: { price, label, tone } or undefined. */
   mark(mark) {
     this.#mark = mark
     this.#drawSoon()
-  }
-
-  get points() {
-    return this.#points
   }
 
   #resize() {
@@ -70,17 +71,68 @@ export class PriceChart {
 
   #recolor() {
     const style = getComputedStyle(document.documentElement)
-    const color = (name) => style.getPropertyValue(`--${name}`).trim()
-    this.#colors = Object.fromEntries(
-      ['ink', 'muted', 'line', 'surface', 'chart', 'up', 'down'].map((n) => [n, color(n)]),
-    )
+    const names = ['ink', 'muted', 'line', 'surface', 'chart', 'up', 'down']
+    this.#colors = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]))
     this.#colors.font = style.fontFamily
     this.#drawSoon()
   }
 
-  #point(x) {
-    this.#pointer = x
+  #moveTo(cursor) {
+    this.#cursor = cursor
     this.#drawSoon()
+  }
+
+  /** The arrow keys, PageUp, PageDown, Home and End move the crosshair, as for any slider. Escape removes it. */
+  #press(event) {
+    const { points } = this.#series
+    const last = points.length - 1
+    if (last < 0 || event.altKey || event.ctrlKey || event.metaKey) return
+    const step = Math.max(1, Math.round(last / STEPS))
+    const page = Math.max(step, Math.round(last / 10))
+    const at = this.#index() ?? last
+    const targets = {
+      ArrowLeft: at - step,
+      ArrowDown: at - step,
+      ArrowRight: at + step,
+      ArrowUp: at + step,
+      PageDown: at - page,
+      PageUp: at + page,
+      Home: 0,
+      End: last,
+    }
+    if (event.key === 'Escape') this.#moveTo(undefined)
+    else if (!Object.hasOwn(targets, event.key)) return
+    else this.#moveTo({ time: points[Math.max(0, Math.min(last, targets[event.key]))].time })
+    event.preventDefault()
+    this.#describe()
+  }
+
+  /** The index of the point at the crosshair; undefined without one. */
+  #index() {
+    const { points } = this.#series
+    if (this.#cursor === undefined || points.length === 0) return undefined
+    const { x, time = viewOf(this.#scene()).timeAt(x) } = this.#cursor
+    let nearest = 0
+    for (const [index, point] of points.entries())
+      if (Math.abs(point.time - time) < Math.abs(points[nearest].time - time)) nearest = index
+    return nearest
+  }
+
+  /** Tells assistive technology the point. Not called for new prices, since each call is spoken. */
+  #describe() {
+    const { points } = this.#series
+    const index = this.#index() ?? points.length - 1
+    this.#canvas.ariaValueMax = String(Math.max(0, points.length - 1))
+    this.#canvas.ariaValueNow = String(Math.max(0, index))
+    this.#canvas.ariaValueText = index < 0 ? 'no prices yet' : this.#textsOf(points[index])[0]
+  }
+
+  /** The point at the crosshair in words, from the longest text to the shortest. */
+  #textsOf({ time, open, high, low, price }) {
+    const [o, h, l, c] = [open, high, low, price].map((value) => decimal(value, this.#series.digits))
+    const short = `${c} at ${clock(time)}`
+    if (this.#series.style === 'line') return [short]
+    return [`${clock(time)}: open ${o}, high ${h}, low ${l}, close ${c}`, `O ${o} H ${h} L ${l} C ${c}`, short]
   }
 
   #drawSoon() {
@@ -90,178 +142,32 @@ export class PriceChart {
     })
   }
 
-  /** The last price moves smoothly to its new position. */
-  #ease() {
-    const target = this.#points.at(-1).price
-    const progress = Math.min(1, (performance.now() - this.#easeStart) / EASE_MS)
-    if (this.#easeFrom === undefined || progress >= 1) this.#shown = target
-    else {
-      this.#shown = this.#easeFrom + (target - this.#easeFrom) * (1 - (1 - progress) ** 3)
-      this.#drawSoon()
+  /** The position of the last price on its way from the one before. */
+  #eased(target) {
+    const progress = Math.min(1, (performance.now() - this.#ease.since) / EASE_MS)
+    if (this.#ease.from === undefined || progress >= 1) return target
+    this.#drawSoon()
+    return this.#ease.from + (target - this.#ease.from) * (1 - (1 - progress) ** 3)
+  }
+
+  #scene() {
+    return {
+      ...this.#series,
+      ...this.#size,
+      context: this.#context,
+      colors: this.#colors,
+      mark: this.#mark,
+      shown: this.#shown,
     }
   }
 
   #draw() {
-    const { width, height } = this.#size
-    const context = this.#context
-    context.clearRect(0, 0, width, height)
-    if (width === 0 || this.#points.length < 2) return
-    this.#ease()
-    context.font = `12px ${this.#colors.font}`
-    context.textBaseline = 'middle'
-    const view = this.#view()
-    this.#drawGrid(view)
-    this.#drawLine(view)
-    this.#drawMark(view)
-    this.#drawTag(view, this.#shown, this.#points.at(-1).price, this.#colors.chart)
-    if (this.#pointer !== undefined) this.#drawPointer(view)
+    const { points } = this.#series
+    this.#context.clearRect(0, 0, this.#size.width, this.#size.height)
+    if (this.#size.width === 0 || points.length < 2) return
+    this.#shown = this.#eased(points.at(-1).price)
+    const index = this.#index()
+    const cursor = index === undefined ? undefined : { point: points[index], texts: this.#textsOf(points[index]) }
+    paint({ ...this.#scene(), cursor })
   }
-
-  #view() {
-    const { width, height } = this.#size
-    const prices = this.#points.map((point) => point.price)
-    if (this.#mark !== undefined) prices.push(this.#mark.price)
-    const low = Math.min(...prices)
-    const high = Math.max(...prices)
-    const room = (high - low || Math.abs(high) * 0.001 || 1) * 0.12
-    const labelWidth = this.#context.measureText(high.toFixed(this.#digits)).width + 18
-    const right = width - labelWidth
-    const bottom = height - PAD.bottom
-    const first = this.#points[0].time
-    const span = this.#points.at(-1).time - first || 1
-    const min = low - room
-    const max = high + room
-    return {
-      min,
-      max,
-      right,
-      bottom,
-      first,
-      span,
-      x: (time) => PAD.left + ((time - first) / span) * (right - PAD.left - 6),
-      y: (price) => bottom - ((price - min) / (max - min)) * (bottom - PAD.top),
-    }
-  }
-
-  #drawGrid({ min, max, right, bottom, first, span, x, y }) {
-    const context = this.#context
-    const tags = [this.#shown, this.#mark?.price].filter((price) => price !== undefined).map(y)
-    const step = niceStep((max - min) / Math.max(2, Math.floor((bottom - PAD.top) / 44)))
-    context.strokeStyle = this.#colors.line
-    context.fillStyle = this.#colors.muted
-    context.lineWidth = 1
-    context.textAlign = 'left'
-    for (let price = Math.ceil(min / step) * step; price <= max; price += step) {
-      const level = Math.round(y(price)) + 0.5
-      this.#stroke([0, level], [right, level])
-      if (tags.every((tag) => Math.abs(tag - level) > TAG))
-        context.fillText(price.toFixed(this.#digits), right + 8, level)
-    }
-    const labels = Math.max(2, Math.min(5, Math.floor(right / 120)))
-    for (let index = 0; index < labels; index++) {
-      const time = first + (span * index) / (labels - 1)
-      context.textAlign = index === 0 ? 'left' : index === labels - 1 ? 'right' : 'center'
-      context.fillText(clock(time), x(time), bottom + 15)
-    }
-  }
-
-  #drawLine({ x, y, bottom }) {
-    const context = this.#context
-    const last = this.#points.length - 1
-    context.beginPath()
-    this.#points.forEach((point, index) => context.lineTo(x(point.time), y(index === last ? this.#shown : point.price)))
-    context.strokeStyle = this.#colors.chart
-    context.lineWidth = 2
-    context.lineJoin = 'round'
-    context.stroke()
-    context.lineTo(x(this.#points[last].time), bottom)
-    context.lineTo(x(this.#points[0].time), bottom)
-    const fill = context.createLinearGradient(0, PAD.top, 0, bottom)
-    fill.addColorStop(0, this.#colors.chart)
-    fill.addColorStop(1, 'transparent')
-    context.globalAlpha = 0.14
-    context.fillStyle = fill
-    context.fill()
-    context.globalAlpha = 1
-    this.#dot(x(this.#points[last].time), y(this.#shown), this.#colors.chart)
-  }
-
-  #drawMark(view) {
-    if (this.#mark === undefined) return
-    const { price, label, rise } = this.#mark
-    const context = this.#context
-    const level = Math.round(view.y(price)) + 0.5
-    const color = rise ? this.#colors.up : this.#colors.down
-    context.setLineDash([5, 4])
-    context.strokeStyle = color
-    context.lineWidth = 1.5
-    this.#stroke([0, level], [view.right, level])
-    context.setLineDash([])
-    context.textAlign = 'left'
-    const above = level > PAD.top + 20
-    this.#halo(`${label} ${price.toFixed(this.#digits)}`, 6, level + (above ? -11 : 12), color)
-    if (Math.abs(view.y(price) - view.y(this.#shown)) > TAG) this.#drawTag(view, price, price, color)
-  }
-
-  #drawTag({ right, y }, at, price, color) {
-    const context = this.#context
-    const text = price.toFixed(this.#digits)
-    const level = y(at)
-    context.fillStyle = color
-    context.beginPath()
-    context.roundRect(right + 2, level - TAG / 2, context.measureText(text).width + 13, TAG, 5)
-    context.fill()
-    context.fillStyle = this.#colors.surface
-    context.textAlign = 'left'
-    context.fillText(text, right + 8, level + 0.5)
-  }
-
-  #drawPointer({ right, bottom, x, y }) {
-    const context = this.#context
-    const distance = (point) => Math.abs(x(point.time) - this.#pointer)
-    const nearest = this.#points.reduce((best, point) => (distance(point) < distance(best) ? point : best))
-    const at = Math.round(x(nearest.time)) + 0.5
-    context.strokeStyle = this.#colors.muted
-    context.lineWidth = 1
-    this.#stroke([at, PAD.top], [at, bottom])
-    this.#dot(at, y(nearest.price), this.#colors.ink)
-    const text = `${nearest.price.toFixed(this.#digits)} at ${clock(nearest.time)}`
-    const wide = context.measureText(text).width
-    const left = Math.max(2, Math.min(right - wide - 4, at - wide / 2))
-    context.textAlign = 'left'
-    this.#halo(text, left, PAD.top - 4, this.#colors.ink)
-  }
-
-  #halo(text, x, y, color) {
-    const context = this.#context
-    context.strokeStyle = this.#colors.surface
-    context.lineWidth = 4
-    context.lineJoin = 'round'
-    context.strokeText(text, x, y)
-    context.fillStyle = color
-    context.fillText(text, x, y)
-  }
-
-  #dot(x, y, color) {
-    const context = this.#context
-    context.beginPath()
-    context.arc(x, y, 4, 0, Math.PI * 2)
-    context.fillStyle = color
-    context.fill()
-    context.lineWidth = 2
-    context.strokeStyle = this.#colors.surface
-    context.stroke()
-  }
-
-  #stroke(from, to) {
-    this.#context.beginPath()
-    this.#context.moveTo(...from)
-    this.#context.lineTo(...to)
-    this.#context.stroke()
-  }
-}
-
-function niceStep(rough) {
-  const power = 10 ** Math.floor(Math.log10(rough))
-  return [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) * power
 }

@@ -1,116 +1,154 @@
-/** Follows bought contracts until they are settled, shows the newest one, and keeps the list of recent trades. */
-import { $, clock, duration, el, money, setText, signed, toNumber } from './dom.js'
-import { market } from './market.js'
+/**
+ * The contracts of the chosen account: those that were open when the page connected, and all that are bought afterwards,
+ * here or in another tab. Each is followed until it ends.
+ */
+import { SocketError } from './bff.js'
+import { drawPanel, drawRow, rowOf, titleOf } from './contract-view.js'
+import { $ } from './dom.js'
+import { toNumber } from './format.js'
+import { dismiss, notice } from './notices.js'
 
+/** The number of contracts in the list, unless more are open. */
 const SHOWN = 8
 const RESULTS = new Set(['won', 'lost', 'sold', 'cancelled'])
 
 export class Contracts {
-  #channel
+  #socket
+  /** Newest first. */
   #all = []
 
-  /** Follows the contracts that are still open on a new connection. */
-  attach(channel) {
-    this.#channel = channel
-    for (const contract of this.#all) if (contract.result === 'open') this.#follow(contract)
-  }
-
-  knows(id) {
-    return this.#all.some((contract) => contract.id === id)
-  }
-
-  clear() {
+  /** Follows the contracts of an account over its socket. Those of the account before are forgotten. */
+  attach(socket) {
+    this.#socket = socket
     this.#all = []
-    this.#channel = undefined
-    market.mark(undefined)
-    this.#drawList()
-    setText($('#trade-status'), 'No contract yet')
-    setText($('#trade-detail'), 'Buy one to follow it here.')
-    $('#contract').dataset.result = 'none'
-    $('#trade-progress').hidden = true
+    dismiss('contracts')
+    this.#draw()
+    socket?.subscribe(
+      { transaction: 1 },
+      ({ transaction }) => {
+        if (transaction?.action === 'buy') this.add(fromTransaction(transaction))
+      },
+      () => {}, // Contracts that are bought here are followed without it.
+    )
   }
 
-  add({ id, type, symbol, stake, currency, at = Date.now() }) {
-    const contract = {
-      id,
-      type,
-      symbol,
-      stake,
-      currency,
-      at,
-      result: 'open',
-      profit: undefined,
-      row: undefined,
-    }
-    this.#all.unshift(contract)
-    this.#all.length = Math.min(this.#all.length, SHOWN)
-    this.#drawList()
-    this.#drawNewest(contract, {})
-    this.#follow(contract)
-  }
-
-  #follow(contract) {
-    const onMessage = (message) => this.#take(contract, message)
-    this.#channel
-      ?.request({ proposal_open_contract: 1, contract_id: contract.id, subscribe: 1 }, { onMessage })
-      .catch(() => {})
-  }
-
-  #take(contract, { error, proposal_open_contract: update, subscription }) {
-    if (error !== undefined) {
-      if (contract === this.#all[0]) setText($('#trade-detail'), error.message ?? 'The contract cannot be followed.')
+  /**
+   * Reads the open contracts, and follows those that are new to this page.
+   * @returns whether they could be read
+   */
+  async refresh() {
+    const socket = this.#socket
+    try {
+      const { portfolio } = await socket.request({ portfolio: 1 })
+      if (socket !== this.#socket) return false
+      dismiss('contracts')
+      for (const contract of portfolio?.contracts ?? []) this.add(fromPortfolio(contract))
+      return true
+    } catch (error) {
+      // After a lost connection they are read again.
+      if (error.reply)
+        notice({ key: 'contracts', kind: 'error', text: `Open contracts cannot be shown. ${error.message}` })
       return false
     }
-    if (update?.contract_id === undefined || contract.result !== 'open') return contract.result === 'open'
-    contract.profit = toNumber(update.profit) ?? contract.profit
-    contract.result = resultOf(update)
-    if (contract === this.#all[0]) this.#drawNewest(contract, update)
-    this.#drawRow(contract)
-    if (contract.result === 'open') return true
-    if (subscription?.id !== undefined) this.#channel?.tell({ forget: subscription.id })
-    return false
   }
 
-  #drawNewest(contract, update) {
-    const { result, profit, currency, type } = contract
-    const open = result === 'open'
-    setText($('#trade-status'), open ? 'Contract open' : `Contract ${result}: ${signed(profit, currency)}`)
-    setText($('#trade-detail'), open ? detail(contract, update) : (update.longcode ?? detail(contract, update)))
-    $('#contract').dataset.result = result
-    const progress = progressOf(update)
-    $('#trade-progress').hidden = !open || progress === undefined
-    if (progress !== undefined) $('#trade-progress').value = progress
-    const entry = toNumber(update.entry_spot ?? update.entry_tick)
-    const onChart = open && entry !== undefined && contract.symbol === market.symbol
-    market.mark(onChart ? { price: entry, rise: type === 'CALL', label: `${arrow(type)} Entry` } : undefined)
+  /** The number of contracts that this page has learned of since this time, in milliseconds. */
+  countSince(time) {
+    return this.#all.filter(({ addedAt }) => addedAt >= time).length
   }
 
-  #drawList() {
+  /** Follows a contract, unless it is followed already: { id, type, symbol, stake, currency, at }. */
+  add(contract) {
+    if (this.#all.some(({ id }) => id === contract.id)) return
+    const added = {
+      ...contract,
+      addedAt: Date.now(),
+      result: 'open',
+      profit: undefined,
+      bid: undefined,
+      isSelling: false,
+      update: {},
+    }
+    added.row = rowOf(added, (each) => this.#sell(each))
+    this.#all.push(added)
+    this.#all.sort((a, b) => b.at - a.at || b.id - a.id)
+    this.#all = this.#all.filter(({ result }, index) => index < SHOWN || result === 'open')
+    this.#draw()
+    added.stop = this.#socket.subscribe(
+      { proposal_open_contract: 1, contract_id: added.id },
+      ({ proposal_open_contract: update }) => this.#take(added, update),
+      ({ reply, message }) => {
+        // Without a reply the connection has ended, which its line says.
+        if (!reply) return
+        notice({
+          key: 'contracts',
+          kind: 'error',
+          text: `A contract cannot be followed: ${titleOf(added)}. ${message}`,
+        })
+      },
+    )
+  }
+
+  #take(contract, update) {
+    if (update?.contract_id === undefined || contract.result !== 'open') return
+    Object.assign(contract, {
+      update,
+      type: update.contract_type ?? contract.type,
+      profit: toNumber(update.profit) ?? contract.profit,
+      bid: toNumber(update.bid_price),
+      result: resultOf(update),
+    })
+    if (contract.result !== 'open') contract.stop()
+    if (contract === this.#all[0]) this.drawNewest()
+    drawRow(contract.row, contract)
+  }
+
+  /** Sells a contract early, for the price that the page shows or a better one. */
+  async #sell(contract) {
+    const { id, bid, result, isSelling } = contract
+    if (isSelling || result !== 'open') return
+    const show = (isBusy) => {
+      contract.isSelling = isBusy
+      if (contract === this.#all[0]) this.drawNewest()
+      drawRow(contract.row, contract)
+    }
+    show(true)
+    dismiss('sell')
+    try {
+      await this.#socket.command({ sell: id, price: bid })
+    } catch (error) {
+      if (!(error instanceof SocketError)) throw error
+      notice({ key: 'sell', kind: 'error', text: sellFailure(contract, error) })
+    } finally {
+      show(false)
+    }
+  }
+
+  /** Shows the newest contract, also on the chart if that shows its market. */
+  drawNewest() {
+    drawPanel(this.#all[0], (each) => this.#sell(each))
+  }
+
+  #draw() {
     $('#results-empty').hidden = this.#all.length > 0
     $('#results').hidden = this.#all.length === 0
-    for (const contract of this.#all) {
-      contract.row ??= el(
-        'li',
-        { class: 'row trade', 'data-testid': 'result-row' },
-        el(
-          'span',
-          {},
-          `${arrow(contract.type)} ${nameOf(contract.type)} for ${money(contract.stake, contract.currency)}`,
-        ),
-        el('span', { class: 'amount' }),
-        el('span', { class: 'fine' }, `${market.name(contract.symbol)}, ${clock(contract.at)}`),
-        el('span', { class: 'badge result' }),
-      )
-      this.#drawRow(contract)
-    }
-    $('#results').replaceChildren(...this.#all.map((contract) => contract.row))
+    for (const contract of this.#all) drawRow(contract.row, contract)
+    const rows = this.#all.map(({ row }) => row)
+    // A row that is inserted again would lose the focus.
+    for (const row of [...$('#results').children]) if (!rows.includes(row)) row.remove()
+    rows.forEach((row, index) => {
+      if ($('#results').children[index] !== row) $('#results').insertBefore(row, $('#results').children[index] ?? null)
+    })
+    this.drawNewest()
   }
+}
 
-  #drawRow({ row, result, profit, currency }) {
-    row.dataset.result = result
-    setText(row.querySelector('.result'), result)
-    setText(row.querySelector('.amount'), profit === undefined ? '' : signed(profit, currency))
-  }
+function sellFailure(contract, { outcome, reply, message }) {
+  const title = titleOf(contract)
+  if (outcome === 'unknown')
+    return `It is not known whether this contract was sold: ${title}. Its state is shown once the connection is back.`
+  if (reply) return `Nothing was sold. ${message}`
+  return 'Nothing was sold: your order was not sent, because the connection is interrupted.'
 }
 
 function resultOf({ status, is_sold, is_expired, profit }) {
@@ -120,33 +158,23 @@ function resultOf({ status, is_sold, is_expired, profit }) {
   return toNumber(profit) > 0 ? 'won' : 'lost'
 }
 
-function detail({ profit, currency, type, stake }, update) {
-  const value =
-    profit === undefined ? `${nameOf(type)} for ${money(stake, currency)}` : `${signed(profit, currency)} now`
-  const ticks = ticksOf(update)
-  const ending =
-    toNumber(update.date_expiry) * 1000 - (toNumber(update.current_spot_time) ?? toNumber(update.date_start)) * 1000
-  if (ticks !== undefined) return `${value}, tick ${ticks.passed} of ${ticks.total}`
-  return ending > 0 ? `${value}, ends in ${duration(ending)}` : value
-}
-
-function ticksOf({ tick_count, tick_passed, tick_stream }) {
-  const total = toNumber(tick_count)
-  if (!(total > 0) || (tick_passed ?? tick_stream) === undefined) return undefined
+function fromPortfolio({ contract_id, contract_type, underlying_symbol, symbol, buy_price, currency, purchase_time }) {
   return {
-    total,
-    passed: Math.min(total, toNumber(tick_passed) ?? Math.max(0, (tick_stream?.length ?? 1) - 1)),
+    id: contract_id,
+    type: contract_type,
+    symbol: underlying_symbol ?? symbol,
+    stake: toNumber(buy_price),
+    currency,
+    at: Number(purchase_time) * 1000,
   }
 }
 
-function progressOf(update) {
-  const ticks = ticksOf(update)
-  if (ticks !== undefined) return ticks.passed / ticks.total
-  const start = toNumber(update.date_start)
-  const end = toNumber(update.date_expiry)
-  const now = toNumber(update.current_spot_time)
-  return end > start && now !== undefined ? Math.min(1, Math.max(0, (now - start) / (end - start))) : undefined
+function fromTransaction({ contract_id, underlying_symbol, symbol, amount, currency, transaction_time }) {
+  return {
+    id: contract_id,
+    symbol: underlying_symbol ?? symbol,
+    stake: Math.abs(toNumber(amount)),
+    currency,
+    at: Number(transaction_time) * 1000,
+  }
 }
-
-const nameOf = (type) => (type === 'PUT' ? 'Fall' : 'Rise')
-const arrow = (type) => (type === 'PUT' ? '▼' : '▲')

@@ -1,39 +1,42 @@
-/** The Live price card: markets, history and ticks over the public socket. Works without a login. */
+/** The Live price card: markets, prices and the chart, over the public socket. Works without a login. */
+import { client } from './bff.js'
 import { PriceChart } from './chart.js'
-import { $, el, readable, setText, signed, toNumber } from './dom.js'
-import { ConnectionLost, Channel } from './socket.js'
+import { ConnectionLine } from './connection.js'
+import { $, el, setText } from './dom.js'
+import { change, decimal, readable, toNumber } from './format.js'
+import { HISTORY_TICKS, PriceHistory } from './price-history.js'
+import { remember, remembered } from './remembered.js'
 
-const HISTORY = 120
 const PREFERRED = ['R_100', '1HZ100V', 'R_50']
 const ARROWS = { up: '▲', down: '▼', flat: '' }
+const RETRY_MS = 10_000
+/** The length of a candle in seconds, by the range in minutes. */
+const CANDLE_SECONDS = { 1: 5, 5: 15, 15: 30, 60: 120 }
 
 class Market extends EventTarget {
   symbol
   #names = new Map()
   #digits = new Map()
+  #history = new PriceHistory()
   #chart
-  #channel
-  #turn = 0
+  #socket
+  #stop
   #ticks = 0
-  #watching = false
 
   start() {
     this.#chart = new PriceChart($('#chart'))
-    this.#channel = new Channel('/ws/public', {
-      open: () => this.#opened(),
-      state: (state) => showConnection('market', state),
-    })
-    $('#market-retry').addEventListener('click', () => this.#channel.retryNow())
+    this.#socket = client.publicSocket()
+    new ConnectionLine('market').follow(this.#socket)
     $('#symbol').addEventListener('change', (event) => this.#choose(event.target.value))
-    this.#channel.start()
-  }
-
-  pause() {
-    this.#channel.stop()
-  }
-
-  resume() {
-    this.#channel.start()
+    for (const name of ['range', 'style']) {
+      const chosen = $(`#chart-form input[name=${name}][value="${remembered(name)}"]`)
+      if (chosen) chosen.checked = true
+    }
+    $('#chart-form').addEventListener('change', ({ target }) => {
+      remember(target.name, target.value)
+      this.#show()
+    })
+    this.#loadSymbols()
   }
 
   mark(mark) {
@@ -44,21 +47,28 @@ class Market extends EventTarget {
     return this.#names.get(symbol) ?? symbol ?? ''
   }
 
-  async #opened() {
-    this.#watching = false
-    try {
-      if (this.#names.size === 0) this.#fill(await this.#channel.request({ active_symbols: 'brief' }))
-      await this.#watch()
-    } catch (error) {
-      if (!(error instanceof ConnectionLost)) setText($('#price-change'), error.message)
+  /** A price of this symbol with its decimals. */
+  price(value, symbol = this.symbol) {
+    return decimal(value, this.#digits.get(symbol) ?? 2)
+  }
+
+  /** Asks until there is a response. Each request waits for a connection. */
+  async #loadSymbols() {
+    for (;;) {
+      try {
+        return this.#fill(await this.#socket.request({ active_symbols: 'brief' }))
+      } catch (error) {
+        if (error.code === 'ended') return
+        if (!error.reply) continue
+        setText($('#price-change'), error.message)
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
     }
   }
 
-  #fill({ error, active_symbols: list }) {
-    if (error !== undefined || !Array.isArray(list))
-      throw new Error(error?.message ?? 'The trading service offers no markets.')
+  #fill({ active_symbols: list }) {
     const groups = new Map()
-    for (const item of list) {
+    for (const item of list ?? []) {
       const symbol = item.underlying_symbol ?? item.symbol
       if (typeof symbol !== 'string') continue
       const name = item.underlying_symbol_name ?? item.display_name ?? symbol
@@ -73,98 +83,92 @@ class Market extends EventTarget {
       .flat()
       .filter((option) => !option.disabled)
       .map((option) => option.value)
+    if (open.length === 0) return setText($('#price-change'), 'No market is open.')
     const labelled = [...groups].map(([label, options]) => el('optgroup', { label: readable(label) }, ...options))
     $('#symbol').replaceChildren(...labelled)
     $('#symbol').disabled = false
-    this.symbol = PREFERRED.find((symbol) => open.includes(symbol)) ?? open[0]
-    $('#symbol').value = this.symbol
-    this.dispatchEvent(new Event('change'))
+    const symbol = [remembered('symbol'), ...PREFERRED].find((each) => open.includes(each)) ?? open[0]
+    $('#symbol').value = symbol
+    this.#watch(symbol)
   }
 
-  async #choose(symbol) {
+  #choose(symbol) {
+    remember('symbol', symbol)
+    this.#watch(symbol)
+  }
+
+  /** Follows a market: its history comes first, and again after every reconnect. Range and style need no request. */
+  #watch(symbol) {
+    this.#stop?.()
     this.symbol = symbol
+    this.#history.set([])
+    this.#chart.show({ points: [] })
     this.#chart.mark(undefined)
-    this.dispatchEvent(new Event('change'))
-    if (this.#channel.isOpen) await this.#watch().catch(() => {})
-  }
-
-  /** Subscribes to the history and the ticks that follow, in one request, after ending the former subscription. */
-  async #watch() {
-    const turn = ++this.#turn
-    const { symbol } = this
-    if (this.#watching) this.#channel.tell({ forget_all: 'ticks' })
-    this.#watching = true
+    setText($('#price'), '–')
+    setText($('#price-arrow'), '')
+    setText($('#price-change'), 'Waiting for prices')
     const request = {
       ticks_history: symbol,
       adjust_start_time: 1,
-      count: HISTORY,
+      count: HISTORY_TICKS,
       end: 'latest',
       start: 1,
       style: 'ticks',
-      subscribe: 1,
     }
-    await this.#channel.request(request, {
-      onMessage: (message) => turn === this.#turn && this.#take(symbol, message),
-    })
+    this.#stop = this.#socket.subscribe(
+      request,
+      (message) => this.#take(symbol, message),
+      (error) => error.reply && setText($('#price-change'), error.message),
+    )
+    this.dispatchEvent(new Event('change'))
   }
 
-  #take(symbol, { error, history, tick, pip_size }) {
-    if (error !== undefined) setText($('#price-change'), error.message ?? 'This market is not available.')
-    if (Array.isArray(history?.prices)) this.#takeHistory(symbol, history, pip_size)
-    if (tick?.quote !== undefined) this.#takeTick(tick)
-    return error === undefined
-  }
-
-  #takeHistory(symbol, { prices, times }, pipSize) {
-    if (pipSize !== undefined) this.#digits.set(symbol, digitsOf(pipSize))
-    const points = prices.map((price, index) => ({ time: Number(times[index]) * 1000, price: Number(price) }))
-    this.#chart.set(points, this.#digits.get(symbol) ?? 2)
-    this.#show()
-  }
-
-  #takeTick({ quote, epoch }) {
-    const point = { time: Number(epoch) * 1000, price: Number(quote) }
-    if (point.time < (this.#chart.points.at(-1)?.time ?? 0)) return
-    this.#chart.push(point)
-    this.#ticks++
-    setText($('#price-ticks'), String(this.#ticks))
+  #take(symbol, { history, tick, pip_size }) {
+    if (symbol !== this.symbol) return
+    if (pip_size !== undefined) this.#digits.set(symbol, digitsOf(pip_size))
+    if (Array.isArray(history?.prices)) {
+      const { prices, times } = history
+      this.#history.set(prices.map((price, index) => ({ time: Number(times[index]) * 1000, price: Number(price) })))
+    }
+    if (tick?.quote !== undefined) {
+      if (!this.#history.add({ time: Number(tick.epoch) * 1000, price: Number(tick.quote) })) return
+      setText($('#price-ticks'), decimal(++this.#ticks, 0))
+    }
     this.#show()
   }
 
   #show() {
-    const points = this.#chart.points
-    const last = points.at(-1)
+    const { last } = this.#history
     if (last === undefined) return
+    const form = new FormData($('#chart-form'))
+    const [minutes, style] = [Number(form.get('range')), form.get('style')]
+    const [spanMs, lengthMs] = [minutes * 60_000, CANDLE_SECONDS[minutes] * 1000]
     const digits = this.#digits.get(this.symbol) ?? 2
-    const step = last.price - (points.at(-2)?.price ?? last.price)
-    const change = last.price - points[0].price
-    const minutes = Math.max(1, Math.round((last.time - points[0].time) / 60_000))
-    const direction = step > 0 ? 'up' : step < 0 ? 'down' : 'flat'
-    const percent = signed(((change / points[0].price) * 100).toFixed(2))
-    const summary = `${signed(change.toFixed(digits))} (${percent} %) in ${minutes} min`
-    setText($('#price'), last.price.toFixed(digits))
-    setText($('#price-arrow'), ARROWS[direction])
+    const ticks = this.#history.since(spanMs)
+    const points = style === 'candles' ? this.#history.candles(spanMs, lengthMs) : ticks
+    this.#chart.show({ points, digits, style, spanMs, lengthMs })
+    this.#summarise(ticks, digits)
+  }
+
+  /** The change in the range, whose arrow and colour are those of the figure. */
+  #summarise(ticks, digits) {
+    const [first, last] = [ticks[0], ticks.at(-1)]
+    const { text, tone } = change(last.price - first.price, digits)
+    const percent = change(((last.price - first.price) / first.price) * 100, 2).text
+    const minutes = Math.max(1, Math.round((last.time - first.time) / 60_000))
+    const summary = `${text} (${percent} %) in ${minutes} min`
+    setText($('#price'), decimal(last.price, digits))
+    setText($('#price-arrow'), ARROWS[tone])
     setText($('#price-change'), summary)
-    $('#price-box').dataset.direction = direction
-    const prices = points.map((point) => point.price)
-    const range = `between ${Math.min(...prices).toFixed(digits)} and ${Math.max(...prices).toFixed(digits)}`
-    $('#chart').setAttribute(
-      'aria-label',
-      `Price chart of ${this.name()}: now ${last.price.toFixed(digits)}, ${range}, ${summary}`,
-    )
+    $('#price-box').dataset.tone = tone
+    let [low, high] = [Infinity, -Infinity]
+    for (const { price } of ticks) [low, high] = [Math.min(low, price), Math.max(high, price)]
+    const range = `between ${decimal(low, digits)} and ${decimal(high, digits)}`
+    setText($('#chart-summary'), `${this.name()}: now ${decimal(last.price, digits)}, ${range}, ${summary}`)
   }
 }
 
 export const market = new Market()
-
-/** Shows the state of a connection in the header of its card, with a button while it waits. */
-export function showConnection(card, { state, text }) {
-  const line = $(`#${card}-state`)
-  setText(line, text)
-  line.dataset.state = state
-  line.closest('.card').dataset.connection = state
-  $(`#${card}-retry`).hidden = state !== 'waiting'
-}
 
 /** A pip of 0.01 and a pip_size of 2 both mean two decimals. */
 function digitsOf(pip) {

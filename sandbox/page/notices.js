@@ -1,10 +1,14 @@
 /** The message area: one line per subject, newest last. Also explains a failed login, by the query of the page. */
+import { client } from './bff.js'
 import { $, el } from './dom.js'
 
 const SHORT_MS = 10_000
 
-/** Shows a message. It replaces an earlier one with the same key. */
-export function notice({ key, kind = 'info', text, link, requestId, brief = false }) {
+/**
+ * Shows a message. It replaces an earlier one with the same key.
+ * @param action - a button: { label, run }
+ */
+export function notice({ key, kind = 'info', text, link, action, requestId, brief = false }) {
   dismiss(key)
   const box = el(
     'div',
@@ -17,6 +21,7 @@ export function notice({ key, kind = 'info', text, link, requestId, brief = fals
       link && el('a', { href: link.href }, link.label),
       requestId && el('span', { class: 'fine request-id' }, ` Request id ${requestId}`),
     ),
+    action && el('button', { type: 'button', class: 'button small', onclick: action.run }, action.label),
     el('button', { type: 'button', class: 'close', 'aria-label': 'Dismiss message', onclick: () => box.remove() }, '×'),
   )
   $('#messages').append(box)
@@ -46,21 +51,13 @@ const AUTH_ERRORS = {
   login_failed: ['error', 'The login did not work.', AGAIN],
 }
 
-/** Reads ?auth_error=…&flow=…&return_to=…, shows the failure, and removes the parameters from the address. */
+/** Says why the last login failed, if it did. */
 export function showAuthError() {
-  const url = new URL(location.href)
-  const code = url.searchParams.get('auth_error')
-  if (code === null) return
+  const failed = client.session.takeAuthError()
+  if (!failed) return
+  const { code, againUrl, loginUrl } = failed
   const [kind, text, label] = Object.hasOwn(AUTH_ERRORS, code) ? AUTH_ERRORS[code] : AUTH_ERRORS.login_failed
-  const signup = url.searchParams.get('flow') === 'signup' && code !== 'state_mismatch'
-  const query = new URLSearchParams({ return_to: ownPath(url.searchParams.get('return_to')) })
-  notice({ key: 'auth', kind, text, link: { href: `/auth/${signup ? 'signup' : 'login'}?${query}`, label } })
-  for (const name of ['auth_error', 'flow', 'return_to']) url.searchParams.delete(name)
-  history.replaceState(history.state, '', url.pathname + url.search + url.hash)
-}
-
-function ownPath(value) {
-  if (value === null || !URL.canParse(value, location.origin)) return '/'
-  const url = new URL(value, location.origin)
-  return url.origin === location.origin ? url.pathname + url.search + url.hash : '/'
+  // The sign-up of a mismatch may have succeeded elsewhere.
+  const href = code === 'state_mismatch' ? loginUrl : againUrl
+  notice({ key: 'auth', kind, text, link: { href, label } })
 }

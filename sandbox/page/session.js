@@ -1,136 +1,111 @@
-/**
- * The session as the page knows it, from GET /auth/session alone. The page requests it at the start, when it becomes
- * visible or is restored, shortly after the session should have ended, and otherwise once a minute while visible.
- */
-import { ApiError, call, explain, whenUnauthorized } from './rest.js'
-import { $, duration, setText } from './dom.js'
-import { showSessionAnswer } from './inspect.js'
+/** The session in the header: who is logged in, until when, and the logout. */
+import { client } from './bff.js'
+import { $, setText, setUsable } from './dom.js'
+import { explain } from './failures.js'
+import { clock, duration } from './format.js'
 import { dismiss, notice } from './notices.js'
 
-const POLL_MS = 60_000
-const PAST_END_MS = 1500
-const FRESH_MS = 5000
+const STATES = { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }
+const ENDINGS = {
+  logout:
+    'You are logged out here, and the server has closed your trading connections. The login provider may still ' +
+    'remember you, so that the next login needs no password: on a shared computer, log out there, too.',
+  replaced: 'Your session was replaced by a new login.',
+  expired: 'Your session has reached its time limit.',
+  idle: 'You were logged out because the session was not used.',
+  refused: 'Your session has ended, because the trading service no longer accepts the login.',
+  revoked: 'The operator has ended your session.',
+  gone: 'Your session has ended.',
+}
+/** Another login of the same browser moves the end of the session by more than this. */
+const SAME_MS = 2500
 
 class Session extends EventTarget {
+  /** What the page shows: loading, authenticated or anonymous. */
   state = 'loading'
-  #answer
-  #clockOffset = 0
-  #running
-  #checkedAt = 0
-  #timer
-  #overdue = false
+  /** The active session; undefined in other states. */
+  #active
 
   start() {
-    whenUnauthorized(() => this.check())
+    client.session.subscribe(() => this.#take())
     setInterval(() => this.#drawCountdown(), 1000)
-    document.addEventListener('visibilitychange', () => {
-      if (!document.hidden && (this.#overdue || Date.now() - this.#checkedAt > FRESH_MS)) this.check()
+    $('#logout').addEventListener('click', () => this.#logout())
+    for (const link of document.querySelectorAll('a[data-flow]')) {
+      link.href = client.session.loginUrl(link.dataset.flow)
+    }
+    // A page that the back button restores shows no login before it has been checked.
+    addEventListener('pageshow', async ({ persisted }) => {
+      if (!persisted) return
+      this.#set('loading', undefined)
+      await client.session.check()
+      this.#take()
     })
-    $('#logout').addEventListener('click', () => this.logout())
-    return this.check()
   }
 
-  /** A caller during a running check gets the result of that check. */
-  check() {
-    this.#running ??= this.#ask().finally(() => {
-      this.#running = undefined
-    })
-    return this.#running
+  #take() {
+    const now = client.session.get()
+    if (now.status === 'unknown') return
+    const active = now.status === 'active' ? now : now.last
+    const had = this.#active
+    this.#set(active ? 'authenticated' : 'anonymous', active)
+    if (now.status === 'unavailable') return this.#unavailable()
+    dismiss('session-check')
+    if (active) this.#warn(active)
+    else if (had) this.#ended(now.reason)
   }
 
-  /** Forgets the session until the next check, since a restored page may show outdated data. */
-  forget() {
-    this.#set('loading', undefined)
+  #unavailable() {
+    const text = 'The server cannot tell at the moment whether you are logged in. This page asks again by itself.'
+    notice({ key: 'session-check', kind: 'error', text })
   }
 
-  async logout() {
-    $('#logout').disabled = true
+  /** Announces the end of the session a minute before. */
+  #warn({ expiring, expiresAt }) {
+    if (expiring === 'idle') {
+      const run = () => client.session.extend().catch((error) => explain(error, 'The session was not extended.'))
+      const text = 'You will be logged out within a minute, because the session is not used.'
+      notice({ key: 'session', text, action: { label: 'Stay logged in', run } })
+    } else if (expiring === 'absolute') {
+      notice({ key: 'session', text: `Your session reaches its time limit at ${clock(expiresAt)}.` })
+    } else dismiss('session')
+  }
+
+  #ended(reason = 'gone') {
+    const link = { href: client.session.loginUrl(), label: 'Log in again' }
+    notice({ key: 'session', text: ENDINGS[reason] ?? ENDINGS.gone, link })
+  }
+
+  async #logout() {
+    const button = $('#logout')
+    if (button.ariaDisabled === 'true') return
+    setUsable(button, false)
     try {
-      await this.#running
-      await call('POST', '/auth/logout')
-      this.#set('anonymous', undefined)
-      notice({
-        key: 'session',
-        text: 'You are logged out, and the server has closed your trading connections.',
-        brief: true,
-      })
+      await client.logout()
+      // The button with the focus is gone.
+      $('#main').focus()
     } catch (error) {
-      explain(error, 'Logging out did not work.', 'session')
-      if (error.status > 0) return
+      await explain(error, 'Logging out did not work, and you may still be logged in.', 'session')
     } finally {
-      $('#logout').disabled = false
-    }
-    await this.#running
-    await this.check()
-  }
-
-  async #ask() {
-    clearTimeout(this.#timer)
-    this.#overdue = false
-    this.#checkedAt = Date.now()
-    try {
-      const answer = await call('GET', '/auth/session')
-      dismiss('session-check')
-      this.#clockOffset = answer.now * 1000 - Date.now()
-      this.#take(answer)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      if (this.state === 'loading') this.#set('anonymous', undefined)
-      notice({
-        key: 'session-check',
-        kind: 'error',
-        text: `The session could not be checked. ${error.message}`,
-        requestId: error.requestId,
-      })
-    }
-    this.#timer = setTimeout(() => this.#due(), this.#nextCheck())
-    return this.state
-  }
-
-  /** A hidden page checks the session only when it is shown again. */
-  #due() {
-    if (document.hidden) this.#overdue = true
-    else this.check()
-  }
-
-  #take(answer) {
-    showSessionAnswer(answer)
-    const had = this.state === 'authenticated'
-    const replaced = had && Math.abs(this.#answer.expires_at - answer.expires_at) > 2
-    this.#set(answer.authenticated ? 'authenticated' : 'anonymous', answer, replaced)
-    if (had && !answer.authenticated) {
-      const link = { href: '/auth/login?return_to=/', label: 'Log in again' }
-      notice({ key: 'session', kind: 'info', text: 'Your session has ended.', link })
+      setUsable(button, true)
     }
   }
 
-  #set(state, answer, replaced = false) {
-    const changed = state !== this.state || replaced
+  #set(state, active) {
+    const isOther = Math.abs((active?.expiresAt ?? 0) - (this.#active?.expiresAt ?? 0)) > SAME_MS
+    const changed = state !== this.state || isOther
     this.state = state
-    this.#answer = answer
+    this.#active = active
     const badge = $('#session-state')
-    setText(badge, { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }[state])
+    setText(badge, STATES[state])
     badge.dataset.state = state
     this.#drawCountdown()
     if (changed) this.dispatchEvent(new Event('change'))
   }
 
-  /** Milliseconds until the session ends, by the server's clock. */
-  #left(name) {
-    return this.#answer[name] * 1000 - (Date.now() + this.#clockOffset)
-  }
-
-  #nextCheck() {
-    if (this.state !== 'authenticated') return POLL_MS
-    const left = Math.min(this.#left('expires_at'), this.#left('idle_expires_at'))
-    return left > 0 ? Math.min(POLL_MS, left + PAST_END_MS) : POLL_MS / 2
-  }
-
   #drawCountdown() {
-    const known = this.state === 'authenticated'
-    const text = known
-      ? `idle limit ${duration(this.#left('idle_expires_at'))}, ends in ${duration(this.#left('expires_at'))}`
-      : ''
+    const { idleExpiresAt, expiresAt } = this.#active ?? {}
+    const left = (at) => duration(at - Date.now())
+    const text = this.#active ? `idle limit ${left(idleExpiresAt)}, ends in ${left(expiresAt)}` : ''
     setText($('#session-countdown'), text)
   }
 }

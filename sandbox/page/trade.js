@@ -1,82 +1,86 @@
-/**
- * The Demo trade card: one trading socket for the chosen demo account, a quote that follows the form, and buying.
- * A buy is sent once. If its response is lost, the page checks the portfolio after reconnecting instead of buying again.
- */
+/** The Demo trade card: the socket of the chosen demo account, a quote that follows the form, and buying. */
 import { accounts } from './accounts.js'
+import { client, SocketError } from './bff.js'
+import { ConnectionLine, isOffline } from './connection.js'
+import { titleOf } from './contract-view.js'
 import { Contracts } from './contracts.js'
-import { $, money, setText, signed, toNumber } from './dom.js'
-import { market, showConnection } from './market.js'
-import { notice } from './notices.js'
-import { session } from './session.js'
-import { Channel, ConnectionLost } from './socket.js'
+import { $, setText } from './dom.js'
+import { money, toNumber } from './format.js'
+import { market } from './market.js'
+import { dismiss, notice } from './notices.js'
+import { readTicket, showQuote } from './ticket.js'
 
 const QUOTE_DELAY_MS = 300
-const MAX_DURATION = { t: 10, m: 60 }
+const NOT_CONNECTED = 'Prices appear once connected.'
 
 class Trade {
   #account
-  #channel
+  #socket
+  #connection = new ConnectionLine('trade')
   #contracts = new Contracts()
+  /** False until the connection has opened, and again once it is lost. */
+  #isConnected = false
   #quote
-  #quoteTurn = 0
+  #stopQuote
   #quoteTimer
-  #quoted = false
-  #buying = false
-  #lostBuy
+  #isBuying = false
+  /** An order whose outcome is not known, until the open contracts have been read again. */
+  #unknown
 
   start() {
     accounts.addEventListener('change', () => this.#accountChanged())
-    market.addEventListener('change', () => this.#quoteSoon())
+    market.addEventListener('change', () => {
+      this.#contracts.drawNewest()
+      this.#quoteSoon()
+    })
     $('#ticket').addEventListener('input', () => this.#quoteSoon())
     $('#ticket').addEventListener('submit', (event) => {
       event.preventDefault()
       this.#buy()
     })
-    $('#trade-retry').addEventListener('click', () => this.#channel?.retryNow())
-  }
-
-  pause() {
-    this.#channel?.stop()
   }
 
   #accountChanged() {
-    this.#channel?.stop()
-    this.#channel = undefined
+    this.#socket?.close()
     this.#account = accounts.chosen
-    this.#lostBuy = undefined
-    this.#buying = false
-    this.#contracts.clear()
-    this.#showQuote(undefined)
-    setText($('#trade-balance'), '–')
     const { id, currency } = this.#account ?? {}
+    this.#socket = id === undefined ? undefined : client.tradingSocket(id)
+    this.#unknown = undefined
+    this.#isBuying = false
+    this.#isConnected = false
+    this.#show(undefined)
+    setText($('#trade-balance'), '–')
     $('#trade-empty').hidden = id !== undefined
     $('#trade-desk').hidden = id === undefined
     setText($('#trade-account'), id ?? '')
     setText($('#stake-currency'), currency ?? 'USD')
-    if (id !== undefined) this.#connect(id)
+    this.#connection.follow(this.#socket)
+    this.#contracts.attach(this.#socket)
+    if (this.#socket) this.#follow(this.#socket, id)
   }
 
-  #connect(id) {
-    this.#channel = new Channel(`/ws/trading/${encodeURIComponent(id)}`, {
-      open: (channel) => this.#opened(channel, id),
-      state: (state) => this.#connection(state),
-      sessionEnded: async () => (await session.check()) === 'authenticated',
-    })
-    this.#channel.start()
-  }
-
-  #connection(state) {
-    showConnection('trade', state)
-    if (state.state !== 'open') this.#showQuote(undefined, 'Quotes appear once connected.')
-  }
-
-  #opened(channel, id) {
-    this.#quoted = false
-    const onMessage = ({ balance }) => this.#showBalance(id, balance)
-    channel.request({ balance: 1, subscribe: 1 }, { onMessage }).catch(() => {})
-    this.#contracts.attach(channel)
-    if (this.#lostBuy !== undefined) this.#findLostBuy(channel)
+  #follow(socket, id) {
+    socket.onStatus(() => socket === this.#socket && this.#connectionChanged())
+    socket.subscribe(
+      { balance: 1 },
+      ({ balance }) => this.#showBalance(id, balance),
+      () => {}, // The balance stays as it is, and the connection says what is wrong.
+    )
     this.#quoteSoon(0)
+    // The connection may be open already: the package keeps it for a moment, for example while the accounts are reloaded.
+    this.#connectionChanged()
+  }
+
+  #connectionChanged() {
+    const { state } = this.#socket.status()
+    if (state === 'open' && !this.#isConnected) {
+      this.#isConnected = true
+      this.#readContracts()
+    }
+    // A quote belongs to its connection. The package asks for it again on the next one.
+    if (state === 'open' || state === 'stale') return
+    this.#isConnected = false
+    this.#show(undefined, NOT_CONNECTED)
   }
 
   #showBalance(id, balance) {
@@ -87,151 +91,109 @@ class Trade {
 
   #quoteSoon(delay = QUOTE_DELAY_MS) {
     clearTimeout(this.#quoteTimer)
-    this.#quoteTurn++
-    this.#showQuote(undefined)
-    $('#duration').max = MAX_DURATION[$('#duration-unit').value]
+    this.#stopQuote?.()
+    this.#stopQuote = undefined
+    this.#show(undefined)
     this.#quoteTimer = setTimeout(() => this.#askQuote(), delay)
   }
 
-  async #askQuote() {
-    const turn = ++this.#quoteTurn
-    const channel = this.#channel
-    const form = readForm()
-    if (!channel?.isOpen || market.symbol === undefined) return
-    if (this.#quoted) channel.tell({ forget_all: 'proposal' })
-    this.#quoted = false
-    if (form.problem !== undefined) return this.#showQuote(undefined, form.problem)
-    this.#quoted = true
-    const order = { type: form.contract_type, symbol: market.symbol, currency: this.#account.currency }
-    const request = {
-      proposal: 1,
-      ...form,
-      basis: 'stake',
-      currency: order.currency,
-      underlying_symbol: order.symbol,
-      subscribe: 1,
-    }
-    const onMessage = (message) => turn === this.#quoteTurn && this.#takeQuote(order, message)
-    try {
-      await channel.request(request, { onMessage })
-    } catch (error) {
-      if (turn === this.#quoteTurn && !(error instanceof ConnectionLost)) this.#showQuote(undefined, error.message)
-    }
+  #askQuote() {
+    if (this.#socket === undefined || market.symbol === undefined) return
+    const { problem, ...terms } = readTicket()
+    if (problem !== undefined) return this.#show(undefined, problem)
+    if (!this.#isConnected) this.#show(undefined, NOT_CONNECTED)
+    const order = { type: terms.contract_type, symbol: market.symbol, currency: this.#account.currency }
+    const { symbol: underlying_symbol, currency } = order
+    this.#stopQuote = this.#socket.subscribe(
+      { proposal: 1, ...terms, basis: 'stake', currency, underlying_symbol },
+      ({ proposal: { id, ask_price, payout } }) =>
+        this.#show({ ...order, id, price: toNumber(ask_price), payout: toNumber(payout) }),
+      (error) => error.reply && this.#show(undefined, error.message),
+    )
   }
 
-  #takeQuote(order, { error, proposal }) {
-    if (error !== undefined) this.#showQuote(undefined, error.message ?? 'There is no quote for this contract.')
-    else if (proposal?.id !== undefined) {
-      this.#showQuote({
-        ...order,
-        id: proposal.id,
-        price: toNumber(proposal.ask_price),
-        payout: toNumber(proposal.payout),
-      })
-    }
-    return error === undefined
-  }
-
-  #showQuote(quote, problem = '') {
+  /** Shows a quote, or none and perhaps why. */
+  #show(quote, problem) {
     this.#quote = quote
-    const profit = quote && quote.payout - quote.price
-    setText($('#payout'), quote ? money(quote.payout, quote.currency) : '–')
-    setText($('#payout-profit'), quote ? `${signed(profit)} (${Math.round((profit / quote.price) * 100)} %)` : '–')
-    setText($('#ticket-problem'), problem)
-    this.#showBuy()
+    showQuote(quote, { problem, isBuying: this.#isBuying })
   }
 
-  #showBuy() {
-    const button = $('#buy')
-    const type = this.#quote?.type ?? new FormData($('#ticket')).get('contract')
-    button.dataset.contract = type
-    button.disabled = this.#quote === undefined || this.#buying
-    const price = this.#quote ? ` for ${money(this.#quote.price, this.#quote.currency)}` : ''
-    setText(button, this.#buying ? 'Buying' : `Buy ${type === 'PUT' ? 'fall' : 'rise'}${price}`)
-  }
-
+  /** Buys what the quote offers. The order is sent now and once, or never. */
   async #buy() {
-    if (this.#quote === undefined || this.#buying || !this.#channel?.isOpen) return
-    const { id, price, type, symbol, currency } = this.#quote
-    const order = { type, symbol, stake: price, currency, at: Date.now() }
-    const channel = this.#channel
-    this.#buying = true
-    this.#showBuy()
+    if (this.#isBuying) return
+    const [quote, socket, account, at] = [this.#quote, this.#socket, this.#account, Date.now()]
+    if (quote === undefined) return this.#refuse()
+    dismiss('buy')
+    this.#isBuying = true
+    this.#show(quote)
     try {
-      const answer = await channel.request({ buy: id, price }, { timeout: 0 })
-      if (channel === this.#channel) this.#bought(order, answer)
+      const { buy } = await socket.command({ buy: quote.id, price: quote.price })
+      if (socket === this.#socket) this.#bought(quote, buy)
     } catch (error) {
-      if (!(error instanceof ConnectionLost)) throw error
-      if (channel === this.#channel) this.#buyLost(order)
+      if (!(error instanceof SocketError)) throw error
+      this.#notBought({ ...quote, stake: quote.price, account, at }, error)
     } finally {
-      if (channel === this.#channel) {
-        this.#buying = false
+      if (socket === this.#socket) {
+        this.#isBuying = false
+        // A bought proposal is used up. Any other is still on offer.
         this.#quoteSoon(0)
       }
     }
   }
 
-  #bought(order, { error, buy }) {
-    if (error !== undefined || buy?.contract_id === undefined) {
-      return notice({
-        key: 'buy',
-        kind: 'error',
-        text: `Nothing was bought. ${error?.message ?? 'The response was not understood.'}`,
-      })
-    }
-    const stake = toNumber(buy.buy_price) ?? order.stake
-    if (!this.#contracts.knows(buy.contract_id)) this.#contracts.add({ ...order, id: buy.contract_id, stake })
-    this.#showBalance(this.#account.id, { balance: buy.balance_after, currency: order.currency })
+  /** Says why there is nothing to buy. */
+  #refuse() {
+    const state = this.#socket?.status().state
+    const { problem } = readTicket()
+    if (state !== 'open' || isOffline()) this.#notSent()
+    else if (problem === undefined)
+      setText($('#ticket-problem'), 'The price is not known yet. Please try again in a moment.')
+    else $(problem.includes('stake') ? '#stake' : '#duration').focus()
   }
 
-  #buyLost(order) {
-    this.#lostBuy = order
-    notice({
-      key: 'buy',
-      kind: 'error',
-      text: 'The connection broke before the response to your order. The order is not sent again; your portfolio is checked after reconnecting.',
-    })
+  #bought(order, { contract_id: id, buy_price, purchase_time, balance_after }) {
+    const stake = toNumber(buy_price) ?? order.price
+    this.#contracts.add({ ...order, id, stake, at: Number(purchase_time) * 1000 })
+    this.#showBalance(this.#account.id, { balance: balance_after, currency: order.currency })
   }
 
-  /** Searches the portfolio for a contract that the lost order may have created. */
-  async #findLostBuy(channel) {
-    const order = this.#lostBuy
-    try {
-      const { error, portfolio } = await channel.request({ portfolio: 1 })
-      if (error !== undefined) throw new Error(error.message)
-      this.#lostBuy = undefined
-      const isIt = (item) =>
-        item.contract_type === order.type &&
-        !this.#contracts.knows(item.contract_id) &&
-        Number(item.purchase_time) * 1000 > order.at - 60_000
-      const found = portfolio?.contracts?.find(isIt)
-      if (found !== undefined) this.#contracts.add({ ...order, id: found.contract_id })
-      const text = found
-        ? 'Your order was executed before the connection broke.'
-        : 'Your portfolio has no such open contract. Check your balance before you order again.'
-      notice({ key: 'buy', kind: found ? 'success' : 'info', text })
-    } catch (error) {
-      if (error instanceof ConnectionLost) return
-      notice({
-        key: 'buy',
-        kind: 'error',
-        text: 'It is unknown whether your order was executed. Check your balance before you order again.',
-      })
-    }
+  #notBought(order, { outcome, reply, message }) {
+    if (outcome === 'unknown') return this.#lost(order)
+    if (reply) return notice({ key: 'buy', kind: 'error', text: `Nothing was bought. ${message}` })
+    this.#notSent()
+  }
+
+  #notSent() {
+    const text = `Nothing was bought: your order was not sent, because ${
+      isOffline() ? 'your device is offline' : 'the connection is interrupted'
+    }.`
+    notice({ key: 'buy', kind: 'error', text })
+  }
+
+  /** Nobody may send an order again whose outcome is unknown, so the user has to look. */
+  #lost(order) {
+    const text =
+      `It is not known whether your order was executed: ${titleOf(order)}, account ${order.account.id}. ` +
+      'It is not sent again. The open contracts are read as soon as there is a connection: look there, and at your ' +
+      'balance, before you order again.'
+    notice({ key: 'unknown', kind: 'error', text })
+    if (order.account !== this.#account) return
+    this.#unknown = order
+    if (this.#isConnected) this.#readContracts()
+  }
+
+  async #readContracts() {
+    const order = this.#unknown
+    const isRead = await this.#contracts.refresh()
+    if (order === undefined || order !== this.#unknown || !isRead) return
+    this.#unknown = undefined
+    const count = this.#contracts.countSince(order.at)
+    const found = count === 1 ? '1 contract is' : `${count || 'No'} contracts are`
+    const text =
+      `It is not known whether your order was executed: ${titleOf(order)}. ${found} new under “Trades”. Look there, ` +
+      'and at your balance, since a contract may have ended already, before you order again.'
+    notice({ key: 'unknown', kind: 'error', text })
   }
 }
 
 export const trade = new Trade()
-
-function readForm() {
-  const amount = $('#stake').valueAsNumber
-  const duration = $('#duration').valueAsNumber
-  const duration_unit = $('#duration-unit').value
-  if (!(amount > 0)) return { problem: 'Enter a stake above zero.' }
-  if (!Number.isInteger(duration) || duration < 1 || duration > MAX_DURATION[duration_unit]) {
-    return {
-      problem: `Enter 1 to ${MAX_DURATION[duration_unit]} ${duration_unit === 't' ? 'ticks' : 'minutes'}.`,
-    }
-  }
-  return { amount, duration, duration_unit, contract_type: new FormData($('#ticket')).get('contract') }
-}

@@ -1,0 +1,83 @@
+import type { TradingSocket } from 'trading-bff-client'
+import { client, type Contract, type Proposal } from './trading.ts'
+import { byId, show, showError, showLine } from './view.ts'
+
+/** The part of the page where the user trades on one account. */
+export class Desk {
+  readonly #socket: TradingSocket
+  #proposal: Proposal | undefined
+
+  constructor(accountId: string) {
+    this.#socket = client.tradingSocket(accountId)
+    this.#socket.onStatus(() => show('connection', this.#socket.status().state))
+    this.#socket.subscribe<{ balance: { balance: number; currency: string } }>(
+      { balance: 1 },
+      ({ balance: { balance, currency } }) => show('balance', `${balance.toFixed(2)} ${currency}`),
+      showError,
+    )
+    this.#showContracts().catch(showError)
+  }
+
+  close(): void {
+    this.#socket.close()
+    this.#offer(undefined)
+    show('balance', '–')
+    show('connection', 'closed')
+    byId('contracts').replaceChildren()
+  }
+
+  /** Asks for the price of a contract that wins if the market rises within five ticks. */
+  async getPrice(symbol: string, stake: number): Promise<void> {
+    this.#offer(undefined)
+    const { proposal } = await this.#socket.request<{ proposal: Proposal }>({
+      proposal: 1,
+      contract_type: 'CALL',
+      underlying_symbol: symbol,
+      amount: stake,
+      basis: 'stake',
+      currency: 'USD',
+      duration: 5,
+      duration_unit: 't',
+    })
+    this.#offer(proposal)
+  }
+
+  /** Buys at the price that is shown. */
+  async buy(): Promise<void> {
+    if (!this.#proposal) return
+    const { id, ask_price: price } = this.#proposal
+    this.#offer(undefined)
+    try {
+      const { buy } = await this.#socket.command<{ buy: Contract }>({ buy: id, price })
+      show('message', 'You have bought a contract.')
+      this.#follow(buy)
+    } catch (error) {
+      showError(error)
+      // If nobody knows whether it was bought, the list of contracts will tell.
+      await this.#showContracts()
+    }
+  }
+
+  #offer(proposal: Proposal | undefined): void {
+    this.#proposal = proposal
+    byId('proposal').hidden = proposal === undefined
+    show('terms', proposal ? `${proposal.ask_price}: ${proposal.longcode}` : '')
+  }
+
+  async #showContracts(): Promise<void> {
+    const { portfolio } = await this.#socket.request<{ portfolio: { contracts: Contract[] } }>({ portfolio: 1 })
+    for (const contract of portfolio.contracts) this.#follow(contract)
+  }
+
+  /** Shows a contract until it has ended. */
+  #follow({ contract_id }: Contract): void {
+    const stop = this.#socket.subscribe<{ proposal_open_contract: Contract }>(
+      { proposal_open_contract: 1, contract_id },
+      ({ proposal_open_contract: { longcode, status, profit } }) => {
+        showLine('contracts', `contract-${contract_id}`, `${status}, profit ${profit}: ${longcode}`)
+        if (status !== 'open') stop()
+      },
+      showError,
+    )
+  }
+}

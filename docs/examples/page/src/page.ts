@@ -1,0 +1,71 @@
+import { Desk } from './desk.ts'
+import { client, market, read, type Account, type Wallet } from './trading.ts'
+import { byId, show, showError, showLine } from './view.ts'
+
+const accountChoice = byId('accounts') as HTMLSelectElement
+const symbolChoice = byId('symbol') as HTMLSelectElement
+const stakeInput = byId('stake') as HTMLInputElement
+
+let desk: Desk | undefined
+/** When the session ends whose data is shown; 0 if none is. */
+let shownUntil = 0
+
+function showSession(): void {
+  const session = client.session.get()
+  if (session.status === 'unknown') return
+  if (session.status === 'unavailable') return show('session', 'The server does not respond. One moment, please.')
+  const until = session.status === 'active' ? session.expiresAt : 0
+  if (session.status === 'active') show('session', `You are logged in until ${new Date(until).toLocaleTimeString()}.`)
+  else show('session', session.reason ? `You are logged out: ${session.reason}.` : 'Log in to trade.')
+  byId('visitor').hidden = until > 0
+  byId('user').hidden = until === 0
+  // A new login ends at another time. It may be that of another user, so nothing of the old one stays.
+  if (until === shownUntil) return
+  shownUntil = until
+  desk?.close()
+  for (const list of ['accounts', 'wallets']) byId(list).replaceChildren()
+  if (until > 0) showUser(until).catch(showError)
+}
+
+async function showUser(until: number): Promise<void> {
+  const wallets = await read<Wallet>('/wallet/v1/wallets')
+  const accounts = await read<Account>('/trading/v1/options/accounts')
+  if (until !== shownUntil) return
+  for (const wallet of wallets) {
+    showLine('wallets', wallet.wallet_id, `${wallet.wallet_type}: ${wallet.balance} ${wallet.currency}`)
+  }
+  for (const { account_id: id, account_type: type } of accounts) {
+    accountChoice.add(new Option(`${id} (${type})`, id))
+  }
+  openDesk()
+}
+
+function openDesk(): void {
+  desk?.close()
+  desk = new Desk(accountChoice.value)
+}
+
+function showFailedLogin(): void {
+  const failed = client.session.takeAuthError()
+  if (!failed) return
+  show('message', failed.code === 'access_denied' ? 'You cancelled.' : 'That did not work.')
+  byId('again').setAttribute('href', failed.againUrl)
+  byId('again').hidden = false
+}
+
+showFailedLogin()
+for (const flow of ['login', 'signup'] as const) byId(flow).setAttribute('href', client.session.loginUrl(flow))
+byId('logout').addEventListener('click', () => void client.logout().catch(showError))
+accountChoice.addEventListener('change', openDesk)
+byId('buy').addEventListener('click', () => void desk?.buy().catch(showError))
+byId('order').addEventListener('submit', (event) => {
+  event.preventDefault()
+  desk?.getPrice(symbolChoice.value, stakeInput.valueAsNumber).catch(showError)
+})
+
+for (const symbol of ['R_100', 'R_50']) {
+  const showPrice = ({ tick }: { tick: { quote: number } }): void => show(symbol, String(tick.quote))
+  market.subscribe({ ticks: symbol }, showPrice, showError)
+}
+market.onStatus(() => show('market', market.status().state))
+client.session.subscribe(showSession)

@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
+import { MessageSocket } from './support/message-socket.ts'
 import { JarBrowser } from './support/jar-browser.ts'
 import { freePort } from '../sandbox/listening.ts'
 import { scanLog } from './support/log-scan.ts'
+import { COMPILED, nodeCommand } from './support/settings.ts'
 import { logIn } from './support/world.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
@@ -15,7 +17,10 @@ async function startDemo(t: Test, env: Record<string, string> = {}) {
   const names = ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']
   const ports: Record<string, string> = {}
   for (const name of names) ports[name] = String(await freePort())
-  const child = spawn(process.execPath, [DEMO], { env: { PATH: process.env['PATH'], ...ports, ...env } })
+  const [command, ...words] = nodeCommand()
+  const child = spawn(command, [...words, DEMO], {
+    env: { ...COMPILED, PATH: process.env['PATH'], ...ports, ...env },
+  })
   t.teardown(() => {
     child.kill('SIGKILL')
     scanLog(t, stdout + stderr)
@@ -42,6 +47,16 @@ await test('npm run demo prints its address, lets a user log in, and stops every
   await logIn(browser, url)
   t.match(await (await browser.fetch('/auth/session')).json(), { authenticated: true })
   t.match(await (await fetch(url)).text(), /Trading BFF demo/)
+  const sockets = await Promise.all(
+    [1, 2].map(() => MessageSocket.connect(`${url.replace('http', 'ws')}/ws/public`, url)),
+  )
+  for (const socket of sockets) await socket.ask({ ticks: 'R_100', subscribe: 1 })
+  t.match(
+    await sockets[0]?.ask({ sandbox_sharing: 1 }),
+    { sandbox_sharing: { browsers: 2, sockets: 1, streams: 1, ownSockets: 1 } },
+    'what the browsers share, for the Inspect card',
+  )
+  for (const { socket } of sockets) socket.close()
   child.kill('SIGINT')
   t.equal(await exited, 0)
   for (const port of Object.values(ports)) {

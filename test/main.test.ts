@@ -58,7 +58,7 @@ await test('Without provider and upstream, /auth/callback redirects with provide
     redirect: 'manual',
     body: new URLSearchParams({
       email: 'demo@example.test',
-      password: 'x',
+      password: 'any',
       action: 'continue',
       screen: 'login',
     }),

@@ -48,6 +48,26 @@ await test('A sign-up shows its attribution and creates a user; a known email ad
   t.match(unknown.html, 'no account yet')
 })
 
+await test('A login with a wrong password is refused with 422, a login with the password of the sign-up is not', async (t) => {
+  const { client } = await providerOf(t)
+  const person = { email: 'New@example.test', password: ' pass word ' }
+  const browser = new TestBrowser()
+  const signUp = await browser.visit(client.authorizationUrl({ prompt: 'registration' }))
+  t.equal((await browser.submit(signUp, { ...person, password: '' })).status, 422, 'a sign-up needs a password')
+  callbackOf(await browser.submit(signUp, person))
+
+  const other = new TestBrowser()
+  const login = await other.visit(client.authorizationUrl())
+  for (const password of ['pass word', '', 'any']) {
+    const refused = await other.submit(login, { ...person, password })
+    t.equal(refused.status, 422)
+    t.match(refused.html, 'role="alert"')
+    t.notMatch(refused.html, 'pass word', 'the page does not repeat a password')
+  }
+  t.match((await other.submit(login, { ...DEMO_USER, password: 'other' })).html, 'password is wrong')
+  t.ok(callbackOf(await other.submit(login, { ...person, email: 'new@EXAMPLE.test' })).has('code'))
+})
+
 await test('A cancelled login redirects with access_denied', async (t) => {
   const { client } = await providerOf(t)
   const browser = new TestBrowser()
@@ -55,6 +75,11 @@ await test('A cancelled login redirects with access_denied', async (t) => {
   const callback = callbackOf(await browser.submit(page, { action: 'cancel' }))
   t.match(Object.fromEntries(callback), { error: 'access_denied', state: 'state-1234' })
   t.notOk(callback.has('code'))
+
+  // The back button shows the form again, but its login is over.
+  const over = await browser.submit(page, { action: 'cancel' })
+  t.equal(over.status, 400)
+  t.match(over.html, `<a href="${new URL(REDIRECT_URI).origin}"`)
 })
 
 await test('Unknown clients, redirect URIs and code verifiers are refused', async (t) => {
@@ -64,6 +89,7 @@ await test('Unknown clients, redirect URIs and code verifiers are refused', asyn
     const page = await browser.visit(client.authorizationUrl(wrong))
     t.equal(page.status, 400)
     t.equal(page.left, undefined, 'the browser is not sent to an unregistered address')
+    t.match(page.html, `<a href="${new URL(REDIRECT_URI).origin}"`, 'the page links to the registered application')
   }
   const callback = await client.logIn(browser)
   const wrongVerifier = await client.exchange(callback, { code_verifier: 'x'.repeat(43) })

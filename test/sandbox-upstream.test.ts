@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { startProvider } from '../sandbox/provider.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
+import { PUBLISHED_LIMITS } from '../sandbox/upstream/limits.ts'
 import { handshakeStatus } from './support/message-socket.ts'
 import { CLIENT_ID, REDIRECT_URI } from './support/oauth-client.ts'
 import { type Json, messageSocket, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
@@ -128,6 +129,78 @@ await test('A socket replies with an error code to requests that it cannot fulfi
   t.equal(await line.refusal({ auto_list: 1 }), 'NotImplemented')
 })
 
+await test('A socket has 100 subscriptions at most, and an array starts all of its streams or none', async (t) => {
+  const limits = { ...PUBLISHED_LIMITS, subscriptions: 3 }
+  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000, limits })
+  t.teardown(() => upstream.close())
+  const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  t.equal(PUBLISHED_LIMITS.subscriptions, 100)
+  const both = { ticks: ['R_10', 'R_25', 'R_10'], subscribe: 1 }
+  t.match(await line.ask(both), { tick: { symbol: 'R_10' }, echo_req: both })
+  t.match(await line.next('tick'), { tick: { symbol: 'R_25' }, subscription: { id: String } })
+  t.equal(await line.refusal({ ticks: ['R_50', 'R_25'], subscribe: 1 }), 'AlreadySubscribed')
+  t.equal(await line.refusal({ ticks: ['R_50', 'R_75'], subscribe: 1 }), 'RateLimit', 'a third and a fourth')
+  const ticks = { ticks_history: 'R_10', end: 'latest', count: 1, subscribe: 1 }
+  t.equal(await line.refusal(ticks), 'AlreadySubscribed', 'the stream of ticks, whatever request has started it')
+  t.match(await line.ask({ ticks_history: 'R_10', end: 'latest', count: 1, style: 'candles', subscribe: 1 }), {
+    subscription: { id: String },
+  })
+  t.equal(await line.refusal({ proposal: 1, ...rise(5), subscribe: 1 }), 'RateLimit')
+  t.match(await line.ask({ forget_all: ['ticks', 'candles'] }), { forget_all: { length: 3 } })
+  t.match(await line.ask({ ticks: 'R_50', subscribe: 1 }), { tick: { symbol: 'R_50' } })
+  const other = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  t.match(await other.ask(both), { tick: { symbol: 'R_10' } }, 'another socket has its own')
+})
+
+await test('A socket counts requests by class of operation, and each socket by itself', async (t) => {
+  const limits = { ...PUBLISHED_LIMITS, requests: { trading: 2, account: 1, reports: 1, ping: 1, other: 3 } }
+  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000, limits })
+  t.teardown(() => upstream.close())
+  const url = `${upstream.wsUrl}/trading/v1/options/ws/public`
+  const line = await messageSocket(t, url)
+  const proposal = { proposal: 1, ...rise(5) }
+  await line.ask(proposal)
+  await line.refusal({ proposal: 1 })
+  t.match(await line.ask(proposal), {
+    msg_type: 'proposal',
+    error: { code: 'RateLimit', message: 'You have reached the rate limit for proposal.' },
+    echo_req: proposal,
+  })
+  for (const request of [{ time: 1 }, { active_symbols: 'brief' }, { ticks: 'R_50' }])
+    t.notOk((await line.ask(request))['error'], 'three of the rest')
+  t.equal(await line.refusal({ forget_all: 'ticks' }), 'RateLimit')
+  t.match(await line.ask({ ping: 1 }), { ping: 'pong' }, 'pings are counted by themselves')
+  const other = await messageSocket(t, url)
+  t.match(await other.ask({ time: 1 }), { time: Number })
+})
+
+await test('A response echoes req_id and passthrough as they came, and none where there was none', async (t) => {
+  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000 })
+  t.teardown(() => upstream.close())
+  const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const passthrough = '{"__proto__":{"deep":[1,{"req_id":5}]},"a":null}'
+  line.socket.send(`{"time":1,"req_id":-7,"passthrough":${passthrough}}`)
+  const answer = await line.next('time')
+  t.equal(answer['req_id'], -7)
+  t.equal(JSON.stringify(answer['passthrough']), passthrough)
+  line.socket.send('{"time":1}')
+  const bare = await line.next('time')
+  t.strictSame([Object.hasOwn(bare, 'req_id'), Object.hasOwn(bare, 'passthrough')], [false, false])
+  t.same(bare['echo_req'], { time: 1 })
+  const wrong = [
+    '"req_id":"1"',
+    '"req_id":1.5',
+    '"req_id":1e400',
+    '"passthrough":[]',
+    '"__proto__":1',
+    '"subscribe":true',
+  ]
+  for (const property of wrong) {
+    line.socket.send(`{"ticks":"R_50",${property}}`)
+    t.match(await line.next('tick'), { error: { code: 'InputValidationFailed' } }, property)
+  }
+})
+
 await test('A contract on a demo account runs, settles and pays out', async (t) => {
   const { otpUrl } = await trading(t)
   const line = await messageSocket(t, await otpUrl('demo'))
@@ -144,8 +217,12 @@ await test('A contract on a demo account runs, settles and pays out', async (t) 
   t.match(await line.ask({ portfolio: 1 }), { portfolio: { contracts: { length: 1 } } })
 
   let contract: Json
-  do contract = (await line.next('proposal_open_contract'))['proposal_open_contract'] as Json
-  while (contract['status'] === 'open')
+  const passed = new Set<unknown>()
+  do {
+    contract = (await line.next('proposal_open_contract'))['proposal_open_contract'] as Json
+    passed.add(contract['tick_passed'])
+  } while (contract['status'] === 'open')
+  t.same([...passed], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 'the ticks are counted from the entry')
   const won = contract['status'] === 'won'
   t.equal(Number(contract['exit_spot']) > Number(contract['entry_spot']), won)
   t.match(await line.next('transaction'), { transaction: { action: 'sell', amount: won ? 18.18 : 0 } })

@@ -1,9 +1,7 @@
-import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { ApiError, createClient, type Client } from '../../client/dist/client.js'
 import { apiWorld } from '../support/api-world.ts'
+import { clientOf } from '../support/client-of.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { until } from '../support/until.ts'
 import { ok } from '../support/raw-upstream.ts'
@@ -18,7 +16,7 @@ async function refusing(
 }> {
   const left = [...problems]
   const requests: { method: string; key: string | undefined; csrf: string | undefined }[] = []
-  const server = createServer(({ method = '', headers, url }, response) => {
+  const client = await clientOf(t, ({ method = '', headers, url }, response) => {
     if (url === '/auth/session') return void response.end('{"authenticated":false,"now":1}')
     requests.push({
       method,
@@ -28,13 +26,6 @@ async function refusing(
     const [status, code, more] = left.shift() ?? [200, '', {}]
     response.writeHead(status, { 'content-type': 'application/problem+json', ...more })
     response.end(JSON.stringify({ code, status }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
-  t.teardown(() => {
-    client.close()
-    server.closeAllConnections()
-    server.close()
   })
   return { client, requests }
 }
@@ -173,13 +164,7 @@ await test('an abort rejects with its reason, even during the pause before a rep
 })
 
 await test('a call of a server that does not respond times out', async (t) => {
-  const server = createServer(() => undefined).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  const client = await clientOf(t, () => undefined)
   t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 50 })), {
     status: 0,
     outcome: 'unknown',

@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { test } from 'tap'
 import { buildClient, compile } from '../../client/build.ts'
 import { createClient } from '../../client/dist/client.js'
-import { catalogSource } from '../../client/generate.ts'
+import { generatedSources } from '../../client/generate.ts'
 
 const run = promisify(execFile)
 const CLIENT = new URL('../../client/', import.meta.url).pathname
@@ -38,12 +38,14 @@ await test('the committed bundle is what the source builds to', async (t) => {
   }
 })
 
-await test('the paths, problem codes and close codes match those of the server', async (t) => {
-  t.equal(await readFile(join(CLIENT, 'src/catalog.ts'), 'utf8'), catalogSource(), 'npm run build:client')
+await test('the paths, bodies, problem codes and close codes match those of the server', async (t) => {
+  for (const [name, text] of Object.entries(generatedSources())) {
+    t.equal(await readFile(join(CLIENT, 'src', name), 'utf8'), text, `npm run build:client: ${name}`)
+  }
 })
 
 await test('the package treats exactly the operations that change something as commands', async (t) => {
-  const source = await readFile(new URL('../../src/sockets/relay/operations.ts', import.meta.url), 'utf8')
+  const source = await readFile(new URL('../../src/sockets/operations.ts', import.meta.url), 'utf8')
   const known = /`(active_symbols[^`]*)`/.exec(source)?.[1]?.split(/\s+/) ?? []
   const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
   t.teardown(() => client.close())

@@ -1,15 +1,17 @@
 import { build } from 'esbuild'
-import { test } from 'tap'
+import type { Page } from 'playwright-core'
+import { test, type Test } from 'tap'
 import { TradingService } from '../support/trading-service.ts'
 import { testChromium } from '../support/chromium.ts'
-import { relayWorld } from '../support/relay-world.ts'
+import { relayWorld, type RelayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
 const DIST = new URL('../../client/dist/', import.meta.url).pathname
 const texts = (text: string): string =>
-  `[...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
+  `document.querySelector('.price') && [...document.querySelectorAll('.price')].every((each) => each.textContent === '${text}')`
 
-await test('two mounted React components share one connection and one stream, even in StrictMode', async (t) => {
+/** A server that serves a page with these React components, rendered in StrictMode. */
+async function appWorld(t: Test, components: string): Promise<{ world: RelayWorld; service: TradingService }> {
   const { outputFiles } = await build({
     stdin: {
       contents: `
@@ -17,17 +19,8 @@ await test('two mounted React components share one connection and one stream, ev
         import { createRoot } from 'react-dom/client'
         import { createClient } from './client.js'
         import { useSession, useSubscription } from './react.js'
-        const client = createClient()
-        function Price({ symbol }) {
-          const { data, status } = useSubscription(client, { ticks: symbol })
-          return h('p', { className: 'price' }, symbol, ' ', data ? data.tick.quote : 'none', ' ', status.state)
-        }
-        function App() {
-          const [symbol, choose] = useState('R_100')
-          const session = useSession(client)
-          return h('main', null, h('h1', null, session.status), h(Price, { symbol }), h(Price, { symbol }),
-            h('button', { onClick: () => choose('R_50') }, 'other'))
-        }
+        const client = (globalThis.client = createClient())
+        ${components}
         createRoot(document.body).render(h(StrictMode, null, h(App)))`,
       resolveDir: DIST,
     },
@@ -38,11 +31,25 @@ await test('two mounted React components share one connection and one stream, ev
   })
   const app = outputFiles[0]?.text ?? ''
   const page = '<!doctype html><title>app</title><body></body><script defer src="/app.js"></script>'
-  const world = await relayWorld(t, {
-    anonymous: true,
-    settings: { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) },
-  })
-  const service = new TradingService(world.upstream)
+  const settings = { STATIC_DIR: t.testdir({ 'index.html': page, 'app.js': app }) }
+  const world = await relayWorld(t, { anonymous: true, settings })
+  return { world, service: new TradingService(world.upstream) }
+}
+
+await test('two mounted React components share one connection and one stream, even in StrictMode', async (t) => {
+  const { world, service } = await appWorld(
+    t,
+    `function Price({ symbol }) {
+       const { data, status } = useSubscription(client, { ticks: symbol })
+       return h('p', { className: 'price' }, symbol, ' ', data ? data.tick.quote : 'none', ' ', status.state)
+     }
+     function App() {
+       const [symbol, choose] = useState('R_100')
+       const session = useSession(client)
+       return h('main', null, h('h1', null, session.status), h(Price, { symbol }), h(Price, { symbol }),
+         h('button', { onClick: () => choose('R_50') }, 'other'))
+     }`,
+  )
   const tab = await (await testChromium(t)).newPage({ bypassCSP: true })
   await tab.goto(world.server.url)
   await tab.waitForFunction(`document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`)
@@ -53,4 +60,34 @@ await test('two mounted React components share one connection and one stream, ev
   await tab.waitForFunction(texts('R_50 0 open'))
   await until(() => service.streams === 1)
   t.same([service.connections, service.count('ticks'), service.count('forget')], [1, 2, 1])
+})
+
+await test('a component on a trading socket shows its stream again after a logout and a login in another tab', async (t) => {
+  const { world, service } = await appWorld(
+    t,
+    `function App() {
+       const { data, error, status } = useSubscription(client, { ticks: 'R_100' }, 'VRTC100')
+       return h('p', { className: 'price' }, error ? error.code : data ? data.tick.quote : 'none', ' ', status.state)
+     }`,
+  )
+  const context = await (await testChromium(t)).newContext({ bypassCSP: true })
+  const logIn = async (): Promise<Page> => {
+    const page = await context.newPage()
+    await page.goto(`${world.server.url}/auth/login`)
+    const form = page.locator('[data-action=continue]')
+    // A user who is still logged in at the provider returns at once.
+    if ((await form.count()) === 0) return page
+    await page.fill('input[name=email]', 'demo@example.test')
+    await page.fill('input[name=password]', 'any')
+    await form.click()
+    return page
+  }
+  const tab = await logIn()
+  await tab.waitForFunction(texts('0 open'))
+  await tab.evaluate('client.logout()')
+  await tab.waitForFunction(texts('ended ended'))
+  const other = await logIn()
+  await tab.waitForFunction(texts('0 open'))
+  await other.waitForFunction(texts('0 open'))
+  t.same([service.connections, service.streams], [3, 2])
 })

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
-import type { Browser, Page } from 'puppeteer-core'
+import type { Browser, BrowserContext, Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
 import type { SessionState } from '../../client/dist/client.js'
 import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
-import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { BROWSERS, logInBy, startBrowser, testWindow } from '../support/browsers.ts'
 import { samplesOf } from '../support/metrics.ts'
 import { relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
@@ -17,12 +17,6 @@ const FOLLOW = `
   globalThis.loadedAt = Date.now()
   globalThis.seen = []
   client.session.subscribe(() => seen.push({ ...client.session.get(), at: Date.now() }))`
-
-/** Fills in and sends the form of the provider. */
-const SEND_FORM = `
-  document.querySelector('input[name=email]').value = 'demo@example.test'
-  document.querySelector('input[name=password]').value = 'any'
-  document.querySelector('[data-action=continue]').click()`
 
 /** The pages of the server. Its Content-Security-Policy allows no inline script. */
 const FILES = {
@@ -53,25 +47,14 @@ async function allAre(pages: readonly Page[], status: SessionState['status']): P
   for (const page of pages) await until(async () => (await lastSeen(page))?.status === status, status)
 }
 
-/**
- * Logs in: leaves the page, sends the form if the provider shows one, and returns. Everything happens in a background tab,
- * because a tab that gets the focus would check its session.
- */
-async function logInBy(page: Page, loginUrl: string): Promise<void> {
-  await page.goto(loginUrl)
-  // A user who is still logged in at the provider returns at once.
-  if ((await page.$('[data-action=continue]')) === null) return
-  await Promise.all([page.waitForNavigation(), page.evaluate(SEND_FORM)])
-}
-
 async function idleExpiresAt(page: Page): Promise<number> {
   return Number(await page.evaluate('client.session.get().idleExpiresAt'))
 }
 
-const openPages = (browser: Browser, urls: readonly string[]): Promise<Page[]> =>
+const openPages = (window: BrowserContext, urls: readonly string[]): Promise<Page[]> =>
   Promise.all(
     urls.map(async (url) => {
-      const page = await browser.newPage()
+      const page = await window.newPage()
       await page.goto(url)
       return page
     }),
@@ -80,7 +63,7 @@ const openPages = (browser: Browser, urls: readonly string[]): Promise<Page[]> =
 /** Three tabs of the first of two instances, and a page of another origin that talks to the second. All are anonymous. */
 async function fourPages(
   t: Test,
-  name: (typeof BROWSERS)[number],
+  browser: Browser,
 ): Promise<{ instances: readonly [TestServer, TestServer]; tabs: readonly Page[]; elsewhere: Page }> {
   const [port, elsewherePort] = [await freePort(), await freePort()]
   const elsewhereUrl = `http://localhost:${elsewherePort}`
@@ -94,7 +77,7 @@ async function fourPages(
   const { url } = world.server
   const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
   await pageElsewhere(t, elsewherePort, other.url)
-  const pages = await openPages(await testBrowser(t, name), [elsewhereUrl, url, url, url])
+  const pages = await openPages(await testWindow(t, browser), [elsewhereUrl, url, url, url])
   await allAre(pages, 'anonymous')
   const [elsewhere, ...tabs] = pages as [Page, ...Page[]]
   return { instances: [world.server, other], tabs, elsewhere }
@@ -109,10 +92,11 @@ const loadTimes = (pages: readonly Page[]): Promise<unknown[]> =>
   Promise.all(pages.map((page) => page.evaluate('loadedAt')))
 
 for (const name of BROWSERS) {
+  const browser = await startBrowser(name)
   // ROUNDS=50 repeats the run by which this was judged.
-  const rounds = name === 'chrome' ? Number(process.env['ROUNDS'] ?? 10) : 5
+  const rounds = Number(process.env['ROUNDS'] ?? (name === 'chrome' ? 10 : 5))
   await test(`${name}: ${rounds} logins and logouts over two instances are known in every tab without a reload`, async (t) => {
-    const { instances, tabs, elsewhere } = await fourPages(t, name)
+    const { instances, tabs, elsewhere } = await fourPages(t, browser)
     const logins: number[] = []
     const logouts: number[] = []
     for (let round = 0; round < rounds; round++) {
@@ -147,8 +131,8 @@ for (const name of BROWSERS) {
   await test(`${name}: extend() moves idleExpiresAt in every tab`, async (t) => {
     const settings = { STATIC_DIR: t.testdir(FILES), SESSION_IDLE_SECONDS: '10' }
     const { server } = await relayWorld(t, { redis: true, anonymous: true, settings })
-    const browser = await testBrowser(t, name)
-    const [one, two] = (await openPages(browser, [server.url, server.url])) as [Page, Page]
+    const window = await testWindow(t, browser)
+    const [one, two] = (await openPages(window, [server.url, server.url])) as [Page, Page]
     await logInBy(one, `${server.url}/auth/login`)
     await allAre([one, two], 'active')
     const before = await idleExpiresAt(one)
@@ -157,4 +141,6 @@ for (const name of BROWSERS) {
       return (await idleExpiresAt(one)) > before + 1000 && (await idleExpiresAt(two)) > before + 1000
     })
   })
+
+  await browser.close()
 }

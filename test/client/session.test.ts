@@ -38,8 +38,9 @@ await test('twenty tabs share one session socket, and another tab takes over whe
   const [first] = tabs
   first?.close()
   await until(() => server.handshakes === 2 && server.open === 1)
-  server.push({ event: 'expiring', at: 1, why: 'idle', now: 1 })
-  await until(() => tabs.slice(1).every((tab) => (tab.get() as { expiring?: string }).expiring === 'idle'))
+  server.expiresInSeconds = 30
+  server.push({ event: 'session', ...server.body() })
+  await until(() => tabs.slice(1).every((tab) => (tab.get() as { expiring?: string }).expiring === 'absolute'))
 })
 
 for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as const satisfies Reason[]) {

@@ -2,7 +2,15 @@ import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
-import type { AuthErrorCode, Client, CloseReason, ProblemCode } from '../../client/dist/client.js'
+import type {
+  AuthErrorCode,
+  Client,
+  CloseReason,
+  ExistingAccount,
+  NewAccount,
+  ProblemCode,
+  ResponseBody,
+} from '../../client/dist/client.js'
 import type { AuthError } from '../../src/login/auth-error.ts'
 import { PROBLEM_CODES, type ProblemCode as ServerCode } from '../../src/problem.ts'
 
@@ -19,7 +27,7 @@ declare const link: HTMLAnchorElement
 declare const button: HTMLButtonElement
 declare const order: { amount: number }
 declare const proposal: { id: string; ask_price: number }
-interface Account { id: string }
+interface Wallet { wallet_id: string }
 interface Symbols { active_symbols: string[] }
 interface Tick { tick: { quote: number } }
 interface Bought { buy: { contract_id: number } }
@@ -40,7 +48,8 @@ declare module '../../client/dist/client.js' {
   }
 }
 
-type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
+type IsAny<A> = 0 extends 1 & A ? true : false
+type Equal<A, B> = [IsAny<A>, A] extends [false, B] ? ([B] extends [A] ? true : false) : false
 
 /** The compiler checks this function. Nothing calls it. */
 export async function typed({ api, session }: Client): Promise<unknown> {
@@ -56,12 +65,24 @@ export async function typed({ api, session }: Client): Promise<unknown> {
   await api('/wallet/v1/wallets', { method: 'POST' })
   // @ts-expect-error a transfer without an id has no GET
   await api('/payment-agents/v1/transfer')
+  const listed = await (await api('/trading/v1/options/accounts?page=2')).json()
+  const opened = await (await api('/trading/v1/options/accounts', { method: 'POST', json: {} })).json()
+  const bodies: [
+    Equal<(typeof listed.data)[number]['balance'], number | string | undefined>,
+    Equal<typeof opened, ExistingAccount | NewAccount>,
+    Equal<ResponseBody<'GET', '/wallet/v1/transactions/main?page=2'>['data'], unknown>,
+    Equal<ResponseBody<'GET', '/v1/health'>, never>,
+    Equal<ResponseBody<'GET', '/partners/analytics/v1/overview'>, unknown>,
+  ] = [true, true, true, true, true]
+  const own = await (await api('/account/v1/nickname')).json<{ data: { nickname: string } }>()
+  // @ts-expect-error an envelope has no such field
+  const nothing: unknown = listed.accounts
   const state = session.get()
   // @ts-expect-error only an active session has a scope
   if (state.status !== 'active') return state.scope
   const codes: [Equal<ProblemCode, ServerCode>, Equal<AuthErrorCode, AuthError>] = [true, true]
   const reason: CloseReason = 'slow_consumer'
-  return [state.scope, codes, reason]
+  return [state.scope, codes, reason, bodies, own.data.nickname, nothing]
 }
 
 await test('the types of the package match those of the server', (t) => {

@@ -87,6 +87,38 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, DRAIN_SECONDS: '5', DRAIN_WAIT_SECONDS: '6' },
     ['DRAIN_WAIT_SECONDS'],
   ],
+  [
+    'the shared feed has impossible limits',
+    {
+      ...ALONE,
+      PUBLIC_FEED: 'sharing',
+      FEED_SUBSCRIPTIONS: '0',
+      FEED_REQUESTS_PER_MINUTE: '0',
+      FEED_SUBSCRIPTIONS_PER_SOCKET: '0',
+      FEED_MAX_SOCKETS: '0',
+      FEED_CONFLATE_BYTES: '1023',
+      FEED_CACHE_SECONDS: '-1',
+    },
+    [
+      'PUBLIC_FEED',
+      'FEED_SUBSCRIPTIONS',
+      'FEED_REQUESTS_PER_MINUTE',
+      'FEED_SUBSCRIPTIONS_PER_SOCKET',
+      'FEED_MAX_SOCKETS',
+      'FEED_CONFLATE_BYTES',
+      'FEED_CACHE_SECONDS',
+    ],
+  ],
+  [
+    'the shared feed would cut slow browsers off before it conflates',
+    { ...ALONE, PUBLIC_FEED: 'shared', FEED_CONFLATE_BYTES: '32768', MAX_BUFFERED_BYTES: '32768' },
+    ['FEED_CONFLATE_BYTES'],
+  ],
+  [
+    'one browser may subscribe to more than the shared feed can hold',
+    { ...ALONE, PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3', FEED_SUBSCRIPTIONS_PER_SOCKET: '33' },
+    ['FEED_SUBSCRIPTIONS'],
+  ],
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 
@@ -112,6 +144,40 @@ await test('readConfig accepts the minimal settings of development and productio
   t.equal(errorOf(ALONE), undefined)
   t.equal(errorOf(PRODUCTION), undefined)
   t.equal(errorOf({ ...PRODUCTION, WORKERS: 'auto', DRAIN_WAIT_SECONDS: '20' }), undefined)
+})
+
+await test('the settings of the shared feed are read in milliseconds, and do not matter while it is off', async (t) => {
+  t.equal(readConfig(ALONE).feed.isShared, false)
+  t.equal(
+    errorOf({ ...ALONE, MAX_BUFFERED_BYTES: '2048', FEED_MAX_SOCKETS: '1', FEED_SUBSCRIPTIONS: '101' }),
+    undefined,
+  )
+  const exact = { FEED_MAX_SOCKETS: '2', FEED_SUBSCRIPTIONS_PER_SOCKET: '50', MAX_BUFFERED_BYTES: '65537' }
+  t.equal(errorOf({ ...ALONE, PUBLIC_FEED: 'shared', ...exact }), undefined)
+  const settings = {
+    PUBLIC_FEED: 'shared',
+    FEED_CACHE_SECONDS: '1',
+    FEED_SUBSCRIPTIONS: '6',
+    FEED_REQUESTS_PER_MINUTE: '3',
+    FEED_MAX_OWN_SOCKETS: '0',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
+    FEED_MAX_SOCKETS: '4',
+    FEED_LINGER_SECONDS: '5',
+    FEED_CONFLATE_BYTES: '1048575',
+    FEED_RECONNECT_SPREAD_SECONDS: '7',
+  }
+  t.same(readConfig({ ...ALONE, ...settings }).feed, {
+    isShared: true,
+    cacheMs: 1000,
+    maxSubscriptions: 6,
+    requestsPerMinute: 3,
+    maxOwnSockets: 0,
+    subscriptionsPerSocket: 2,
+    maxSockets: 4,
+    lingerMs: 5000,
+    conflateBytes: 1_048_575,
+    reconnectSpreadMs: 7000,
+  })
 })
 
 await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of DRAIN_SECONDS, and to 0 in development', async (t) => {

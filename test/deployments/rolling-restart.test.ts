@@ -1,10 +1,10 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
+import type { PublicSocket } from '../../client/dist/client.js'
 import { PUBLIC_URL } from '../support/deployed-balancer.ts'
 import { deployment, hasServed } from '../support/deployment.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { enterNamespaces } from '../support/namespaces.ts'
-import { documentedSocket } from '../support/documented-socket.ts'
-import { PUBLIC, TRADING } from '../support/relay-world.ts'
+import { pageClient } from '../support/page-client.ts'
 import { logIn } from '../support/world.ts'
 import { untilSlow as until } from '../support/until.ts'
 
@@ -12,8 +12,8 @@ const skip = enterNamespaces()
 
 const USERS = 6
 const CALLERS_PER_USER = 2
-/** The sockets of each user: four of an account, and two public ones. */
-const SOCKETS = [TRADING, TRADING, TRADING, TRADING, PUBLIC, PUBLIC]
+/** The sockets of each user, each in a tab of its own: four of an account, and two public ones. */
+const SOCKETS = ['trading', 'trading', 'trading', 'trading', 'public', 'public'] as const
 /** Longer than the two health checks after which the balancer stops using an instance. */
 const DRAIN_WAIT_SECONDS = '3'
 /** A client address in X-Forwarded-For that the balancer must not trust. */
@@ -50,26 +50,26 @@ class Caller {
   }
 }
 
-/** The sockets of a user's page, which reconnect as docs/frontends.md recommends. */
+/** The sockets of a user's tabs, kept connected by the browser package. */
 class Lines {
   /** Close codes. */
   readonly closed: number[] = []
   /** The number of messages that each socket has received. */
   readonly received: number[] = SOCKETS.map(() => 0)
-  /** Close codes after which a socket does not reconnect. */
-  readonly ended: number[] = []
-  readonly #stops: (() => void)[]
+  readonly #sockets: readonly PublicSocket[]
 
-  constructor(browser: JarBrowser) {
-    const openLine = documentedSocket(browser, PUBLIC_URL, (code) => this.closed.push(code))
-    this.#stops = SOCKETS.map((path, index) => {
-      const { stop } = openLine(path, {
-        subscribe: () => undefined,
-        receive: () => (this.received[index] = (this.received[index] ?? 0) + 1),
-        ended: (code) => this.ended.push(code),
-      })
-      return stop
+  constructor(t: Test, browser: JarBrowser) {
+    this.#sockets = SOCKETS.map((kind, index) => {
+      const client = pageClient(t, browser, PUBLIC_URL, PUBLIC_URL, (code) => this.closed.push(code))
+      const socket = kind === 'public' ? client.publicSocket() : client.tradingSocket('VRTC100')
+      socket.listen(() => (this.received[index] = (this.received[index] ?? 0) + 1))
+      return socket
     })
+  }
+
+  /** Close codes after which a socket does not reconnect. */
+  get ended(): (number | undefined)[] {
+    return this.#sockets.flatMap((socket) => (socket.status().state === 'ended' ? [socket.status().code] : []))
   }
 
   /** Resolves when every socket has received another message. */
@@ -79,7 +79,7 @@ class Lines {
   }
 
   stop(): void {
-    for (const stop of this.#stops) stop()
+    for (const socket of this.#sockets) socket.close()
   }
 }
 
@@ -97,7 +97,7 @@ await test(
         return browser
       }),
     )
-    const lines = browsers.map((browser) => new Lines(browser))
+    const lines = browsers.map((browser) => new Lines(t, browser))
     await Promise.all(lines.map((each) => each.untilAllReceive()))
     const callers = browsers.flatMap((browser, user) =>
       Array.from({ length: CALLERS_PER_USER }, (_, index) => new Caller(`${user}-${index}`, browser)),

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, BROWSERS, follow, sessionIs, testBrowser } from '../support/browsers.ts'
+import { allow, BROWSERS, follow, sessionIs, startBrowser, testWindow } from '../support/browsers.ts'
 import { testWorld } from '../support/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
@@ -20,10 +20,12 @@ function hasError(page: Page): boolean {
 }
 
 for (const name of BROWSERS) {
+  const browser = await startBrowser(name)
+
   await test(`${name}: two tabs log in at once, and a repeated callback keeps the user logged in`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const browser = await testBrowser(t, name)
-    const [one, two] = [await browser.newPage(), await browser.newPage()]
+    const window = await testWindow(t, browser)
+    const [one, two] = [await window.newPage(), await window.newPage()]
     const seen = callbacks(one)
     for (const tab of [one, two]) {
       await tab.bringToFront()
@@ -48,8 +50,7 @@ for (const name of BROWSERS) {
 
   await test(`${name}: the user stays logged in after going back and forward in the history`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const browser = await testBrowser(t, name)
-    const page = await browser.newPage()
+    const page = await (await testWindow(t, browser)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=login]')
     await allow(page, 'demo@example.test')
@@ -63,8 +64,7 @@ for (const name of BROWSERS) {
 
   await test(`${name}: a sign-up that was cancelled and tried again keeps its partner`, async (t) => {
     const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const browser = await testBrowser(t, name)
-    const page = await browser.newPage()
+    const page = await (await testWindow(t, browser)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=partner-signup]')
     await follow(page, '[data-action=cancel]')
@@ -83,4 +83,6 @@ for (const name of BROWSERS) {
     await page.goto(`${server.url}/auth/signup`)
     t.notOk('utm_source' in (provider.authorizations.at(-1) ?? {}), 'a completed sign-up deletes its partner')
   })
+
+  await browser.close()
 }

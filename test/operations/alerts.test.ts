@@ -6,6 +6,7 @@ import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
 import {
@@ -24,6 +25,7 @@ import {
   scarcityScenario,
   secretsScenario,
 } from '../support/alert-scenarios-processes.ts'
+import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
@@ -68,6 +70,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     SESSION_SECRETS: SECRETS,
     CLIENT_ID,
     PORT: String(port),
+    PUBLIC_FEED: 'shared',
     WORKERS: workers,
   })
   t.ok(await ready(server))
@@ -122,6 +125,7 @@ await test('promtool accepts docs/alerts.yaml', (t) => {
 
 await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
   const { registry } = createMetrics()
+  createFeedMetrics(registry)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
   // Prometheus adds these two labels itself.
@@ -158,6 +162,9 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   storeScenario,
   replicaScenario,
   socketScenario,
+  narrowFeedScenario,
+  brokenFeedScenario,
+  lostFeedScenario,
   secretsScenario,
   firstRefusalScenario,
   restartScenario,

@@ -76,9 +76,10 @@ await test('A start logs a warning if the limit of open files is too low for MAX
   const warned = async (descriptors: number, maxRelays: string): Promise<unknown[]> => {
     const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: maxRelays }, { descriptors })
     t.ok(await ready(server))
-    const lines = server.output().stdout.split('\n').slice(0, -1)
     server.child.kill('SIGTERM')
     await server.exited
+    // All lines have arrived only now.
+    const lines = server.output().stdout.split('\n').slice(0, -1)
     const parsed = lines.map((line) => JSON.parse(line) as { level: number; msg: string })
     return parsed.filter(({ msg }) => msg.includes('files open')).map(({ level, msg }) => `${level} ${msg}`)
   }

@@ -27,7 +27,7 @@ async function failRepeatedly(fail: () => Promise<unknown>): Promise<number> {
   const endAt = performance.now() + LOAD_MS
   let made = 0
   const run = async (): Promise<void> => {
-    for (; performance.now() < endAt; await delay(10)) {
+    for (; performance.now() < endAt; await delay(30)) {
       made++
       await fail()
     }

@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createMetrics, createSupervisorMetrics } from '../../src/telemetry/metrics.ts'
 import { valueOf } from '../support/metrics.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
-import { ALONE, COMPILED } from '../support/settings.ts'
+import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { SECRETS, testRedis } from '../support/world.ts'
 
@@ -26,7 +27,7 @@ const documented = new Map(
 
 await test('operating.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
-  const settings = { ...ALONE, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2' }
+  const settings = { ...ALONE, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2', PUBLIC_FEED: 'shared' }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))
   const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
@@ -35,7 +36,9 @@ await test('operating.md lists exactly the metrics of GET /metrics', async (t) =
 })
 
 await test('operating.md lists exactly the labels of each metric', (t) => {
-  const registries = [createMetrics().registry, createSupervisorMetrics().registry]
+  const { registry } = createMetrics()
+  createFeedMetrics(registry)
+  const registries = [registry, createSupervisorMetrics().registry]
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
     const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] }
     if (name.startsWith('bff_')) t.same(documented.get(name), new Set(labelNames), name)
@@ -47,7 +50,8 @@ for (const workers of ['1', '2']) {
   await test(`bff_log_lines_dropped_total counts the lines that a full disk refused (WORKERS=${workers})`, async (t) => {
     const opsPort = await freePort()
     const redis = await testRedis(t)
-    const child = spawn(process.execPath, [MAIN], {
+    const [command, ...words] = nodeCommand()
+    const child = spawn(command, [...words, MAIN], {
       env: {
         ...COMPILED,
         ...ALONE,
@@ -59,16 +63,18 @@ for (const workers of ['1', '2']) {
         OPS_PORT: String(opsPort),
       },
       stdio: ['ignore', openSync(FULL_DISK, 'w'), 'ignore'],
+      // A directory without a .env file.
+      cwd: t.testdir({}),
     })
+    const exited = once(child, 'exit')
     t.teardown(async () => {
       child.kill('SIGKILL')
-      await once(child, 'exit')
+      await exited
     })
     const opsUrl = `http://127.0.0.1:${opsPort}`
-    await until(
-      async () => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true,
-      'the server is ready',
-    )
+    const isReady = async (): Promise<boolean> => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true
+    await until(async () => child.exitCode !== null || (await isReady()), 'the server is ready')
+    t.equal(child.exitCode, null, 'it runs')
     // The supervisor logs `starting`. Each worker logs `ready` and that Redis is connected.
     const minimum = workers === '1' ? 2 : 5
     await until(

@@ -12,7 +12,7 @@ import { startUpstream } from '../../sandbox/upstream.ts'
 import { fillRedis } from '../support/full-redis.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { testRedis } from '../support/world.ts'
-import { ALONE, COMPILED } from '../support/settings.ts'
+import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -28,7 +28,8 @@ interface CheckRun {
 
 /** Runs the server's program with these arguments until it exits. */
 async function run(settings: Record<string, string>, args: readonly string[] = ['--check']): Promise<CheckRun> {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const [command, ...words] = nodeCommand()
+  const child = spawn(command, [...words, MAIN, ...args], {
     env: { ...COMPILED, ...settings },
     cwd: TEST_DIR,
   })

@@ -21,7 +21,14 @@ await test('The first log line of a process describes its settings, and no line 
     ],
   ] as const
   const checkStore = async ([url, sessions]: (typeof stores)[number]): Promise<void> => {
-    const settings = { ...secrets, REDIS_URL: url, LOG_LEVEL: 'trace', TRUST_PROXY: '2', MAX_RELAYS: '7' }
+    const settings = {
+      ...secrets,
+      REDIS_URL: url,
+      LOG_LEVEL: 'trace',
+      TRUST_PROXY: '2',
+      MAX_RELAYS: '7',
+      PUBLIC_FEED: 'shared',
+    }
     const server = await serverProcess(t, { ...ALONE, ...settings, READY_GRACE_SECONDS: '3600' })
     t.ok(await ready(server))
     const page = await fetch(`http://127.0.0.1:${server.port}/auth/login`, {
@@ -39,6 +46,7 @@ await test('The first log line of a process describes its settings, and no line 
       workers: 1,
       provider: ALONE.AUTH_URL,
       upstream: { rest: ALONE.API_URL, sockets: ALONE.WS_URL },
+      publicFeed: 'shared',
       trustProxy: '2',
       changedLimits: { MAX_RELAYS: 7, READY_GRACE_SECONDS: 3600 },
       sessions,

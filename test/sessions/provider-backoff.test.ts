@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/token-endpoint.ts'
@@ -51,6 +52,7 @@ await test('refreshes pause while the provider fails, and every session goes on 
         const hasRetryAfter = Number(response.headers.get('retry-after')) >= 1
         outcomes.add(`${response.status} ${code}${hasRetryAfter ? ', to be repeated later' : ''}`)
         calls++
+        await delay(20)
       }
     }),
   )

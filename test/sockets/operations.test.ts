@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { operationOf } from '../../src/sockets/relay/operations.ts'
+import { operationOf } from '../../src/sockets/operations.ts'
 
 const operation = (text: string): string => operationOf(Buffer.from(text))
 

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { measuredServer, type MeasuredServer } from '../support/measured-server.ts'
+import { rawBrowser } from '../support/raw-browser.ts'
 import { frame } from '../support/raw-frames.ts'
 import { PUBLIC, relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
@@ -48,15 +48,9 @@ async function send(socket: Socket, bytes: Buffer, pieceBytes: number): Promise<
   }
 }
 
-/** A browser's TCP connection after the handshake of a WebSocket. */
 async function rawSocket(t: Test, { port, publicUrl }: Pick<MeasuredServer, 'port' | 'publicUrl'>): Promise<Socket> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }).on('error', () => undefined)
+  const socket = await rawBrowser({ port, publicUrl, path: PUBLIC })
   t.teardown(() => socket.destroy())
-  socket.write(
-    `GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${publicUrl}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
-  )
-  const [head] = (await once(socket, 'data')) as [Buffer]
-  if (!head.toString().startsWith('HTTP/1.1 101')) throw new Error(head.toString())
   return socket.resume()
 }
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Peer } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
@@ -16,6 +16,18 @@ function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payl
   read.set(whole, 3)
   const head = whole.length - bytes
   return { head: whole.subarray(0, head), payload: Buffer.from(read.buffer, 3 + head, bytes) }
+}
+
+/** A peer, the wire it writes to, and the client at the other end. */
+async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; client: WebSocket }> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
+  t.teardown(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = new WebSocket(`ws://127.0.0.1:${port}`)
+  t.teardown(() => client.terminate())
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  return { peer: new Peer({ socket, wire }, false), wire, client }
 }
 
 await test('wholeFrame returns the frame of a message that was received in one piece, and nothing otherwise', async (t) => {
@@ -46,14 +58,7 @@ await test('wholeFrame returns the frame of a message that was received in one p
 })
 
 await test('a peer sends messages of one read in one write, and a message that came alone at once', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-  t.teardown(() => void server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const client = new WebSocket(`ws://127.0.0.1:${port}`)
-  t.teardown(() => client.terminate())
-  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
-  const peer = new Peer({ socket, wire }, false)
+  const { peer, wire } = await connectedPeer(t)
   const isCorked = (message: Buffer): boolean => {
     peer.send(message, false, 1000)
     return wire.writableCorked > 0
@@ -70,14 +75,7 @@ await test('a peer sends messages of one read in one write, and a message that c
 })
 
 await test('if pings outpace pongs, a peer answers the first and then only the latest', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
-  t.teardown(() => void server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const client = new WebSocket(`ws://127.0.0.1:${port}`)
-  t.teardown(() => client.terminate())
-  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
-  const peer = new Peer({ socket, wire }, false)
+  const { peer, client } = await connectedPeer(t)
   const pongs: string[] = []
   client.on('pong', (data: Buffer) => pongs.push(data.toString()))
   for (const ping of ['first', 'second', 'latest']) peer.pong(Buffer.from(ping))

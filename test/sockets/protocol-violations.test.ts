@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { test } from 'tap'
+import { rawBrowser } from '../support/raw-browser.ts'
 import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
 import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
 import { failureCount } from '../support/failure-count.ts'
@@ -60,19 +60,6 @@ async function allOf(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A browser's TCP connection after the handshake of a WebSocket. */
-async function rawBrowser(world: RelayWorld): Promise<Socket> {
-  const socket = connect(world.server.port, '127.0.0.1')
-  socket.on('error', () => undefined)
-  const key = 'dGhlIHNhbXBsZSBub25jZQ=='
-  socket.write(
-    `GET ${PUBLIC} HTTP/1.1\r\nHost: localhost\r\nOrigin: ${world.server.url}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
-  )
-  const [head] = (await once(socket, 'data')) as [Buffer]
-  if (!head.toString().startsWith('HTTP/1.1 101')) throw new Error(head.toString())
-  return socket
-}
-
 /** Whether a relay between well-behaved peers works. */
 async function works(world: RelayWorld): Promise<boolean> {
   const client = await world.connect(PUBLIC).opened()
@@ -89,7 +76,7 @@ await test('a browser that violates RFC 6455 is closed with the code of the viol
   const bystander = await world.connect(PUBLIC).opened()
   const bystanders = await world.upstream.socket()
   for (const [why, make, code] of VIOLATIONS) {
-    const browser = await rawBrowser(world)
+    const browser = await rawBrowser({ port: world.server.port, publicUrl: world.server.url, path: PUBLIC })
     const peer = await world.upstream.socket()
     let messages = 0
     peer.on('message', () => messages++)

@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser-socket.ts'
+import { rawBrowser } from '../support/raw-browser.ts'
+import { closeCode, frame } from '../support/raw-frames.ts'
 import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { logIn, testServer, type TestServer } from '../support/world.ts'
 import { until } from '../support/until.ts'
@@ -167,6 +170,25 @@ await test('a browser may send a session socket ten short messages a minute; bey
   const long = await listening(world)
   long.socket.send('x'.repeat(1025))
   t.same(await long.closed, policy)
+})
+
+await test('pings inside an unfinished message end a session socket with 1008, and nothing more is read from it', async (t) => {
+  const world = await relayWorld(t)
+  const { port, url: publicUrl } = world.server
+  const cookie = world.browser.cookieHeader(new URL(publicUrl), new URL(publicUrl))
+  const browser = await rawBrowser({ port, publicUrl, path: SESSION, cookie })
+  t.teardown(() => browser.destroy())
+  const received: Buffer[] = []
+  browser.on('data', (bytes: Buffer) => received.push(bytes))
+  const ended = once(browser, 'end')
+  const ping = frame({ opcode: 9, payload: Buffer.alloc(125), masked: true })
+  browser.write(frame({ opcode: 1, payload: 'x', fin: false, masked: true }))
+  browser.write(Buffer.concat(Array<Buffer>(600).fill(ping)))
+  // This browser never answers the close frame.
+  await ended
+  const bytes = Buffer.concat(received)
+  t.equal(closeCode(bytes.subarray(bytes.lastIndexOf(Buffer.from([0x88, 2])))), 1008)
+  await world.quiet()
 })
 
 await test('a session socket closes with 1012 at a shutdown, and with 1013 when the store stays away', async (t) => {

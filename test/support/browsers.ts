@@ -1,4 +1,4 @@
-import { launch, type Browser, type LaunchOptions, type Page } from 'puppeteer-core'
+import { launch, type Browser, type BrowserContext, type LaunchOptions, type Page } from 'puppeteer-core'
 import type { Test } from 'tap'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from './chromium.ts'
 
@@ -13,11 +13,43 @@ const LAUNCH = {
 /** The browsers that every journey runs in. */
 export const BROWSERS = ['chrome', 'firefox'] as const
 
+/** Starts a real headless browser, which the caller closes. */
+export function startBrowser(name: (typeof BROWSERS)[number]): Promise<Browser> {
+  return launch({ headless: true, ...LAUNCH[name] })
+}
+
 /** A real headless browser that ends with the test. */
 export async function testBrowser(t: Test, name: (typeof BROWSERS)[number]): Promise<Browser> {
-  const browser = await launch({ headless: true, ...LAUNCH[name] })
+  const browser = await startBrowser(name)
   t.teardown(() => browser.close())
   return browser
+}
+
+/**
+ * A private window, with cookies and storage of its own, that ends with the test. Tests that share a browser save its
+ * start, which takes longer than most of them.
+ */
+export async function testWindow(t: Test, browser: Browser): Promise<BrowserContext> {
+  const window = await browser.createBrowserContext()
+  t.teardown(() => window.close())
+  return window
+}
+
+/** Fills in and sends the provider's form, without the focus. */
+const SEND_FORM = `
+  document.querySelector('input[name=email]').value = 'demo@example.test'
+  document.querySelector('input[name=password]').value = 'any'
+  document.querySelector('[data-action=continue]').click()`
+
+/**
+ * Logs in: leaves the page, sends the form if the provider shows one, and returns. All this works in a background tab,
+ * because a tab that gets the focus would check its session.
+ */
+export async function logInBy(page: Page, loginUrl: string): Promise<void> {
+  await page.goto(loginUrl)
+  // A user who is still logged in at the provider returns at once.
+  if ((await page.$('[data-action=continue]')) === null) return
+  await Promise.all([page.waitForNavigation(), page.evaluate(SEND_FORM)])
 }
 
 /** Clicks an element, and waits for the navigation. */

@@ -62,6 +62,8 @@ export class PageRecord {
       const headers = Object.entries(response.headers()).filter(([name]) => name !== 'set-cookie')
       this.#places.push({ where: `url of ${request.method()} ${url}`, text: url })
       this.#places.push({ where: `headers of ${url}`, text: JSON.stringify(headers) })
+      // Such a response has no body (RFC 9110 §15.3.5).
+      if (response.status() === 204) return
       this.#reading.push(
         response.text().then(
           (text) => void this.#places.push({ where: `body of ${url}`, text }),

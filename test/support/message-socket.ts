@@ -16,8 +16,9 @@ export class MessageSocket {
     socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Message))
   }
 
-  static async connect(url: string): Promise<MessageSocket> {
-    const socket = new WebSocket(url)
+  /** @param origin the origin of the page that a browser would name */
+  static async connect(url: string, origin?: string): Promise<MessageSocket> {
+    const socket = new WebSocket(url, { origin })
     // Listens before the socket opens, so that no message is missed.
     const line = new MessageSocket(socket)
     await nextEvent(socket, 'open')

@@ -9,13 +9,21 @@ import {
 } from '../../client/dist/client.js'
 import type { JarBrowser } from './jar-browser.ts'
 
-/** How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`. */
-function pageOptions(browser: JarBrowser, pageUrl: string, baseUrl: string): ServerOptions {
+/**
+ * How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`.
+ * @param onClose is called with the code of every socket that closes
+ */
+function pageOptions(
+  browser: JarBrowser,
+  pageUrl: string,
+  baseUrl: string,
+  onClose: (code: number) => void = () => undefined,
+): ServerOptions {
   class PageSocket extends WebSocket {
     constructor(url: string) {
       super(url, { headers: { origin: pageUrl, cookie: browser.cookieHeader(new URL(pageUrl), undefined) } })
       // Without a listener Node.js would throw the error. A page only sees the close.
-      this.on('error', () => undefined)
+      this.on('error', () => undefined).on('close', onClose)
     }
   }
   return {
@@ -25,18 +33,28 @@ function pageOptions(browser: JarBrowser, pageUrl: string, baseUrl: string): Ser
   }
 }
 
-/** A client of the built browser package, in a page that a browser shows. It ends with the test. */
-export function pageClient(t: Test, browser: JarBrowser, pageUrl: string, baseUrl = pageUrl): Client {
-  const client = createClient(pageOptions(browser, pageUrl, baseUrl))
+/**
+ * A client of the built browser package, in a page that a browser shows. It ends with the test.
+ * @param onClose is called with the code of every socket that closes
+ */
+export function pageClient(
+  t: Test,
+  browser: JarBrowser,
+  pageUrl: string,
+  baseUrl = pageUrl,
+  onClose?: (code: number) => void,
+): Client {
+  const client = createClient(pageOptions(browser, pageUrl, baseUrl, onClose))
   t.teardown(() => client.close())
   return client
 }
 
 /** A session store alone, in a tab without cookies. It ends with the test. */
-export function tabSession(t: Test, url: string): SessionStore {
+export function tabSession(t: Test, url: string, options: ServerOptions = {}): SessionStore {
   const session = createSession({
     baseUrl: url,
     WebSocket: QuietSocket as unknown as NonNullable<ServerOptions['WebSocket']>,
+    ...options,
   })
   t.teardown(() => session.close())
   return session

@@ -89,22 +89,26 @@ export async function rawUpstream(t: Test): Promise<RawUpstream> {
 function read(socket: Socket, upstream: RawUpstream, waiting: ((request: RawRequest) => void)[]): void {
   const connection = upstream.received.push('')
   let unread = ''
-  let seenHead = false
+  // The headers of the request whose body is still on its way. Searching for them again with every chunk of a large
+  // body would copy all of it each time.
+  let head: string | undefined
   socket.on('data', (chunk: Buffer) => {
     const text = chunk.toString('latin1')
     upstream.received[connection - 1] += text
     unread += text
     for (;;) {
-      const end = unread.indexOf('\r\n\r\n')
-      if (end === -1) return
-      const head = unread.slice(0, end)
-      if (!seenHead) upstream.onHead(head, socket)
-      seenHead = true
-      const body = wholeBody(head, unread.slice(end + 4))
+      if (head === undefined) {
+        const end = unread.indexOf('\r\n\r\n')
+        if (end === -1) return
+        head = unread.slice(0, end)
+        unread = unread.slice(end + 4)
+        upstream.onHead(head, socket)
+      }
+      const body = wholeBody(head, unread)
       if (body === undefined) return
-      seenHead = false
-      unread = body.rest
       const request = { ...parseHead(head), body: body.text, connection }
+      head = undefined
+      unread = body.rest
       upstream.requests.push(request)
       waiting.shift()?.(request)
       upstream.answer(request, socket)

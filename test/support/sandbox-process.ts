@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { COMPILED } from './settings.ts'
+import { COMPILED, nodeCommand } from './settings.ts'
 import { nextEvent, within } from './until.ts'
 import { CLIENT_ID } from './world.ts'
 
@@ -30,8 +30,9 @@ export async function sandboxProcess(t: Test, publicUrl: string): Promise<Sandbo
     PROVIDER_PORT: String(providerPort),
     UPSTREAM_PORT: String(upstreamPort),
   }
+  const [command, ...words] = nodeCommand()
   const start = () => {
-    const child = spawn(process.execPath, [SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(command, [...words, SERVE], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     // It prints its addresses once it listens.
     return { child, exited: once(child, 'exit'), listening: nextEvent(child.stdout, 'data') }
   }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { scanLog } from './log-scan.ts'
-import { COMPILED } from './settings.ts'
+import { COMPILED, nodeCommand } from './settings.ts'
 import { until, within } from './until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -48,7 +48,7 @@ export async function serverProcess(
   const opsPort = Number(settings['OPS_PORT'] ?? (await freePort()))
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors} && `
   const redirect = log === undefined ? '' : ` >${log}`
-  const words = [process.execPath, ...nodeOptions, MAIN]
+  const words = [...nodeCommand(settings['NODE_OPTIONS']), ...nodeOptions, MAIN]
   const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"${redirect}`, ...words], {
     env: { ...COMPILED, PORT: String(port), OPS_PORT: String(opsPort), ...settings, HOST: host },
     stdio: ['ignore', 'pipe', 'pipe'],

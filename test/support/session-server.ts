@@ -20,6 +20,8 @@ export class SessionServer {
   blindFor = 0
   /** The status of the responses to GET /auth/session. */
   status = 200
+  /** Replaces the body of the responses to GET /auth/session. */
+  garbage: string | undefined
   /** Whether there is a session socket. Older servers refuse its handshake. */
   hasSocket = true
   /** Delay of the responses to GET /auth/session. */
@@ -72,7 +74,7 @@ export class SessionServer {
   }
 
   /** Sends a message to all session sockets. */
-  push(message: Record<string, unknown>): void {
+  push(message: unknown): void {
     for (const socket of this.#sockets.clients) socket.send(JSON.stringify(message))
   }
 
@@ -106,7 +108,7 @@ export class SessionServer {
     }
     this.checks++
     const { status } = this
-    const body = JSON.stringify(this.body())
+    const body = this.garbage ?? JSON.stringify(this.body())
     if (this.delayMs > 0) await new Promise((resolve) => void setTimeout(resolve, this.delayMs))
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   }

@@ -7,7 +7,16 @@ export const ALONE = {
   CLIENT_ID: 'client',
 }
 
-const { NODE_COMPILE_CACHE } = process.env
+const { NODE_COMPILE_CACHE, _TAPJS_PROCESSINFO_COVERAGE_: coverage } = process.env
 
 /** The environment of every Node.js process that a test starts, with the compile cache of `npm test`. */
 export const COMPILED: Readonly<Record<string, string>> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
+
+/**
+ * The command that starts Node.js, without its arguments. tap has every child load the source maps of all packages,
+ * which takes as long as half a start of the server; only a run with coverage needs that.
+ * @param options what the child gets as NODE_OPTIONS
+ */
+export function nodeCommand(options = ''): readonly [string, ...string[]] {
+  return coverage === '0' ? ['/usr/bin/env', `NODE_OPTIONS=${options}`, process.execPath] : [process.execPath]
+}

@@ -6,7 +6,9 @@ import type { Test } from 'tap'
 export class StallingProxy {
   readonly port: number
   readonly #pairs = new Set<readonly [Socket, Socket]>()
+  readonly #lost = new Set<Socket>()
   #isStalled = false
+  #areRepliesStalled = false
 
   private constructor(port: number) {
     this.port = port
@@ -19,7 +21,7 @@ export class StallingProxy {
     const proxy = new StallingProxy((server.address() as AddressInfo).port)
     t.teardown(() => {
       server.close()
-      for (const pair of proxy.#pairs) for (const socket of pair) socket.destroy()
+      for (const socket of [...[...proxy.#pairs].flat(), ...proxy.#lost]) socket.destroy()
     })
     return proxy
   }
@@ -27,12 +29,34 @@ export class StallingProxy {
   /** While this is true, nothing passes. Withheld data arrives afterwards. */
   set isStalled(isStalled: boolean) {
     this.#isStalled = isStalled
-    for (const pair of this.#pairs) for (const socket of pair) this.#apply(socket)
+    for (const pair of this.#pairs) this.#apply(pair)
   }
 
-  #apply(socket: Socket): void {
-    if (this.#isStalled) socket.pause()
-    else socket.resume()
+  /** Loses every connection as a router does that forgets it: the server's side closes, and the browser hears nothing. */
+  forget(): void {
+    for (const [browser, server] of this.#pairs) {
+      this.#lost.add(browser.pause())
+      server.removeAllListeners('close').destroy()
+    }
+    this.#pairs.clear()
+  }
+
+  /** While this is true, nothing from the server passes. */
+  set areRepliesStalled(areStalled: boolean) {
+    this.#areRepliesStalled = areStalled
+    for (const pair of this.#pairs) this.#apply(pair)
+  }
+
+  /** Breaks all connections. Withheld data is lost. */
+  cut(): void {
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy()
+  }
+
+  #apply([browser, server]: readonly [Socket, Socket]): void {
+    if (this.#isStalled) browser.pause()
+    else browser.resume()
+    if (this.#isStalled || this.#areRepliesStalled) server.pause()
+    else server.resume()
   }
 
   #join(browser: Socket, server: Socket): void {
@@ -45,7 +69,7 @@ export class StallingProxy {
         to.destroy()
         this.#pairs.delete(pair)
       })
-      this.#apply(from)
     }
+    this.#apply(pair)
   }
 }

@@ -22,6 +22,8 @@ export interface TokenEndpoint {
   /** Tokens that were revoked. */
   readonly revoked: string[]
   behaviour: Behaviour
+  /** Headers of the login page. */
+  pageHeaders: Readonly<Record<string, string>>
 }
 
 /** A JSON response. */
@@ -67,7 +69,8 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
   const verifiers = new Set<string>()
   keepOutOfLogs(verifiers)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method !== 'POST') return void response.end('<title>Log in</title>')
+    if (request.method !== 'POST')
+      return void response.writeHead(200, endpoint.pageHeaders).end('<title>Log in</title>')
     const form = new URLSearchParams(await text(request))
     if (request.url === '/oauth2/revoke') {
       revoked.push(form.get('token') ?? '')
@@ -85,7 +88,14 @@ export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const endpoint = { url: `http://127.0.0.1:${port}`, forms, headers, revoked, behaviour: tokens() }
+  const endpoint: TokenEndpoint = {
+    url: `http://127.0.0.1:${port}`,
+    forms,
+    headers,
+    revoked,
+    behaviour: tokens(),
+    pageHeaders: {},
+  }
   return endpoint
 }
 

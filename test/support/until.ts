@@ -1,7 +1,9 @@
 import { once, type EventEmitter } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** The first pause between two checks, and the longest: a check that costs much, such as a scrape, is not to delay the rest. */
 const POLL_MS = 5
+const MAX_POLL_MS = 50
 /** More than any single wait of a test takes on a slow machine; a caller that waits for more says so. */
 const DEADLINE_MS = 10_000
 /** For containers, failovers of Redis and balancers, which poll by the second. */
@@ -19,7 +21,8 @@ export async function until(
 ): Promise<void> {
   const over = new AbortController()
   const poll = async (): Promise<void> => {
-    while (!(await check())) await delay(POLL_MS, undefined, { signal: over.signal })
+    for (let pauseMs = POLL_MS; !(await check()); pauseMs = Math.min(pauseMs * 1.1, MAX_POLL_MS))
+      await delay(pauseMs, undefined, { signal: over.signal })
   }
   await within(poll(), what, deadlineMs).finally(() => over.abort())
 }

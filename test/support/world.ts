@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../sandbox/provider.ts'
 import { startRedis, type RedisProcess } from '../../sandbox/redis-process.ts'
-import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
+import { startUpstream, type SandboxUpstream, type UpstreamOptions } from '../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../src/app.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
@@ -96,6 +96,7 @@ function intoLines(lines: LogLine[]): Writable {
 export interface WorldOptions {
   readonly settings?: Record<string, string>
   readonly provider?: Partial<ProviderOptions>
+  readonly upstream?: Partial<UpstreamOptions>
   /** Sessions in a real Redis instead of in memory. */
   readonly redis?: boolean
 }
@@ -121,7 +122,7 @@ export async function testWorld(t: Test, options: WorldOptions = {}): Promise<Wo
     ...options.provider,
   })
   t.teardown(() => provider.close())
-  const upstream = await startUpstream({ provider, tickMs: 50 })
+  const upstream = await startUpstream({ provider, tickMs: 50, ...options.upstream })
   t.teardown(() => upstream.close())
   for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
   const redis = options.redis === true ? await testRedis(t) : undefined

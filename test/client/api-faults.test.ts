@@ -1,0 +1,97 @@
+import type { RequestListener } from 'node:http'
+import { test, type Test } from 'tap'
+import { ApiError, type Client } from '../../client/dist/client.js'
+import { clientOf } from '../support/client-of.ts'
+import { failure } from '../support/page-client.ts'
+import { until } from '../support/until.ts'
+
+const TRANSFER = '/payment-agents/v1/transfer'
+const PROBLEM = { 'content-type': 'application/problem+json' }
+
+/** A client of a server that responds like this and counts its requests. */
+async function countedClient(t: Test, respond: RequestListener): Promise<{ client: Client; requests: () => number }> {
+  let requests = 0
+  const client = await clientOf(t, (request, response) => {
+    requests++
+    respond(request, response)
+  })
+  return { client, requests: () => requests }
+}
+
+await test('a call whose problem never arrives in full settles after timeoutMs, or when it is aborted', async (t) => {
+  const { client, requests } = await countedClient(t, (_request, response) => {
+    response.writeHead(502, PROBLEM).write('{"code":"upstream_')
+  })
+  t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 100 })), {
+    name: 'ApiError',
+    status: 502,
+    problem: undefined,
+    outcome: 'unknown',
+  })
+  const abort = new AbortController()
+  const aborted = client.api(TRANSFER, { method: 'POST', signal: abort.signal })
+  await until(() => requests() === 2)
+  setTimeout(() => abort.abort(new Error('left')), 50)
+  t.match(await failure(aborted), { message: 'left' })
+})
+
+await test('a problem without a code comes from elsewhere, so it says nothing about the outcome', async (t) => {
+  for (const body of ['{"status":502,"title":"Bad gateway"}', '{"code":502}', 'null', '[]', '"text"', '<html>']) {
+    const { client, requests } = await countedClient(t, (_request, response) =>
+      response.writeHead(502, PROBLEM).end(body),
+    )
+    t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: undefined, outcome: 'unknown' }, body)
+    t.equal(requests(), 1)
+  }
+})
+
+await test('retryAfter is a number of seconds or undefined, and a call is not repeated after a long pause', async (t) => {
+  for (const [header, retryAfter] of [
+    ['7', 7],
+    ['86400', 86_400],
+    ['-1', undefined],
+    ['NaN', undefined],
+    ['Infinity', undefined],
+    ['0x10', undefined],
+    ['1e9', undefined],
+    ['', undefined],
+    ['Wed, 21 Oct 2015 07:28:00 GMT', undefined],
+  ] as const) {
+    const { client } = await countedClient(t, (_request, response) => {
+      response.writeHead(503, { ...PROBLEM, 'retry-after': header }).end('{"code":"session_store_unavailable"}')
+    })
+    const error = (await failure(client.api(TRANSFER, { method: 'POST' }))) as ApiError
+    t.equal(error.retryAfter, retryAfter, header)
+  }
+  const { client, requests } = await countedClient(t, (_request, response) => {
+    response.writeHead(502, { ...PROBLEM, 'retry-after': '86400' }).end('{"code":"upstream_unreachable"}')
+  })
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: { code: 'upstream_unreachable' } })
+  t.equal(requests(), 1)
+})
+
+await test('a value that is no JSON is an error of the page, and nothing is sent', async (t) => {
+  const { client, requests } = await countedClient(t, (_request, response) => response.end())
+  t.match(await failure(client.api(TRANSFER, { method: 'POST', json: { amount: 1n } })), { name: 'TypeError' })
+  t.equal(requests(), 0)
+})
+
+await test('timeoutMs: Infinity does not end a call', async (t) => {
+  const { client } = await countedClient(t, (_request, response) => void setTimeout(() => response.end(), 50))
+  t.equal((await client.api(TRANSFER, { method: 'POST', timeoutMs: Infinity })).status, 200)
+})
+
+await test('while a server responds with garbage, logout() and extend() reject and the session is not lost', async (t) => {
+  let garbage = ''
+  const { client } = await countedClient(t, ({ url }, response) => {
+    if (garbage !== '') return void response.writeHead(502, { 'content-type': 'text/html' }).end(garbage)
+    const now = Math.floor(Date.now() / 1000)
+    const times = { now, expires_at: now + 3600, idle_expires_at: now + 3600 }
+    response.end(url === '/auth/session' ? JSON.stringify({ authenticated: true, scope: '', ...times }) : '')
+  })
+  await client.session.check()
+  garbage = '<html>'
+  t.match(await failure(client.logout()), { status: 502, outcome: 'unknown' })
+  t.match(await failure(client.session.extend()), { status: 502, outcome: 'unknown' })
+  t.equal(client.session.get().status, 'active')
+})

@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import type { ActiveSession, SessionStore } from '../../client/dist/client.js'
+import { tabSession } from '../support/page-client.ts'
+import { SessionServer } from '../support/session-server.ts'
+import { until } from '../support/until.ts'
+
+/** A server, and a tab whose user is logged in. */
+async function activeTab(t: Test): Promise<{ server: SessionServer; session: SessionStore }> {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  const session = tabSession(t, server.url)
+  session.subscribe(() => undefined)
+  await until(() => session.get().status === 'active' && server.open === 1)
+  return { server, session }
+}
+
+await test('a response that is not a session makes the state unavailable, and does not make checks follow each other at once', async (t) => {
+  const { server, session } = await activeTab(t)
+  const before = session.get()
+  for (const body of [
+    '<!doctype html><title>Maintenance</title>',
+    '{"authenticated":true,"now":17',
+    '{"error":"maintenance"}',
+    'null',
+    '[]',
+    '"text"',
+    '{"authenticated":true,"now":1,"scope":"trade"}',
+    '{"authenticated":true,"now":1,"expires_at":1e999,"idle_expires_at":2,"scope":""}',
+  ]) {
+    server.garbage = body
+    server.checks = 0
+    await session.check()
+    t.same(session.get(), { status: 'unavailable', last: before }, body)
+    await pause(50)
+    t.ok(server.checks <= 3, `${server.checks} checks`)
+  }
+  server.garbage = undefined
+  await session.check()
+  t.equal(session.get().status, 'active')
+})
+
+await test('messages of a stranger on the channel of the tabs change nothing', async (t) => {
+  const { server, session } = await activeTab(t)
+  const before = session.get()
+  const stranger = new BroadcastChannel(`trading-bff:${server.url}`)
+  t.teardown(() => stranger.close())
+  const { checks } = server
+  for (const message of [
+    null,
+    'text',
+    7,
+    {},
+    { event: 'session' },
+    { authenticated: true, now: 1, scope: 'all' },
+    { why: 'absolute' },
+    { reason: 'logout' },
+  ]) {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- it is not a window
+    stranger.postMessage(message)
+  }
+  // The last message is a valid one, which the tab does not believe without a check.
+  await until(() => server.checks > checks)
+  await session.check()
+  t.same(session.get(), before)
+})
+
+await test('messages of the session socket that are no session are ignored', async (t) => {
+  const { server, session } = await activeTab(t)
+  for (const message of [null, 7, {}, { event: 'session', authenticated: true }, { event: 'news', text: 'later' }]) {
+    server.push(message)
+  }
+  server.scope = 'other'
+  server.push({ event: 'session', ...server.body() })
+  await until(() => (session.get() as ActiveSession).scope === 'other')
+  t.same([server.open, server.handshakes], [1, 1])
+})
+
+await test('after close(), a store sends nothing, even if it was about to open its session socket again', async (t) => {
+  const { server, session } = await activeTab(t)
+  server.drop(1011)
+  await until(() => server.open === 0)
+  await pause(10)
+  session.close()
+  const { checks, handshakes } = server
+  // The delay before the first attempt is at most a second.
+  await pause(1200)
+  t.same([server.checks, server.handshakes], [checks, handshakes])
+})
+
+await test('a browser that refuses the address of the session socket: the session is known without it', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  const session = tabSession(t, server.url, {
+    WebSocket: function () {
+      throw new DOMException('The operation is insecure.', 'SecurityError')
+    } as never,
+  })
+  const states: string[] = []
+  session.subscribe(() => states.push(session.get().status))
+  await until(() => states.length === 1)
+  t.same(states, ['active'])
+  server.isLoggedIn = false
+  t.equal(await session.confirm(), false)
+})
+
+await test('a page that goes on making calls learns that its session has ended', async (t) => {
+  const { server, session } = await activeTab(t)
+  server.hasSocket = false
+  server.drop(1011)
+  server.isLoggedIn = false
+  const calls = setInterval(() => void session.confirm(), 100)
+  t.teardown(() => clearInterval(calls))
+  await until(() => session.get().status === 'anonymous')
+})
+
+await test('a session stays marked as expiring until it is extended, with and without a session socket', async (t) => {
+  for (const hasSocket of [true, false]) {
+    const server = await SessionServer.start(t)
+    server.isLoggedIn = true
+    server.hasSocket = hasSocket
+    server.expiresInSeconds = 61
+    const session = tabSession(t, server.url)
+    session.subscribe(() => undefined)
+    const active = (): ActiveSession => session.get() as ActiveSession
+    await until(() => session.get().status === 'active')
+    t.equal(active().expiring, undefined)
+    server.expiresInSeconds = 59
+    await until(() => active().expiring === 'absolute')
+    await session.check()
+    t.equal(active().expiring, 'absolute')
+    server.expiresInSeconds = 3600
+    await session.check()
+    t.equal(active().expiring, undefined)
+  }
+})
+
+await test('after the machine slept, the session is checked on a new session socket', async (t) => {
+  const { server, session } = await activeTab(t)
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  for (const [jumpMs, handshakes] of [
+    [600_000, 2],
+    [-600_000, 3],
+  ] as const) {
+    const before = Date.now
+    Date.now = () => before() + jumpMs
+    server.scope = `after ${jumpMs}`
+    await until(() => server.handshakes === handshakes && server.open === 1)
+    await until(() => (session.get() as ActiveSession).scope === server.scope)
+    t.ok(Math.abs((session.get() as ActiveSession).expiresAt - Date.now() - 3600_000) < 5000)
+  }
+})

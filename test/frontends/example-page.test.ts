@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { test } from 'tap'
+import { compile } from '../../client/build.ts'
+import { testChromium } from '../support/chromium.ts'
+import { FRONTENDS_GUIDE } from '../support/documented-samples.ts'
+import { bundled, examplePage } from '../support/example-page.ts'
+import { testWorld } from '../support/world.ts'
+
+/** Waits until an element of the page has a text. */
+async function shows(page: Page, id: string, text: RegExp): Promise<void> {
+  await page.locator(`#${id}`).filter({ hasText: text }).waitFor()
+}
+
+await test('the page in docs/examples compiles', async (t) => {
+  const dir = await examplePage(t)
+  await t.resolves(compile(['-p', dir], dir))
+})
+
+await test('the page in docs/examples has at most 40 lines of plumbing', async (t) => {
+  const dir = await examplePage(t)
+  const code = async (name: string): Promise<string[]> =>
+    (await readFile(join(dir, 'src', name), 'utf8')).split('\n').filter((line) => !/^\s*(?:$|\/\/|\/?\*)/.test(line))
+  const files = await Promise.all(['page.ts', 'desk.ts', 'view.ts'].map(code))
+  const users = files.flat().filter((line) => /\b(?:client|market|read|explain)\b|#socket|trading/.test(line))
+  const lines = [...(await code('trading.ts')), ...users]
+  t.comment(`${lines.length} of ${files.flat().length + lines.length - users.length} lines are plumbing`)
+  t.ok(users.length > 15)
+  t.ok(lines.length <= 40, lines.join('\n'))
+  t.ok(FRONTENDS_GUIDE.includes(`${lines.length} lines of code`), 'docs/frontends.md names this number')
+})
+
+await test('the page in docs/examples: a user cancels, signs up, trades and logs out, and sees every failure', async (t) => {
+  const { server, upstream } = await testWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
+  const context = await (await testChromium(t)).newContext()
+  const page = await context.newPage()
+  const faults: string[] = []
+  context.on('weberror', (fault) => faults.push(String(fault.error())))
+
+  await page.goto(`${server.url}/deep/link`)
+  await shows(page, 'session', /^Log in to trade/)
+  for (const symbol of ['R_100', 'R_50']) {
+    await shows(page, symbol, /^\d/)
+    const price = (await page.textContent(`#${symbol}`)) ?? ''
+    await page.locator(`#${symbol}`).filter({ hasNotText: price }).waitFor()
+  }
+
+  await page.click('#signup')
+  await page.click('[data-action=cancel]')
+  await shows(page, 'message', /You cancelled/)
+  await page.click('#again')
+  await page.fill('input[name=email]', 'trader@example.test')
+  await page.fill('input[name=password]', 'any')
+  await page.click('[data-action=continue]')
+  await shows(page, 'session', /You are logged in until/)
+  t.equal(page.url(), `${server.url}/deep/link`)
+  await shows(page, 'wallets', /main: [\d.]+ USD/)
+  await shows(page, 'balance', /[1-9]\d*\.\d\d USD/)
+
+  await page.click('text=Get a price')
+  await page.click('#buy')
+  await shows(page, 'contracts', /(?:won|lost), profit -?\d/)
+  await page.fill('#stake', '100000000')
+  await page.click('text=Get a price')
+  await shows(page, 'message', /maximum payout/)
+
+  await loseReplies(page)
+  await page.reload()
+  await page.click('text=Get a price')
+  await page.click('#buy')
+  await shows(page, 'message', /may or may not/)
+  await shows(page, 'contracts', /^\s*open, profit/)
+  await page.reload()
+  await shows(page, 'contracts', /^\s*open, profit/)
+  t.equal(await page.locator('#contracts li').count(), 1)
+
+  const other = await context.newPage()
+  await other.goto(server.url)
+  await other.click('#logout')
+  await shows(page, 'session', /You are logged out: logout/)
+  t.notOk(await page.isVisible('#user'))
+
+  // The provider still knows the user.
+  await page.click('#login')
+  await shows(page, 'connection', /open/)
+  await upstream.close()
+  await page.reload()
+  await shows(page, 'message', /The trading service could not be reached/)
+  await shows(page, 'market', /connecting|waiting/)
+  t.same(faults, [])
+})
+
+/** From the next page on, contracts last for minutes, and the connection breaks before the reply to a purchase arrives. */
+async function loseReplies(page: Page): Promise<void> {
+  await page.routeWebSocket(/\/ws\/trading\//, (route) => {
+    const there = route.connectToServer()
+    route.onMessage((message) => there.send(String(message).replace('"duration_unit":"t"', '"duration_unit":"m"')))
+    there.onMessage((message) => {
+      if (String(message).includes('"msg_type":"buy"')) void route.close({ code: 1012 })
+      else route.send(message)
+    })
+  })
+}

@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import { test, type Test } from 'tap'
+import { freePort } from '../sandbox/listening.ts'
+import { JarBrowser } from './support/jar-browser.ts'
+import { until, within } from './support/until.ts'
+import { logIn, testServer } from './support/world.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** Runs `npm run sandbox` with these environment variables, in a process group that ends with the test. */
+function runSandbox(t: Test, env: Record<string, string>) {
+  // As in a user's shell: without the options of the test runner, and with the machine's own Node.js, which may be older.
+  const { PATH = '', HOME } = process.env
+  const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
+  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env }, detached: true } as const
+  const child = spawn('npm', ['run', '--silent', 'sandbox'], options)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  const exited = once(child, 'close').then(([code]: unknown[]) => code)
+  const signal = (name: NodeJS.Signals): void => void process.kill(-(child.pid ?? 0), name)
+  t.teardown(() => {
+    if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
+  })
+  return { output, exited, signal }
+}
+
+await test('npm run sandbox prints the .env of a server where users log in, and stops on SIGINT', async (t) => {
+  const [port, PROVIDER_PORT, UPSTREAM_PORT] = [await freePort(), String(await freePort()), String(await freePort())]
+  const publicUrl = `http://localhost:${port}`
+  const sandbox = runSandbox(t, { PUBLIC_URL: publicUrl, PROVIDER_PORT, UPSTREAM_PORT })
+  await until(() => sandbox.output.stdout.includes('PARTNER_OVERVIEW_PATH') || sandbox.output.stderr !== '')
+  t.equal(sandbox.output.stderr, '')
+
+  const settings = parseEnv(sandbox.output.stdout) as Record<string, string>
+  t.equal(settings['PUBLIC_URL'], publicUrl)
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  const browser = new JarBrowser()
+  await logIn(browser, server.url, 'new@example.test')
+  const accounts = await browser.fetch('/api/trading/v1/options/accounts', { headers: { 'x-csrf': '1' } })
+  t.equal(accounts.status, 200)
+
+  sandbox.signal('SIGINT')
+  await within(sandbox.exited, 'npm run sandbox stops')
+  await t.rejects(fetch(`http://127.0.0.1:${PROVIDER_PORT}`), 'the provider has stopped')
+  await t.rejects(fetch(`http://127.0.0.1:${UPSTREAM_PORT}`), 'the trading service has stopped')
+})
+
+await test('npm run sandbox: exit code 1 names the port that is taken', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const { exited, output } = runSandbox(t, { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(port) })
+  t.equal(await exited, 1)
+  t.match(output.stderr, `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox`)
+})

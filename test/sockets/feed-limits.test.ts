@@ -1,0 +1,175 @@
+import { test } from 'tap'
+import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
+  const [browser, other] = [await join(), await join()]
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1')
+  await browser.next()
+  browser.send({ time: 1, req_id: 2 })
+  reply(await market.next('time'), { time: 1 })
+  await browser.next()
+  browser.send('{"proposal":1}')
+  await market.next('proposal')
+  browser.send({ active_symbols: 'brief', req_id: 3 })
+  reply(await market.next('active_symbols'), { active_symbols: [] })
+  await browser.next()
+  const limited = { error: { code: 'RateLimit', message: 'You have reached the rate limit for time.' } }
+  t.same(await browser.ask({ time: 1, req_id: 4, passthrough: { a: 1 } }), {
+    echo_req: { time: 1, req_id: 4, passthrough: { a: 1 } },
+    req_id: 4,
+    passthrough: { a: 1 },
+    ...limited,
+    msg_type: 'time',
+  })
+  t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 5 }), { req_id: 5, error: { code: 'RateLimit' } })
+  t.match(await browser.ask('{"proposal":2,"req_id":6}'), { req_id: 6, error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ forget_all: 'balloons', req_id: 7 }), { req_id: 7, error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ active_symbols: 'brief', req_id: 8 }), { req_id: 8, active_symbols: [] })
+  t.match(await browser.ask({ forget: 'id-1', req_id: 9 }), { req_id: 9, forget: 1 })
+  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 10 }), { req_id: 10, tick: {} })
+  other.send({ time: 1 })
+  await market.next('time')
+})
+
+await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', async (t) => {
+  const { market, join, upstream } = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS: '3',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
+    FEED_MAX_SOCKETS: '2',
+    FEED_LINGER_SECONDS: '3600',
+  })
+  market.auto = (request) => {
+    const { message } = request
+    if ('forget' in message) reply(request, { forget: 1 })
+    else tick(request, 1, 1, `id-${String(message['ticks'])}`, String(message['ticks']))
+    return true
+  }
+  const [first, second] = [await join(), await join()]
+  for (const symbol of ['A', 'B', 'C']) t.match(await first.ask({ ticks: symbol, subscribe: 1 }), { tick: { symbol } })
+  t.equal(upstream.open, 2, 'a third subscription needs a second socket')
+  t.match(await first.ask({ ticks: 'D', subscribe: 1, req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
+  t.match(await second.ask({ ticks: 'D', subscribe: 1 }), { tick: { symbol: 'D' } })
+  t.match(await second.ask({ ticks: 'E', subscribe: 1, req_id: 2 }), { req_id: 2, error: { code: 'RateLimit' } })
+  // One browser that comes and goes: what it leaves behind gives way, the oldest first.
+  await first.ask({ forget_all: 'ticks' })
+  for (const symbol of ['E', 'F', 'G'])
+    t.match(await second.ask({ ticks: symbol, subscribe: 1 }), symbol === 'G' ? { error: {} } : { tick: { symbol } })
+  t.same(
+    market.asked('forget').map(({ message }) => message['forget']),
+    ['id-A', 'id-B'],
+  )
+  t.match(await first.ask({ ticks: 'C', subscribe: 1 }), { tick: { symbol: 'C' } }, 'still there')
+  t.equal(market.asked('ticks').filter(({ message }) => message['ticks'] === 'C').length, 1)
+})
+
+await test('symbol arrays take the place of no single symbol', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_MAX_SOCKETS: '4' })
+  market.auto = (request) => {
+    const symbols = [request.message['ticks']].flat()
+    for (const symbol of symbols) tick(request, 1, 1, `id-${String(symbol)}`, String(symbol))
+    return true
+  }
+  const browser = await join()
+  for (const other of ['A', 'B']) {
+    t.match(await browser.ask({ ticks: ['R_1', other], subscribe: 1 }), { tick: {} })
+    await browser.next()
+    await browser.ask({ forget_all: 'ticks' })
+    // Another browser keeps the stream.
+    const keeper = await join()
+    await keeper.ask({ ticks: ['R_1', other], subscribe: 1 })
+  }
+  t.match(await browser.ask({ ticks: ['R_1', 'C'], subscribe: 1 }), { error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { symbol: 'R_1' } })
+})
+
+await test('a slow browser gets the newest message of each stream, and every answer', async (t) => {
+  const { market, join, metric } = await feedWorld(t, { FEED_CONFLATE_BYTES: '65536', SLOW_CONSUMER_SECONDS: '3600' })
+  const [slow, fast] = [await join(), await join()]
+  const requests: { symbol: string; request: UpstreamRequest }[] = []
+  for (const symbol of ['A', 'B']) {
+    slow.send({ ticks: symbol, subscribe: 1, req_id: symbol.charCodeAt(0) })
+    const request = await market.next('ticks', symbol)
+    requests.push({ symbol, request })
+    tick(request, 0, 0, `id-${symbol}`, symbol)
+    await slow.next()
+    await fast.ask({ ticks: symbol, subscribe: 1 })
+  }
+  slow.client.socket.pause()
+  const padding = 'x'.repeat(50_000)
+  let sent = 0
+  const conflated = async (): Promise<number> => (await metric('bff_feed_conflated_messages_total')).get('') ?? 0
+  await until(async () => {
+    sent++
+    for (const { request, symbol } of requests) {
+      const subscription = { id: `id-${symbol}` }
+      reply(request, { msg_type: 'tick', subscription, tick: { quote: sent, symbol, padding } })
+    }
+    await fast.next()
+    await fast.next()
+    return (await conflated()) > 20
+  })
+  t.ok(((await metric('bff_relay_buffered_bytes')).get('') ?? Infinity) < 400_000)
+  // An answer is not conflated, and comes after what was sent before it.
+  slow.send({ forget: 'id-B', req_id: 1 })
+  slow.client.socket.resume()
+  const got = await (async () => {
+    const all = []
+    for (;;) {
+      const message = await slow.next()
+      if (message['req_id'] === 1) return all
+      all.push(message)
+    }
+  })()
+  const quotesOf = (symbol: string): number[] =>
+    got.flatMap((message) => {
+      const { symbol: of, quote } = message['tick'] as { symbol: string; quote: number }
+      return of === symbol ? [quote] : []
+    })
+  for (const { symbol } of requests) {
+    const quotes = quotesOf(symbol)
+    t.ok(
+      quotes.every((quote, index) => index === 0 || quote > (quotes[index - 1] ?? 0)),
+      'in order, none twice',
+    )
+    t.ok(quotes.length < sent, `${quotes.length} of ${sent}`)
+  }
+  const last = await (async () => {
+    const seen = quotesOf('A').at(-1)
+    return seen === sent ? seen : ((await slow.next())['tick'] as { quote: number }).quote
+  })()
+  t.equal(last, sent, 'the newest arrives')
+  for (const { request, symbol } of requests) tick(request, sent + 1, sent + 1, `id-${symbol}`, symbol)
+  t.match(await slow.rest(), [{ tick: { quote: sent + 1, symbol: 'A' } }], 'and then everything again')
+})
+
+await test('a browser that does not read its answers is asked nothing more, and closed with 4408', async (t) => {
+  const { market, join, metric } = await feedWorld(t, {
+    MAX_BUFFERED_BYTES: '200000',
+    SLOW_CONSUMER_SECONDS: '1',
+    FEED_CACHE_SECONDS: '60',
+  })
+  const browser = await join()
+  browser.send({ active_symbols: 'brief', req_id: 1 })
+  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
+  await browser.next()
+  browser.client.socket.pause()
+  for (let count = 0; count < 400; count++) browser.send({ active_symbols: 'brief', req_id: count })
+  await until(async () => ((await metric('bff_relay_buffered_bytes')).get('') ?? 0) > 200_000)
+  t.ok(((await metric('bff_relay_buffered_bytes')).get('') ?? Infinity) < 1_000_000)
+  await until(async () => ((await metric('bff_relay_endings_total')).get('code="4408"') ?? 0) === 1)
+  browser.client.socket.resume()
+  t.same(await browser.client.closed, { code: 4408, reason: 'slow_consumer' })
+})
+
+await test('a browser that sends as fast as it can does not keep others waiting', async (t) => {
+  const { join } = await feedWorld(t)
+  const [flooding, other] = [await join(), await join()]
+  for (let count = 0; count < 20_000; count++) flooding.send({ ping: 1, req_id: count })
+  for (let count = 0; count < 20; count++) await other.ask({ ping: 1 })
+  t.ok(flooding.client.received.length < 20_000, 'it is read no faster than a page sends')
+  flooding.client.socket.terminate()
+})

@@ -1,0 +1,174 @@
+import { test, type Test } from 'tap'
+import { feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0', FEED_LINGER_SECONDS: '1' }
+const LOST = { code: 1013, reason: 'upstream_lost' }
+
+/** Cuts a connection of the feed's as a broken network does. */
+function reset({ socket }: UpstreamRequest): void {
+  socket.terminate()
+}
+
+const history = (last: number) => ({
+  history: { prices: [last - 1, last], times: [last - 1, last] },
+  msg_type: 'history',
+})
+
+/** A browser with a living stream of a symbol. */
+async function subscribed({ join, market }: FeedWorld, symbol: string) {
+  const browser = await join()
+  browser.send({ ticks: symbol, subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks', symbol)
+  tick(request, 1, 1, `id-${symbol}`, symbol)
+  await browser.next()
+  return { browser, request }
+}
+
+await test('when the connection of streams is lost, their browsers are closed and the streams come back', async (t) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { market, join, metric, server } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  const reads = await join()
+  reads.send({ time: 1, req_id: 1 })
+  reply(await market.next('time'), { time: 1 })
+  await reads.next()
+  reset(request)
+  t.same(await browser.client.closed, LOST)
+  const renewed = await market.next('ticks', 'R_1')
+  t.match(renewed.message, { subscribe: 1 })
+  tick(renewed, 7, 7, 'other-id', 'R_1')
+  const back = await join()
+  t.match(
+    await back.ask({ ticks: 'R_1', subscribe: 1 }),
+    { tick: { quote: 7 } },
+    'it finds the stream that was renewed',
+  )
+  t.match(await back.ask({ forget: 'other-id' }), { forget: 1 })
+  t.same(await reads.rest(), [], 'a browser that only asked and was answered stays')
+  t.equal((await metric('bff_feed_reconnects_total')).get(''), 1)
+  t.match(
+    server.log.find(({ msg }) => msg === 'the feed lost its upstream socket'),
+    { level: 40, kind: 'stream' },
+  )
+  t.ok(server.log.some(({ msg }) => msg === 'the feed has its upstream socket again'))
+  t.equal((await market.next('forget', 'other-id')).socket === renewed.socket, true, 'the stream lingers, and ends')
+})
+
+await test('when the connection of requests is lost, only those are closed who wait for an answer', async (t) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { market, join } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  const waiting = await join()
+  waiting.send({ active_symbols: 'brief' })
+  const read = await market.next('active_symbols')
+  const joiner = await join()
+  joiner.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  const history = await market.next('ticks_history')
+  reply(history, { history: { prices: [1], times: [1] }, subscription: { id: 'h' } })
+  await joiner.next()
+  const fetching = await join()
+  fetching.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 1 })
+  await market.next('ticks_history')
+  read.socket.close(1001)
+  t.same(await waiting.client.closed, LOST)
+  t.same(await fetching.client.closed, LOST)
+  tick(request, 2, 2, 'id-R_1', 'R_1')
+  t.match(await browser.next(), { tick: { quote: 2 } })
+  tick(history, 2, 2, 'h')
+  t.match(await joiner.next(), { tick: { quote: 2 } })
+})
+
+await test('a history that arrives after its stream was lost is for nobody', async (t) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { market, join } = world
+  const first = await join()
+  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  const request = await market.next('ticks_history')
+  reply(request, { ...history(10), subscription: { id: 'h' } })
+  await first.next()
+  const second = await join()
+  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  const late = await market.next('ticks_history')
+  reset(request)
+  t.same(await first.client.closed, LOST)
+  t.same(await second.client.closed, LOST)
+  const renewed = await market.next('ticks_history')
+  reply(renewed, { ...history(20), subscription: { id: 'new' } })
+  reply(late, history(10))
+  const third = await join()
+  third.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  const fresh = await market.next('ticks_history')
+  tick(renewed, 21, 21, 'new')
+  reply(fresh, history(20))
+  t.match(await third.next(), { history: { times: [19, 20] }, subscription: { id: 'new' } })
+  t.match(await third.rest(), [{ tick: { quote: 21 } }])
+})
+
+await test('a stream that upstream refuses to renew is asked for again', async (t) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { market, join, metric } = world
+  const symbols = ['R_1', 'R_2', 'R_3', 'R_4']
+  const browsers = []
+  for (const symbol of symbols) browsers.push(await subscribed(world, symbol))
+  let asked = 0
+  market.auto = (request) => {
+    if (!('ticks' in request.message)) return false
+    const symbol = String(request.message['ticks'])
+    if (asked++ % 2 === 1) reply(request, { msg_type: 'tick', error: { code: 'RateLimit', message: '' } })
+    else tick(request, 5, 5, `new-${symbol}`, symbol)
+    return true
+  }
+  const [first] = browsers
+  if (first !== undefined) reset(first.request)
+  for (const { browser } of browsers) t.same(await browser.client.closed, LOST)
+  for (const symbol of symbols) {
+    const back = await join()
+    t.match(await back.ask({ ticks: symbol, subscribe: 1 }), { tick: { quote: 5, symbol } })
+  }
+  t.ok(asked > symbols.length)
+  t.ok(((await metric('bff_feed_refused_resubscriptions_total')).get('') ?? 0) > 0)
+})
+
+await test('a browser that comes while upstream is away waits for 5 seconds at most', async (t) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { upstream, market, join } = world
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  const early = await join()
+  early.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  early.send({ time: 1, req_id: 2 })
+  const idle = await join()
+  await idle.ask({ ping: 1 })
+  t.same(await early.client.closed, LOST)
+  // Nothing was lost for those who come now: upstream is back before their time is over.
+  const late = await join()
+  late.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  late.send({ time: 1, req_id: 2 })
+  await late.rest()
+  upstream.onUpgrade = undefined
+  const request = await market.next('ticks', 'R_1')
+  tick(request, 1)
+  t.match(await late.next(), { req_id: 1, tick: { quote: 1 } })
+  reply(await market.next('time'), { time: 1 })
+  t.match(await late.next(), { req_id: 2, time: 1 })
+  await idle.ask({ ping: 1 })
+})
+
+await test('an upstream that accepts connections only to close them is asked less and less often', async (t) => {
+  const { upstream, join } = await feedWorld(t, SETTINGS)
+  upstream.onSocket = (socket) => void socket.close(1013)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  t.same(await browser.client.closed, LOST)
+  t.ok(upstream.upgrades.length < 12, `${upstream.upgrades.length} connections`)
+})
+
+await test('a server that stops closes its browsers with 1012 and its upstream connections', async (t: Test) => {
+  const world = await feedWorld(t, SETTINGS)
+  const { browser } = await subscribed(world, 'R_1')
+  browser.send('{"proposal":1}')
+  await world.market.next('proposal')
+  await world.server.close()
+  t.equal((await browser.client.closed).code, 1012)
+  await until(() => world.upstream.open === 0)
+})

@@ -1,0 +1,197 @@
+import { test } from 'tap'
+import type { WebSocket } from 'ws'
+import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { nextEvent, until } from '../support/until.ts'
+
+await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
+  const { market, join, metric } = await feedWorld(t, { FEED_MAX_OWN_SOCKETS: '3' })
+  const ownSockets = async (): Promise<number | undefined> => (await metric('bff_feed_own_sockets')).get('')
+  const noneOwn = (): Promise<void> => until(async () => (await ownSockets()) === 0, 'own sockets are gone')
+  /** The next request with exactly this text. */
+  const verbatim = async (text: string): Promise<UpstreamRequest> => {
+    const found = (): UpstreamRequest | undefined => market.requests.find((each) => each.text === text && !each.isTaken)
+    await until(() => found() !== undefined, `upstream gets ${text}`)
+    const request = found()
+    if (request === undefined) throw new Error('it was there')
+    request.isTaken = true
+    return request
+  }
+
+  await t.test('what must not be interpreted passes byte for byte', async (t) => {
+    const odd = [
+      '{"proposal":1,"amount":1.10,"req_id":1}',
+      '{"ticks":"R_1","subscribe":true}',
+      '{"ticks":"R_1","subscribe":"1"}',
+      '{"ticks":"R_1","ticks":"R_2","subscribe":1}',
+      '{"ticks":"R_1","subscribe":1,"req_id":"1"}',
+      '{"ticks":"R_1","subscribe":1,"req_id":12345678901234567890}',
+      '{"ticks":"R_1","subscribe":1,"req_id":1e400}',
+      '{"ticks":"R_1","subscribe":1,"passthrough":[]}',
+      '{"ticks":["R_1","R_1"],"subscribe":1}',
+      '{"ticks":"R_1","time":1}',
+      '{"unknown":1}',
+      '[]',
+      'no JSON',
+    ]
+    const browser = await join()
+    let own: WebSocket | undefined
+    for (const text of odd) {
+      browser.send(text)
+      const { socket } = await verbatim(text)
+      t.ok(socket === (own ??= socket), text)
+    }
+    own?.send('{ "echo_req" : {"req_id":9}, "amount":1.10 }')
+    t.equal(await browser.nextText(), '{ "echo_req" : {"req_id":9}, "amount":1.10 }')
+    own?.send(Buffer.from([1, 2]))
+    t.equal(await browser.nextText(), '\u0001\u0002')
+    t.equal(await ownSockets(), 1)
+    browser.client.socket.close(1000, 'bye')
+    const [code, reason] = (await nextEvent(own as WebSocket, 'close')) as [number, Buffer]
+    t.same([code, reason.toString()], [1000, 'bye'], 'upstream sees the close of the browser')
+    await noneOwn()
+  })
+
+  await t.test('upstream’s close of an own socket is the browser’s', async (t) => {
+    const browser = await join()
+    browser.send('{"proposal":1}')
+    const { socket } = await verbatim('{"proposal":1}')
+    socket.close(3999, 'why')
+    t.same(await browser.client.closed, { code: 3999, reason: 'why' })
+    await noneOwn()
+  })
+
+  await t.test('a key in escapes is its name', async (t) => {
+    const browser = await join()
+    browser.send('{"tick\\u0073":"R_8","subscribe":1}')
+    const request = await market.next('ticks')
+    t.equal(request.message['ticks'], 'R_8')
+    tick(request, 1, 1, 'id-8')
+    t.match(await browser.next(), { echo_req: { ticks: 'R_8' }, tick: { quote: 1 } })
+    t.equal(await ownSockets(), 0)
+  })
+
+  await t.test('forget and forget_all without an own socket concern this browser alone', async (t) => {
+    const [first, second] = [await join(), await join()]
+    const requests = []
+    for (const [index, symbol] of ['R_10', 'R_11'].entries()) {
+      first.send({ ticks: symbol, subscribe: 1, req_id: index })
+      const request = await market.next('ticks')
+      tick(request, 1, 1, `id-${symbol}`, symbol)
+      requests.push(request)
+      await first.next()
+    }
+    t.match(await second.ask({ forget: 'id-R_10' }), { forget: 0 }, 'the id of another browser')
+    await second.ask({ ticks: 'R_10', subscribe: 1, req_id: 5 })
+    t.match(await second.ask({ forget_all: 'candles' }), { forget_all: [], msg_type: 'forget_all' })
+    t.match(await first.ask({ forget_all: ['ticks', 'candles'], req_id: 4 }), {
+      req_id: 4,
+      forget_all: ['id-R_10', 'id-R_11'],
+    })
+    const [request] = requests
+    if (request !== undefined) tick(request, 2, 2, 'id-R_10', 'R_10')
+    t.match(await second.next(), { req_id: 5, tick: { quote: 2 } })
+    t.same(await first.rest(), [])
+
+    second.send({ forget_all: 'balloons', req_id: 6 })
+    const unknown = await market.next('forget_all')
+    reply(unknown, { msg_type: 'forget_all', error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await second.next(), { req_id: 6, error: { code: 'InputValidationFailed' } })
+    second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
+    reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
+    t.match(await second.next(), { req_id: 7, forget_all: ['id-R_10'] })
+    second.send({ forget: 5, req_id: 8 })
+    reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
+  })
+
+  await t.test(
+    'forget_all waits for a stream that has no answer yet, and the next subscription does not',
+    async (t) => {
+      const browser = await join()
+      browser.send({ ticks: 'R_12', subscribe: 1, req_id: 1 })
+      browser.send({ forget_all: 'ticks', req_id: 2 })
+      browser.send({ ticks: 'R_12', subscribe: 1, req_id: 3 })
+      const request = await market.next('ticks')
+      t.same(await browser.rest(), [])
+      tick(request, 1, 1, 'id-12')
+      const got = [await browser.next(), await browser.next(), await browser.next()]
+      t.match(
+        got.find((each) => each['req_id'] === 1),
+        { tick: { quote: 1 } },
+      )
+      t.match(
+        got.find((each) => each['req_id'] === 2),
+        { forget_all: ['id-12'] },
+      )
+      t.match(
+        got.find((each) => each['req_id'] === 3),
+        { tick: { quote: 1 } },
+      )
+      tick(request, 2, 2, 'id-12')
+      t.match(await browser.rest(), [{ req_id: 3, tick: { quote: 2 } }])
+    },
+  )
+
+  await t.test('forget_all waits for all symbols of an array, but not for one that is silent', async (t) => {
+    const browser = await join()
+    const got: unknown[] = []
+    for (const isSilent of [false, true]) {
+      const symbols = isSilent ? ['S_1', 'S_2'] : ['S_3', 'S_4']
+      browser.send({ ticks: symbols, subscribe: 1, req_id: 1 })
+      browser.send({ forget_all: 'ticks', req_id: 2 })
+      const request = await market.next('ticks')
+      for (const symbol of symbols.slice(0, isSilent ? 1 : 2)) tick(request, 1, 1, `id-${symbol}`, symbol)
+      for (let count = isSilent ? 2 : 3; count > 0; count--) got.push((await browser.next())['forget_all'])
+    }
+    t.same(got, [undefined, undefined, ['id-S_3', 'id-S_4'], undefined, ['id-S_1']])
+  })
+
+  await t.test('with an own socket, pings and forgets go there too', async (t) => {
+    const browser = await join()
+    browser.send('{"proposal":1,"subscribe":1}')
+    const own = await verbatim('{"proposal":1,"subscribe":1}')
+    browser.send({ ticks: 'R_13', subscribe: 1, req_id: 1 })
+    tick(await market.next('ticks'), 1, 1, 'id-13')
+    await browser.next()
+    browser.send('{"ping":1,"req_id":2}')
+    t.ok((await verbatim('{"ping":1,"req_id":2}')).socket === own.socket)
+    browser.send('{"forget":"of-own"}')
+    t.ok((await verbatim('{"forget":"of-own"}')).socket === own.socket)
+    own.socket.send('{"forget":1}')
+    t.equal(await browser.nextText(), '{"forget":1}')
+    browser.send({ forget_all: ['ticks', 'proposal'], req_id: 3, passthrough: {} })
+    const forget = await market.next('forget_all')
+    t.ok(forget.socket === own.socket)
+    own.socket.send('{"proposal":{}}')
+    reply(forget, { forget_all: ['of-own'], msg_type: 'forget_all' })
+    t.equal(await browser.nextText(), '{"proposal":{}}')
+    t.match(await browser.next(), { req_id: 3, passthrough: {}, forget_all: ['id-13', 'of-own'] })
+
+    // The stream is refused after the request to forget it, and before upstream's answer to that.
+    browser.send({ ticks: 'NONE', subscribe: 1, req_id: 4 })
+    browser.send({ forget_all: 'ticks', req_id: 5 })
+    reply(await market.next('ticks'), { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
+    t.match(await browser.next(), { req_id: 4, error: { code: 'MarketIsClosed' } })
+    reply(await market.next('forget_all'), { forget_all: [], msg_type: 'forget_all' })
+    t.match(await browser.next(), { req_id: 5, forget_all: [] })
+  })
+
+  await t.test('beyond FEED_MAX_OWN_SOCKETS the answer is an error in upstream’s shape', async (t) => {
+    const others = [await join(), await join()]
+    for (const [index, other] of others.entries()) {
+      other.send(`{"proposal":${index + 2}}`)
+      await verbatim(`{"proposal":${index + 2}}`)
+    }
+    const browser = await join()
+    t.match(await browser.ask('{"proposal":9,"req_id":4}'), {
+      echo_req: { proposal: 9, req_id: 4 },
+      req_id: 4,
+      msg_type: 'proposal',
+      error: { code: 'RateLimit' },
+    })
+    others[0]?.client.socket.close()
+    await until(async () => ((await ownSockets()) ?? 9) < 3)
+    browser.send('{"proposal":10}')
+    await verbatim('{"proposal":10}')
+  })
+})

@@ -1,0 +1,98 @@
+import { test } from 'tap'
+import { feedWorld, reply } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+await test('reads with PUBLIC_FEED=shared', async (t) => {
+  const { market, join, metric } = await feedWorld(t, { FEED_CACHE_SECONDS: '1' })
+
+  await t.test('equal reads share one request while it is on its way and for FEED_CACHE_SECONDS', async (t) => {
+    const browsers = [await join(), await join(), await join()]
+    const [first, second, third] = browsers
+    first?.send({ active_symbols: 'brief', req_id: 1 })
+    second?.send('{ "req_id" : 0, "active_symbols" : "brief" }')
+    const request = await market.next('active_symbols')
+    await second?.rest()
+    reply(request, { msg_type: 'active_symbols', active_symbols: [{ symbol: 'R_100' }] })
+    const shared = { msg_type: 'active_symbols', active_symbols: [{ symbol: 'R_100' }] }
+    t.match(await first?.next(), { req_id: 1, ...shared })
+    t.match(await second?.next(), { req_id: 0, ...shared })
+    t.match(await third?.ask({ active_symbols: 'brief' }), { echo_req: { active_symbols: 'brief' }, ...shared })
+    t.equal(market.asked('active_symbols').length, 1)
+    t.equal((await metric('bff_feed_cache_hits_total')).get('operation="active_symbols"'), 2)
+    // After that, upstream is asked again.
+    await until(async () => {
+      third?.send({ active_symbols: 'brief' })
+      return market.asked('active_symbols').length > 1
+    })
+    t.match((await market.next('active_symbols')).message, { active_symbols: 'brief' })
+  })
+
+  await t.test('an error reaches all who wait, and is not kept', async (t) => {
+    const [first, second] = [await join(), await join()]
+    first.send({ contracts_for: 'NONE', req_id: 1 })
+    const request = await market.next('contracts_for')
+    second.send({ contracts_for: 'NONE', req_id: 2 })
+    await second.rest()
+    reply(request, { msg_type: 'contracts_for', error: { code: 'InvalidSymbol', message: '' } })
+    t.match(await first.next(), { req_id: 1, error: { code: 'InvalidSymbol' } })
+    t.match(await second.next(), { req_id: 2, error: { code: 'InvalidSymbol' } })
+    second.send({ contracts_for: 'NONE', req_id: 3 })
+    reply(await market.next('contracts_for'), { msg_type: 'contracts_for', contracts_for: {} })
+    t.match(await second.next(), { req_id: 3, contracts_for: {} })
+  })
+
+  await t.test('one browser may use a req_id twice, and the time is asked for each', async (t) => {
+    const browser = await join()
+    browser.send({ time: 1, req_id: 1 })
+    browser.send({ time: 1, req_id: 1 })
+    const [first, second] = [await market.next('time'), await market.next('time')]
+    t.not(first.message['req_id'], second.message['req_id'])
+    reply(second, { msg_type: 'time', time: 2 })
+    t.match(await browser.next(), { req_id: 1, time: 2 })
+    reply(first, { msg_type: 'time', time: 1 })
+    t.match(await browser.next(), { req_id: 1, time: 1 }, 'answers come in the order in which upstream gives them')
+  })
+
+  await t.test('an answer to a browser that has left reaches the others', async (t) => {
+    const [gone, stays] = [await join(), await join()]
+    gone.send({ trading_times: 'today', req_id: 1 })
+    const request = await market.next('trading_times')
+    stays.send({ trading_times: 'today', req_id: 2 })
+    await stays.rest()
+    gone.client.socket.terminate()
+    await gone.client.closed
+    reply(request, { msg_type: 'trading_times', trading_times: {} })
+    t.match(await stays.next(), { req_id: 2, trading_times: {} })
+  })
+
+  await t.test('a history without a stream, and the answer to an unknown property, are upstream’s', async (t) => {
+    const [first, second] = [await join(), await join()]
+    first.send({ ticks_history: 'R_1', end: 'latest', req_id: 1 })
+    const request = await market.next('ticks_history')
+    second.send({ end: 'latest', ticks_history: 'R_1', req_id: 2 })
+    await second.rest()
+    reply(request, { msg_type: 'history', history: { prices: [1], times: [1] } })
+    t.match(await first.next(), { req_id: 1, history: { prices: [1] } })
+    t.match(await second.next(), { req_id: 2, history: { prices: [1] } })
+    first.send({ ping: 1, extra: 2, req_id: 3 })
+    const odd = await market.next('extra')
+    t.ok(odd.socket === request.socket, 'on the connection without streams')
+    reply(odd, { msg_type: 'ping', error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await first.next(), { req_id: 3, error: { code: 'InputValidationFailed' } })
+  })
+})
+
+await test('FEED_CACHE_SECONDS=0 shares only what is on its way', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
+  const [first, second] = [await join(), await join()]
+  first.send({ contracts_list: 1, req_id: 1 })
+  const request = await market.next('contracts_list')
+  second.send({ contracts_list: 1, req_id: 2 })
+  await second.rest()
+  reply(request, { contracts_list: [] })
+  t.match(await first.next(), { req_id: 1 })
+  t.match(await second.next(), { req_id: 2 })
+  second.send({ contracts_list: 1, req_id: 3 })
+  reply(await market.next('contracts_list'), { contracts_list: [1] })
+  t.match(await second.next(), { req_id: 3, contracts_list: [1] })
+})

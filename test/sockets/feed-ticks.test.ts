@@ -1,0 +1,183 @@
+import { test } from 'tap'
+import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+await test('browsers with PUBLIC_FEED=shared', async (t) => {
+  const { market, join, metric, upstream } = await feedWorld(t, { FEED_LINGER_SECONDS: '1' })
+  const asked = (symbol: string): UpstreamRequest[] =>
+    market.requests.filter(({ message }) => [message['ticks']].flat().includes(symbol))
+
+  await t.test('a browser that asks nothing costs nothing upstream', async (t) => {
+    const idle = await join()
+    t.same(await idle.ask({ ping: 1, req_id: 3, passthrough: { a: 1 } }), {
+      echo_req: { ping: 1, req_id: 3, passthrough: { a: 1 } },
+      req_id: 3,
+      passthrough: { a: 1 },
+      ping: 'pong',
+      msg_type: 'ping',
+    })
+    t.equal(upstream.open, 0)
+  })
+
+  await t.test('two share one subscription, and each gets answers to its own request', async (t) => {
+    const [first, second] = [await join(), await join()]
+    const text = '{"ticks":"R_1", "subscribe":1,"req_id":-7,"passthrough":{"__proto__":{"a":1}}}'
+    first.send(text)
+    const request = await market.next('ticks')
+    t.same(request.message, { ticks: 'R_1', subscribe: 1, req_id: request.message['req_id'] })
+    const start = request.text.replace(/\}$/, '')
+    // Numbers, escapes and white space inside a value reach the browser as upstream wrote them.
+    const tickText = '{"epoch":1, "quote":1.10,"note":"\\u00e9 \\"req_id\\":5","huge":12345678901234567890}'
+    request.socket.send(
+      `{"tick":${tickText},"echo_req":${start}},"req_id":${Number(request.message['req_id'])},"subscription":{"id":"one"},"msg_type":"tick"}`,
+    )
+    const answer = await first.nextText()
+    t.ok(answer.includes(`"tick":${tickText}`), answer)
+    t.match(JSON.parse(answer), { req_id: -7, msg_type: 'tick', subscription: { id: 'one' } })
+    t.ok(answer.includes(`"echo_req":${text}`) && answer.includes('"passthrough":{"__proto__":{"a":1}}'), answer)
+
+    const late = await second.ask({ subscribe: 1, ticks: 'R_1' })
+    t.same(late['echo_req'], { subscribe: 1, ticks: 'R_1' })
+    t.notOk('req_id' in late || 'passthrough' in late, 'what was not sent is not answered')
+    t.match(late, { tick: { epoch: 1 }, subscription: { id: 'one' } }, 'the newest tick comes at once')
+    tick(request, 2, 2, 'one')
+    for (const browser of [first, second]) t.match(await browser.next(), { tick: { quote: 2 } })
+    t.equal(asked('R_1').length, 1)
+    t.equal((await metric('bff_feed_subscribers')).get(''), 2)
+
+    reply(request, { msg_type: 'tick', error: { code: 'MarketIsClosed', message: 'closed' } })
+    t.match(await first.next(), { req_id: -7, error: { code: 'MarketIsClosed' } })
+    t.match(await second.next(), { echo_req: { ticks: 'R_1' }, error: { code: 'MarketIsClosed' } })
+    first.send({ ticks: 'R_1', subscribe: 1, req_id: 0 })
+    const again = await market.next('ticks')
+    tick(again, 3, 3, 'two')
+    t.match(await first.next(), { req_id: 0, tick: { quote: 3 } }, 'an error is not kept')
+    t.same(await second.rest(), [], 'nobody gets what he has not asked for')
+  })
+
+  await t.test('an error reaches all who wait, and is not kept', async (t) => {
+    const [first, second] = [await join(), await join()]
+    first.send({ ticks: 'NONE', subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    second.send({ ticks: 'NONE', subscribe: 1, req_id: 2 })
+    await second.rest()
+    reply(request, { msg_type: 'tick', error: { code: 'InvalidSymbol', message: 'Symbol NONE invalid' } })
+    t.match(await first.next(), { req_id: 1, error: { code: 'InvalidSymbol' } })
+    t.match(await second.next(), { req_id: 2, error: { code: 'InvalidSymbol' } })
+    first.send({ ticks: 'NONE', subscribe: 1, req_id: 3 })
+    tick(await market.next('ticks'), 5)
+    t.match(await first.next(), { req_id: 3, tick: { quote: 5 } })
+  })
+
+  await t.test('a second equal subscription is refused once the first is answered', async (t) => {
+    const browser = await join()
+    browser.send({ ticks: 'R_2', subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    browser.send({ ticks: 'R_2', subscribe: 1, req_id: 2 })
+    browser.send({ ticks: ['R_3', 'R_2'], subscribe: 1, req_id: 3 })
+    t.same(await browser.rest(), [])
+    tick(request, 1)
+    t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+    const error = { code: 'AlreadySubscribed', message: 'You are already subscribed to R_2' }
+    t.same(await browser.next(), {
+      echo_req: { ticks: 'R_2', subscribe: 1, req_id: 2 },
+      req_id: 2,
+      error,
+      msg_type: 'tick',
+    })
+    t.match(await browser.next(), { req_id: 3, error })
+
+    browser.send({ ticks: 'R_4', subscribe: 1, req_id: 4 })
+    const refused = await market.next('ticks')
+    browser.send({ ticks: 'R_4', subscribe: 1, req_id: 5 })
+    await browser.rest()
+    reply(refused, { error: { code: 'InvalidSymbol', message: '' } })
+    t.match(await browser.next(), { req_id: 4, error: { code: 'InvalidSymbol' } })
+    reply(await market.next('ticks'), { error: { code: 'InvalidSymbol', message: '' } })
+    t.match(await browser.next(), { req_id: 5, error: { code: 'InvalidSymbol' } }, 'as upstream would have said')
+  })
+
+  await t.test('a symbol array is one stream with an id for each symbol', async (t) => {
+    const [first, second] = [await join(), await join()]
+    first.send({ ticks: ['A', 'B'], subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    tick(request, 1, 1, 'id-a', 'A')
+    tick(request, 2, 2, 'id-b', 'B')
+    await first.next()
+    t.match(await first.next(), { tick: { symbol: 'B' } })
+    second.send({ ticks: ['A', 'B'], subscribe: 1, req_id: 2 })
+    t.match(await second.next(), { req_id: 2, tick: { symbol: 'A', quote: 1 } })
+    t.match(await second.next(), { req_id: 2, tick: { symbol: 'B', quote: 2 } })
+    t.match(await first.ask({ forget: 'id-a', req_id: 3 }), { forget: 1, req_id: 3, msg_type: 'forget' })
+    t.match(await first.ask({ forget: 'id-a' }), { forget: 0 })
+    tick(request, 3, 3, 'id-a', 'A')
+    tick(request, 4, 4, 'id-b', 'B')
+    t.match(await first.next(), { tick: { quote: 4 } })
+    t.match(await second.next(), { tick: { quote: 3 } })
+    t.match(await second.next(), { tick: { quote: 4 } })
+    first.send({ ticks: 'A', subscribe: 1, req_id: 5 })
+    const alone = await market.next('ticks')
+    t.ok(alone.socket !== request.socket, 'upstream would refuse the same symbol twice on a connection')
+    tick(alone, 5, 5, 'id-c', 'A')
+    t.match(await first.next(), { req_id: 5, tick: { quote: 5 } })
+  })
+
+  await t.test('a symbol array is served as soon as one of its symbols moves', async (t) => {
+    const browser = await join()
+    browser.send({ ticks: ['OPEN', 'CLOSED'], subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    tick(request, 1, 1, 'id-open', 'OPEN')
+    await browser.next()
+    t.match(await browser.ask({ ticks: 'CLOSED', subscribe: 1, req_id: 2 }), { error: { code: 'AlreadySubscribed' } })
+    t.match(await browser.ask({ forget: 'id-open', req_id: 3 }), { req_id: 3, forget: 1 })
+    tick(request, 2, 2, 'id-open', 'OPEN')
+    tick(request, 3, 3, 'id-closed', 'CLOSED')
+    t.match(await browser.rest(), [{ req_id: 1, tick: { symbol: 'CLOSED' } }])
+  })
+
+  await t.test('a stream is forgotten a while after its last browser has left', async (t) => {
+    const [first, second] = [await join(), await join()]
+    first.send({ ticks: 'R_5', subscribe: 1 })
+    const request = await market.next('ticks')
+    first.client.socket.terminate()
+    await until(async () => (await metric('bff_relays')).get('kind="public"') !== undefined)
+    tick(request, 1, 1, 'id-5')
+    t.match(await second.ask({ ticks: 'R_5', subscribe: 1 }), { tick: { quote: 1 } }, 'it is there for the next one')
+    t.match(await second.ask({ forget: 'id-5' }), { forget: 1 })
+    const forget = await market.next('forget', 'id-5')
+    t.ok(forget.socket === request.socket)
+    // The answer is still on its way when the stream is wanted again.
+    second.send({ ticks: 'R_5', subscribe: 1 })
+    const again = await market.next('ticks')
+    tick(request, 2, 2, 'id-5')
+    reply(forget, { forget: 1, msg_type: 'forget' })
+    tick(again, 3, 3, 'id-6')
+    t.match(await second.next(), { tick: { quote: 3 } }, 'messages of the forgotten stream are for nobody')
+  })
+
+  await t.test('a stream that upstream takes for another one moves to another connection', async (t) => {
+    const browser = await join()
+    browser.send({ ticks: 'R_6', subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    reply(request, { error: { code: 'AlreadySubscribed', message: '' } })
+    const moved = await market.next('ticks')
+    t.ok(moved.socket !== request.socket)
+    tick(moved, 1)
+    t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+  })
+
+  await t.test('messages that answer no request are for nobody', async (t) => {
+    const browser = await join()
+    browser.send({ ticks: 'R_7', subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    request.socket.send('{"msg_type":"tick","tick":{"quote":0}}')
+    request.socket.send('{"msg_type":"tick","req_id":987654321,"tick":{"quote":0}}')
+    request.socket.send('{"msg_type":"tick","req_id":987654320,"subscription":{"id":"zombie"},"tick":{"quote":0}}')
+    request.socket.send('no JSON')
+    request.socket.send(Buffer.from([0]), { binary: true })
+    tick(request, 1)
+    t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+    t.equal((await metric('bff_feed_unattributed_messages_total')).get(''), 4)
+    t.ok(await market.next('forget', 'zombie'), 'a stream that nobody wants is forgotten')
+  })
+})

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { connections } from './cases/connections.ts'
+import { feed } from './cases/feed.ts'
 import { latency } from './cases/latency.ts'
 import { memory } from './cases/memory.ts'
 import { profile } from './cases/profile.ts'
@@ -24,6 +25,7 @@ const all: Readonly<Record<string, Case>> = {
   rest,
   latency,
   relay,
+  feed,
   memory,
   sessions,
   connections,

@@ -1,31 +1,17 @@
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { Actor } from './actor.ts'
 import type { Order, Reply } from './load/pump.ts'
-import { Program } from './program.ts'
 
 /** The process that runs bench/load/pump.ts. */
 export class Pump {
-  readonly program: Program
+  readonly #actor: Actor<Order, Reply>
 
   constructor(name: string) {
-    const file = fileURLToPath(new URL('load/pump.ts', import.meta.url))
-    this.program = new Program(name, process.execPath, [file], { ipc: true, on: 'others' })
+    this.#actor = new Actor(name, 'pump.ts')
   }
 
   /** Executes an order. @returns the count of the reply @throws Error if the process exits meanwhile */
   async order(order: Order): Promise<number> {
-    const { child } = this.program
-    const settled = new AbortController()
-    const { signal } = settled
-    const exited = async (): Promise<never> => {
-      await once(child, 'exit', { signal })
-      throw new Error(`${this.program.name} exited: ${this.program.logTail()}`)
-    }
-    child.send(order)
-    const message = await Promise.race([once(child, 'message', { signal }), exited()])
-    settled.abort()
-    const [{ count }] = message as [Reply]
-    return count
+    return (await this.#actor.order(order)).count
   }
 }
 

@@ -26,6 +26,7 @@ export interface RelayStage {
 
 export const BARE_WS = 'bare ws-to-ws relay'
 const PIPE = 'raw pipe'
+export const NGINX = 'nginx'
 
 /** Starts both ends and all contenders between them. */
 export async function startRelays({ before }: Choice): Promise<RelayStage> {
@@ -35,23 +36,32 @@ export async function startRelays({ before }: Choice): Promise<RelayStage> {
   const wsUrl = `ws://127.0.0.1:${wsPort}`
   const contenders = [
     await thisServer(THIS_SERVER, wsUrl),
-    ...(before === undefined ? [] : [await thisServer('before', wsUrl, before)]),
-    await bare(BARE_WS, 'ws-relay.ts', wsUrl),
+    ...(before === undefined ? [] : [await thisServer('before', wsUrl, {}, before)]),
+    await bareRelay(wsUrl),
     await bare(PIPE, 'pipe-relay.ts', wsUrl),
     await nginxRelay(wsPort),
   ]
   return { contenders, browsers, upstream }
 }
 
-async function thisServer(name: string, wsUrl: string, root?: string): Promise<RelayContender> {
+/** Starts this server. @param settings differ from those of production @param root the root folder of another checkout */
+export async function thisServer(
+  name: string,
+  wsUrl: string,
+  settings: Readonly<Record<string, string>> = {},
+  root?: string,
+): Promise<RelayContender> {
   const port = await freePort()
   const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
   const program = await startThisServer(
-    { ...settingsOf(world, port), WS_URL: wsUrl },
+    { ...settingsOf(world, port), WS_URL: wsUrl, ...settings },
     root === undefined ? {} : { root },
   )
   return { name, program, port, path: '/ws/public', origin: publicOrigin(port) }
 }
+
+/** Starts the relay of a dozen lines on ws. */
+export const bareRelay = (wsUrl: string): Promise<RelayContender> => bare(BARE_WS, 'ws-relay.ts', wsUrl)
 
 async function bare(name: string, file: string, wsUrl: string): Promise<RelayContender> {
   const port = await freePort()
@@ -62,8 +72,9 @@ async function bare(name: string, file: string, wsUrl: string): Promise<RelayCon
   return { name, program, port, path: '/', origin: 'https://localhost' }
 }
 
-async function nginxRelay(wsPort: number): Promise<RelayContender> {
-  const name = 'nginx'
+/** Starts nginx between browsers and the upstream at a port. */
+export async function nginxRelay(wsPort: number): Promise<RelayContender> {
+  const name = NGINX
   const port = await freePort()
   const program = nginx(
     name,

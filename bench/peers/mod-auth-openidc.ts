@@ -6,7 +6,7 @@ import { Provider } from 'oidc-provider'
 import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
 import { InteractionPages } from '../../sandbox/provider/interaction.ts'
 import { ProviderMemory } from '../../sandbox/provider/memory.ts'
-import { oidcSettings } from '../../sandbox/provider/settings.ts'
+import { homeUrlOf, oidcSettings } from '../../sandbox/provider/settings.ts'
 import { Users } from '../../sandbox/provider/users.ts'
 import type { Entry } from '../contenders.ts'
 import { logIn } from '../login.ts'
@@ -57,7 +57,7 @@ async function openIdProvider(callback: string): Promise<string> {
     claims: { openid: ['sub'] },
     jwks: { keys: [signingKey] },
   })
-  const pages = new InteractionPages(provider, users)
+  const pages = new InteractionPages(provider, users, homeUrlOf([callback]))
   const library = provider.callback()
   server.on('request', (request, response) => {
     const isPage = request.url?.startsWith('/interaction/') === true

@@ -1,0 +1,61 @@
+import { Actor } from '../actor.ts'
+import type { CrowdOrder, CrowdReply } from '../load/crowd.ts'
+import { SYMBOLS, type MarketOrder, type MarketReply } from '../load/market.ts'
+import { handshakes } from '../pumps.ts'
+import { bareRelay, nginxRelay, thisServer, type RelayContender } from '../relay-contenders.ts'
+
+export const SHARED = 'this server, shared'
+export const RELAY = 'this server, relay'
+export const BROWSERS = 2000
+
+/** A running server between browsers and an upstream of its own. */
+export interface FeedContender extends RelayContender {
+  readonly market: Actor<MarketOrder, MarketReply>
+}
+
+/** The contenders of the market data bench, and the browsers of all of them. */
+export interface FeedStage {
+  readonly contenders: readonly FeedContender[]
+  readonly crowd: Actor<CrowdOrder, CrowdReply>
+}
+
+/** What a page asks for to show five prices. */
+const SUBSCRIBE_TO_ALL: readonly string[] = SYMBOLS.map(
+  (symbol, index) => `{"ticks":"${symbol}","subscribe":1,"req_id":${index + 1}}`,
+)
+
+/** Starts everything. */
+export async function startFeeds(): Promise<FeedStage> {
+  const crowd = new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts')
+  const contenders = [
+    await withMarket((_port, wsUrl) => thisServer(SHARED, wsUrl, { PUBLIC_FEED: 'shared' })),
+    await withMarket((_port, wsUrl) => thisServer(RELAY, wsUrl)),
+    await withMarket((_port, wsUrl) => bareRelay(wsUrl)),
+    await withMarket((port) => nginxRelay(port)),
+  ]
+  return { contenders, crowd }
+}
+
+async function withMarket(start: (port: number, wsUrl: string) => Promise<RelayContender>): Promise<FeedContender> {
+  const market = new Actor<MarketOrder, MarketReply>('market', 'market.ts')
+  const { count: port } = await market.order({ do: 'listen' })
+  return { ...(await start(port, `ws://127.0.0.1:${port}`)), market }
+}
+
+/** Opens sockets that ask for these messages in turn. @throws Error unless each browser has all its answers */
+export async function gather(
+  { crowd }: FeedStage,
+  { name, port, path, origin }: FeedContender,
+  count: number,
+  messages: readonly (readonly string[])[] = [SUBSCRIBE_TO_ALL],
+): Promise<void> {
+  const all = handshakes(count, path, origin)
+  const { count: served } = await crowd.order({ do: 'open', port, handshakes: all, messages, withinMs: 0 })
+  if (served !== count) throw new Error(`${name}: ${served} of ${count} browsers have their answers`)
+}
+
+/** Closes all sockets. Those of the shared feed stay open for a while. */
+export async function disperse({ crowd }: FeedStage, { name, market }: FeedContender): Promise<void> {
+  await crowd.order({ do: 'close' })
+  if (name !== SHARED) await market.order({ do: 'await', sockets: 0 })
+}

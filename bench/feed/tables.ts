@@ -1,0 +1,112 @@
+import { NGINX } from '../relay-contenders.ts'
+import { shown, type Goal, type Table } from '../report.ts'
+import { ratio, spread } from '../rounds.ts'
+import { patterns, type Delivery, type Pattern } from './delivery.ts'
+import { STORM_MS, type PageLoad } from './page-load.ts'
+import { BROWSERS, RELAY, SHARED } from './stage.ts'
+
+/** The most CPU time per delivered message, compared with nginx. */
+const LIMITS: Readonly<Record<Pattern, number>> = {
+  'single ticks': 0.75,
+  'bursts that arrive together': 0.9,
+  'bursts written tick by tick': 0.25,
+}
+const RELAY_LIMIT = 0.4
+const MEMORY_LIMIT_KIB = 18
+const REQUESTS_LIMIT = 20
+
+/** The results of one contender. */
+export interface Results {
+  readonly deliveries: readonly Delivery[]
+  readonly storm: PageLoad
+  readonly kibPerBrowser: number
+}
+
+/** The results of all contenders by name. */
+type All = ReadonlyMap<string, Results>
+
+/** The tables of all contenders. */
+export function tablesOf(all: All): Table[] {
+  return [
+    cpuTable('CPU time per delivered message, nginx = 1', all, (own, pattern) =>
+      shown(ratio(micros(own, pattern), micros(all.get(NGINX), pattern))),
+    ),
+    cpuTable('CPU µs per delivered message', all, (own, pattern) => shown(spread(micros(own, pattern)), 1)),
+    otherTable(all),
+    stormTable(all),
+  ]
+}
+
+/** The goals, as far as all contenders that they compare were measured. */
+export function goalsOf(all: All): Goal[] {
+  const [own, relay, nginx] = [SHARED, RELAY, NGINX].map((name) => all.get(name))
+  if (own === undefined || relay === undefined || nginx === undefined) return []
+  const toRelay = patterns.map((pattern) => ratio(micros(own, pattern), micros(relay, pattern)).median)
+  return [
+    ...patterns.map((pattern) =>
+      atMost(
+        ratio(micros(own, pattern), micros(nginx, pattern)).median,
+        LIMITS[pattern],
+        `CPU time per delivered message, ${pattern}:`,
+        ' × nginx',
+      ),
+    ),
+    atMost(toRelay[0] ?? Number.NaN, RELAY_LIMIT, 'CPU time per delivered message, single ticks:', ' × our own relay'),
+    atMost(own.deliveries[0]?.upstreamSockets ?? Number.NaN, 1, 'Upstream sockets that stream:', ''),
+    atMost(own.kibPerBrowser, MEMORY_LIMIT_KIB, 'Resident memory:', ' KiB per browser'),
+    atMost(p99(own) / p99(nginx), 1, 'Delay to the last browser, p99:', ' × nginx'),
+    atMost(own.storm.upstreamRequests, REQUESTS_LIMIT, 'Page load, requests to upstream:', ''),
+    atMost(own.storm.unserved, 0, 'Page load, browsers not served:', ''),
+  ]
+}
+
+function micros(results: Results | undefined, pattern: Pattern): number[] {
+  return results?.deliveries.map((delivery) => delivery.micros[pattern]) ?? []
+}
+
+function cpuTable(title: string, all: All, cell: (own: Results, pattern: Pattern) => string): Table {
+  const rows = [...all].map(([name, own]) => [name].concat(patterns.map((pattern) => cell(own, pattern))))
+  return { title, columns: ['', ...patterns], rows }
+}
+
+function otherTable(all: All): Table {
+  const rows = [...all].map(([name, { deliveries, kibPerBrowser }]) => [
+    name,
+    String(deliveries[0]?.upstreamSockets),
+    kibPerBrowser.toFixed(1),
+    quantile(delays(deliveries), 0.5).toFixed(1),
+    quantile(delays(deliveries), 0.99).toFixed(1),
+  ])
+  const columns = ['', 'upstream sockets', 'KiB per browser', 'delay to the last browser, p50 ms', 'p99 ms']
+  return { title: 'Sockets, memory and delay', columns, rows }
+}
+
+function stormTable(all: All): Table {
+  const rows = [...all].map(([name, { storm }]) => [
+    name,
+    storm.upstreamRequests.toLocaleString('en'),
+    storm.upstreamSockets.toLocaleString('en'),
+    storm.seconds.toFixed(2),
+    String(storm.unserved),
+  ])
+  const columns = ['', 'requests to upstream', 'upstream sockets', 's until the last has everything', 'not served']
+  return { title: `Page load: ${BROWSERS.toLocaleString('en')} browsers within ${STORM_MS / 1000} s`, columns, rows }
+}
+
+function p99({ deliveries }: Results): number {
+  return quantile(delays(deliveries), 0.99)
+}
+
+function delays(deliveries: readonly Delivery[]): number[] {
+  return deliveries.flatMap((delivery) => delivery.delays)
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+/** A goal with an upper limit. */
+function atMost(value: number, limit: number, goal: string, unit: string): Goal {
+  return { goal: `${goal} ≤ ${limit}${unit}`, measured: `${value.toFixed(2)}${unit}`, isMet: value <= limit }
+}

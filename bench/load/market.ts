@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { answer, tickBody } from './market-messages.ts'
+import { acceptance, FrameReader, frameOf, PING, pongOf, TEXT } from './web-socket.ts'
+
+/**
+ * A process that is the upstream of the market data bench. It answers requests like the real one, and writes ticks when it
+ * is told to, with as little work as possible: a message is framed once for all sockets that asked in the same words.
+ */
+
+/** A message to the process, which replies with a {@link MarketReply} when it has finished. */
+export type MarketOrder =
+  /** Listen. The count is the port. */
+  | { readonly do: 'listen' }
+  /** Write ticks of the symbols in turn: bursts of so many, in one write to each socket or in one for each tick. */
+  | {
+      readonly do: 'tick'
+      readonly bursts: number
+      readonly ticksPerBurst: number
+      readonly isOneWrite: boolean
+      readonly everyMs: number
+    }
+  /** Wait until exactly this many sockets are open. */
+  | { readonly do: 'await'; readonly sockets: number }
+  /** What has happened since the last such order. The count is the number of requests. */
+  | { readonly do: 'count' }
+
+/** The result of a {@link MarketOrder}. */
+export interface MarketReply {
+  readonly count: number
+  /** Messages that were written since the last `count` order. */
+  readonly written: number
+  readonly sockets: number
+  /** When the writing of each burst began, in ms of the clock that all processes share. */
+  readonly sentAt: readonly number[]
+}
+
+export const SYMBOLS = ['R_10', 'R_25', 'R_50', 'R_75', 'R_100'] as const
+const SETTLE_MS = 20_000
+
+/** The streams of a connection: by symbol what its messages begin with. */
+type Streams = Map<string, string>
+
+interface Client {
+  readonly socket: Duplex
+  readonly streams: Streams
+  /** Equal for clients whose streams are written alike. */
+  signature: string
+}
+
+const clients = new Set<Client>()
+let requests = 0
+let written = 0
+let tick = 0
+
+process.on('message', (order: MarketOrder) => {
+  void execute(order).then(({ count, sentAt = [] }) => {
+    process.send?.({ count, written, sockets: clients.size, sentAt } satisfies MarketReply)
+    if (order.do === 'count') requests = written = 0
+  })
+})
+
+async function execute(order: MarketOrder): Promise<{ count: number; sentAt?: number[] }> {
+  switch (order.do) {
+    case 'listen':
+      return { count: await listen() }
+    case 'tick':
+      return write(order)
+    case 'await':
+      return { count: await awaitSockets(order.sockets) }
+    case 'count':
+      return { count: requests }
+  }
+}
+
+async function listen(): Promise<number> {
+  const server = createServer()
+  server.on('upgrade', (request, socket) => {
+    socket.write(acceptance(request.headers['sec-websocket-key']))
+    serve(socket)
+  })
+  await once(server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+function serve(socket: Duplex): void {
+  const client: Client = { socket, streams: new Map(), signature: '' }
+  clients.add(client)
+  const reader = new FrameReader(true, (opcode, payload) => {
+    if (opcode === TEXT) receive(client, payload.toString())
+    else if (opcode === PING) socket.write(pongOf(payload, false))
+    else socket.destroy()
+  })
+  socket.on('data', (chunk: Buffer) => reader.read(chunk))
+  socket.on('error', () => undefined)
+  // The HTTP server keeps half-open sockets.
+  socket.on('end', () => socket.end())
+  socket.on('close', () => clients.delete(client))
+}
+
+function receive(client: Client, text: string): void {
+  requests++
+  written++
+  const { response, stream } = answer(text, tick)
+  client.socket.write(frameOf(response, false))
+  if (stream === undefined) return
+  client.streams.set(stream.symbol, stream.prefix)
+  client.signature = JSON.stringify([...client.streams])
+}
+
+async function write({
+  bursts,
+  ticksPerBurst,
+  isOneWrite,
+  everyMs,
+}: MarketOrder & { do: 'tick' }): Promise<{ count: number; sentAt: number[] }> {
+  const sentAt: number[] = []
+  const startedAt = performance.now()
+  for (let burst = 0; burst < bursts; burst++) {
+    const wait = startedAt + burst * everyMs - performance.now()
+    if (wait > 0) await new Promise((resolve) => void setTimeout(resolve, wait))
+    sentAt.push(clock())
+    const ticks = Array.from({ length: ticksPerBurst }, () => ++tick)
+    if (isOneWrite) writeTicks(ticks)
+    else for (const one of ticks) writeTicks([one])
+  }
+  return { count: bursts * ticksPerBurst, sentAt }
+}
+
+/** Writes ticks to all clients that have their symbols, in one write each. */
+function writeTicks(ticks: readonly number[]): void {
+  const framed = new Map<string, { bytes: Buffer; messages: number }>()
+  for (const { socket, streams, signature } of clients) {
+    let frames = framed.get(signature)
+    if (frames === undefined) framed.set(signature, (frames = framesOf(ticks, streams)))
+    if (frames.messages === 0) continue
+    written += frames.messages
+    socket.write(frames.bytes)
+  }
+}
+
+function framesOf(ticks: readonly number[], streams: Streams): { bytes: Buffer; messages: number } {
+  const frames = ticks.flatMap((number) => {
+    const symbol = SYMBOLS[number % SYMBOLS.length] ?? ''
+    const prefix = streams.get(symbol)
+    return prefix === undefined ? [] : [frameOf(`{${prefix},${tickBody(symbol, number)}}`, false)]
+  })
+  return { bytes: Buffer.concat(frames), messages: frames.length }
+}
+
+async function awaitSockets(count: number): Promise<number> {
+  const giveUpAt = performance.now() + SETTLE_MS
+  while (clients.size !== count) {
+    if (performance.now() > giveUpAt) throw new Error(`${clients.size} sockets are open, not ${count}`)
+    await new Promise((resolve) => void setTimeout(resolve, 5))
+  }
+  return count
+}
+
+/** Milliseconds of the monotonic clock, which is the same in all processes. */
+function clock(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}

@@ -74,7 +74,6 @@ await test('a replaced session is refused at once, and its sockets are closed a 
     else await until(async () => (await call()).status === 401)
     t.match(await world.connect(TRADING, { port, browser: before }).closed, { code: 4401 })
   }
-  for (const { client } of relays) t.equal(client.socket.readyState, client.socket.OPEN, 'the socket is still open')
   // How long a slow machine takes beyond that second does not matter here.
   for (const afterMs of await Promise.all(closings)) t.ok(afterMs > 900, `${Math.round(afterMs)} ms`)
   const ended = [world.server, other].flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))

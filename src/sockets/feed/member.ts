@@ -37,6 +37,9 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
+/** A request whose answer later messages wait for has no answer after so long: they are taken all the same. */
+const HOLD_MS = 10_000
+
 /** A browser's socket. While too much waits for it, or its requests wait for too many answers, it is asked nothing more. */
 export class Member implements Registered {
   /** Its subscriptions, by what it may have once. */
@@ -52,6 +55,8 @@ export class Member implements Registered {
   /** Bytes of the requests that wait for an answer. */
   #askedBytes = 0
   #slowTimer: NodeJS.Timeout | undefined
+  /** Runs while later messages wait for an answer. */
+  #hold: NodeJS.Timeout | undefined
   /** Messages that had been read when reading stopped. */
   #unread: (readonly [Buffer, boolean])[] = []
   #isTaking = false
@@ -120,6 +125,22 @@ export class Member implements Registered {
     this.relieve()
   }
 
+  /**
+   * Takes no further message for now, so that none is answered before the present one.
+   * @returns how to go on; otherwise the browser's messages are taken again after 10 seconds
+   */
+  hold(): () => void {
+    const release = (): void => {
+      if (this.#hold !== hold) return
+      clearTimeout(hold)
+      this.#hold = undefined
+      this.relieve()
+    }
+    const hold = setTimeout(release, HOLD_MS).unref()
+    this.#hold = hold
+    return release
+  }
+
   /** Reads on, if nothing speaks against it any more. */
   relieve(): void {
     if (this.#isOver) return
@@ -141,6 +162,7 @@ export class Member implements Registered {
     socket.on('message', (data, isBinary) => {
       this.#peer.receivedMessage()
       if (this.#isOver) return
+      if (this.#hold !== undefined) this.#peer.pause()
       // These were read together with the one after which reading has stopped.
       if (this.#peer.isPaused) this.#unread.push([data as Buffer, isBinary])
       else this.#take(data as Buffer, isBinary)
@@ -177,7 +199,7 @@ export class Member implements Registered {
   get #isBusy(): boolean {
     const waitingBytes = this.#peer.waitingBytes + this.#askedBytes
     const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
-    return isFull || this.#pace.isExceeded
+    return isFull || this.#pace.isExceeded || this.#hold !== undefined
   }
 
   #sent(): void {
@@ -205,6 +227,7 @@ export class Member implements Registered {
     this.#heartbeat.stop()
     this.#pace.stop()
     clearTimeout(this.#slowTimer)
+    clearTimeout(this.#hold)
     this.own?.end(toUpstream)
     this.#outbox.close()
     this.#unread = []

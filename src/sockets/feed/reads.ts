@@ -37,34 +37,31 @@ export class Reads {
     const drop = (): void => {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
-    const read = this.#ask(member, request, (answer) => {
+    if (!member.spend()) return member.answer(rateLimitError(request))
+    const read = this.#start(member, request, (answer) => {
       if (answer === undefined || !this.#kept.keep(answer.bytes, keepMs, drop)) drop()
     })
-    if (read === undefined) return
     this.#shared.set(key, read)
     read.onStale = drop
   }
 
   /** Asks for this browser alone. */
   single(member: Member, request: FeedRequest): void {
-    this.#ask(member, request, () => undefined)
+    if (member.spend()) this.#start(member, request)
+    else member.answer(rateLimitError(request))
   }
 
-  /** Asks for this browser, which waits until the callback has its answer. */
+  /** Asks for this browser, whose limit the request has been counted for. The callback gets the answer, and the browser does not. */
   ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): void {
-    this.#ask(member, request, () => undefined, onAnswer)
+    this.#start(member, request, undefined, onAnswer)
   }
 
-  #ask(
+  #start(
     member: Member,
     request: FeedRequest,
-    onSettled: (answer: AnswerFrame | undefined) => void,
+    onSettled: (answer: AnswerFrame | undefined) => void = () => undefined,
     onAnswer?: (message: UpstreamMessage) => void,
-  ): Read | undefined {
-    if (!member.spend()) {
-      member.answer(rateLimitError(request))
-      return undefined
-    }
+  ): Read {
     const read = new Read(this.#oneShots, onSettled, onAnswer)
     read.add(member, request.prefix)
     read.start((reqId) => request.toUpstream(reqId))

@@ -1,6 +1,6 @@
 import type { MarketUpstream } from './market-upstream.ts'
 import { type Deliver, Member } from './member.ts'
-import { difference, digest, echoOf } from './received-messages.ts'
+import { difference, digest } from './received-messages.ts'
 import { type Action, ALL_SYMBOLS, type Script, type Step, textFor } from './script.ts'
 
 /** A server that members connect to. */
@@ -108,8 +108,6 @@ class Game {
   }
 
   async #act(action: Action, number: number): Promise<void> {
-    // With an upstream socket of its own, a member may get the answer to a later request before that to a forget_all.
-    if ('text' in action && echoOf(action.text).includes('"forget_all"')) await this.#quiet()
     if (action.do === 'sendAll') return this.#sendAll(action.text)
     const at = action.member % this.#alone.length
     const both = [this.#alone[at], this.#shared[at]].filter((member) => member !== undefined)

@@ -21,7 +21,7 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   const opened: Opened = {
     join(browser, slot, identity) {
       const open = new OpenSocket(identity, slot, deps)
-      const member = new Member(browser, feed, (close) => open.ended(close))
+      const member = new Member(browser, identity.client, feed, (close) => open.ended(close))
       slot.owner = member
       feed.joined(member)
     },

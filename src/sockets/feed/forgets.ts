@@ -29,7 +29,7 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
   const isKnown = isBare(request.fields) && types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
   const isLocal = isKnown && member.own === undefined
-  if (!isLocal && !member.spend()) return member.answer(rateLimitError(request))
+  if (!isLocal && member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
   const release = member.hold()
   const answer = (frame: Buffer): void => {
     member.answer(frame)
@@ -41,8 +41,8 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
     if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
     whenLeft(take(member, concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
   }
-  if (member.own === undefined) reads.ask(member, request, answered)
-  else member.own.ask((reqId) => request.toUpstream(reqId), answered)
+  if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
+  else if (!reads.ask(member, request, answered)) release()
 }
 
 /** Takes subscriptions away from a browser. @returns those that it still had */

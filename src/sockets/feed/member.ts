@@ -46,11 +46,14 @@ export class Member implements Registered {
   readonly subscriptions = new Map<string, Subscription>()
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
+  /** What is sent to it. */
+  readonly outbox: Outbox
+  /** The address of the browser. */
+  readonly address: string
   readonly #peer: Peer
   readonly #host: MemberHost
   readonly #onEnd: (close: CloseStatus | undefined) => void
   readonly #heartbeat: Heartbeat
-  readonly #outbox: Outbox
   readonly #pace: Pace
   /** Bytes of the requests that wait for an answer. */
   #askedBytes = 0
@@ -63,11 +66,17 @@ export class Member implements Registered {
   #isOver = false
 
   /** @param onEnd called once; undefined stands for a close frame without a code */
-  constructor(browser: PeerConnection, host: MemberHost, onEnd: (close: CloseStatus | undefined) => void) {
+  constructor(
+    browser: PeerConnection,
+    address: string,
+    host: MemberHost,
+    onEnd: (close: CloseStatus | undefined) => void,
+  ) {
+    this.address = address
     this.#peer = new Peer(browser, false)
     this.#host = host
     this.#onEnd = onEnd
-    this.#outbox = new Outbox(this.#peer, host, this)
+    this.outbox = new Outbox(this.#peer, host, this)
     this.#pace = new Pace(host.limits.requestsPerMinute)
     this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
     this.#peer.onSent = () => this.#sent()
@@ -88,14 +97,9 @@ export class Member implements Registered {
     return this.#pace.spend()
   }
 
-  /** Sends a stream message, or keeps it until there is room. @param stream what a newer message replaces this one by */
-  deliver(frame: Buffer, stream: string): void {
-    this.#outbox.deliver(frame, stream)
-  }
-
   /** Sends a frame that must not be lost. */
   answer(frame: Buffer): void {
-    this.#outbox.answer(frame)
+    this.outbox.answer(frame)
   }
 
   /** Sends a message of the own upstream socket as it is. */
@@ -104,13 +108,13 @@ export class Member implements Registered {
     const { traffic } = this.#host
     traffic.messages++
     traffic.bytes += message.length
-    this.#peer.send(message, isBinary, this.#outbox.unwatchedBytes)
+    this.#peer.send(message, isBinary, this.outbox.unwatchedBytes)
     this.press()
   }
 
   /** Sends the message that waits of a stream, which is its last one. */
   sendConflated(stream: string): void {
-    this.#outbox.sendConflated(stream)
+    this.outbox.sendConflated(stream)
   }
 
   /** Notes that a request of so many bytes waits for its answer. */
@@ -204,7 +208,7 @@ export class Member implements Registered {
 
   #sent(): void {
     if (this.#isOver) return
-    this.#outbox.relieve()
+    this.outbox.relieve()
     this.relieve()
   }
 
@@ -229,7 +233,7 @@ export class Member implements Registered {
     clearTimeout(this.#slowTimer)
     clearTimeout(this.#hold)
     this.own?.end(toUpstream)
-    this.#outbox.close()
+    this.outbox.close()
     this.#unread = []
     this.#host.left(this)
     closeSocket(this.#peer.socket, toBrowser)

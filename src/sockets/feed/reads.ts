@@ -37,7 +37,7 @@ export class Reads {
     const drop = (): void => {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
-    if (!member.spend()) return member.answer(rateLimitError(request))
+    if (!this.#admits(member, request)) return
     const read = this.#start(member, request, (answer) => {
       if (answer === undefined || !this.#kept.keep(answer.bytes, keepMs, drop)) drop()
     })
@@ -47,13 +47,21 @@ export class Reads {
 
   /** Asks for this browser alone. */
   single(member: Member, request: FeedRequest): void {
-    if (member.spend()) this.#start(member, request)
-    else member.answer(rateLimitError(request))
+    if (this.#admits(member, request)) this.#start(member, request)
   }
 
-  /** Asks for this browser, whose limit the request has been counted for. The callback gets the answer, and the browser does not. */
-  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): void {
-    this.#start(member, request, undefined, onAnswer)
+  /** Asks for this browser, which gets nothing but what the callback makes of the answer. @returns false if a limit forbids it */
+  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): boolean {
+    const isAdmitted = this.#admits(member, request)
+    if (isAdmitted) this.#start(member, request, undefined, onAnswer)
+    return isAdmitted
+  }
+
+  /** Whether the request may go upstream. If not, the browser is told. */
+  #admits(member: Member, request: FeedRequest): boolean {
+    const isAdmitted = this.#oneShots.admits(member)
+    if (!isAdmitted) member.answer(rateLimitError(request))
+    return isAdmitted
   }
 
   #start(

@@ -175,17 +175,20 @@ await test('a browser that sends as fast as it can does not keep others waiting'
   flooding.client.socket.terminate()
 })
 
+async function ask(browser: FeedBrowser): Promise<unknown> {
+  return (await browser.ask({ time: 1 }))['error'] ?? 'the time'
+}
+
 await test('once upstream limits the requests of all, an address gets no more of them than one browser', async (t) => {
-  const { market, connect } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
+  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
   let isLimited = false
-  market.auto = (request) => {
+  world.market.auto = (request) => {
     if (isLimited) reply(request, { msg_type: 'time', error: { code: 'RateLimit', message: 'of upstream' } })
     else reply(request, { msg_type: 'time', time: 1 })
     return true
   }
-  const ask = async (browser: FeedBrowser): Promise<unknown> => (await browser.ask({ time: 1 }))['error'] ?? 'the time'
   const ofThisServer = { code: 'RateLimit', message: 'You have reached the rate limit for time.' }
 
   const greedy = await Promise.all(Array.from({ length: 3 }, () => from('192.0.2.1')))

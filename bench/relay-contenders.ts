@@ -63,7 +63,8 @@ export async function thisServer(
 /** Starts the relay of a dozen lines on ws. */
 export const bareRelay = (wsUrl: string): Promise<RelayContender> => bare(BARE_WS, 'ws-relay.ts', wsUrl)
 
-async function bare(name: string, file: string, wsUrl: string): Promise<RelayContender> {
+/** Starts a server of bench/bare. */
+export async function bare(name: string, file: string, wsUrl: string): Promise<RelayContender> {
   const port = await freePort()
   const path = fileURLToPath(new URL(`bare/${file}`, import.meta.url))
   const env = { NODE_ENV: 'production', PORT: String(port), WS_URL: wsUrl }

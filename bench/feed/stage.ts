@@ -2,15 +2,19 @@ import { Actor } from '../actor.ts'
 import type { CrowdOrder, CrowdReply } from '../load/crowd.ts'
 import { SYMBOLS, type MarketOrder, type MarketReply } from '../load/market.ts'
 import { handshakes } from '../pumps.ts'
-import { bareRelay, nginxRelay, thisServer, type RelayContender } from '../relay-contenders.ts'
+import { bare, bareRelay, nginxRelay, thisServer, type RelayContender } from '../relay-contenders.ts'
 
 export const SHARED = 'this server, shared'
 export const RELAY = 'this server, relay'
+/** What sharing costs at least in Node: the writes, and nothing else. */
+export const FAN_OUT = 'bare fan-out'
 export const BROWSERS = 2000
 
 /** A running server between browsers and an upstream of its own. */
 export interface FeedContender extends RelayContender {
   readonly market: Actor<MarketOrder, MarketReply>
+  /** Whether its browsers share upstream sockets, which stay open when all browsers have gone. */
+  readonly isShared: boolean
 }
 
 /** The contenders of the market data bench, and the browsers of all of them. */
@@ -28,7 +32,8 @@ const SUBSCRIBE_TO_ALL: readonly string[] = SYMBOLS.map(
 export async function startFeeds(): Promise<FeedStage> {
   const crowd = new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts')
   const contenders = [
-    await withMarket((_port, wsUrl) => thisServer(SHARED, wsUrl, { PUBLIC_FEED: 'shared' })),
+    await withMarket((_port, wsUrl) => thisServer(SHARED, wsUrl, { PUBLIC_FEED: 'shared' }), true),
+    await withMarket((_port, wsUrl) => bare(FAN_OUT, 'fan-out.ts', wsUrl), true),
     await withMarket((_port, wsUrl) => thisServer(RELAY, wsUrl)),
     await withMarket((_port, wsUrl) => bareRelay(wsUrl)),
     await withMarket((port) => nginxRelay(port)),
@@ -36,10 +41,13 @@ export async function startFeeds(): Promise<FeedStage> {
   return { contenders, crowd }
 }
 
-async function withMarket(start: (port: number, wsUrl: string) => Promise<RelayContender>): Promise<FeedContender> {
+async function withMarket(
+  start: (port: number, wsUrl: string) => Promise<RelayContender>,
+  isShared = false,
+): Promise<FeedContender> {
   const market = new Actor<MarketOrder, MarketReply>('market', 'market.ts')
   const { count: port } = await market.order({ do: 'listen' })
-  return { ...(await start(port, `ws://127.0.0.1:${port}`)), market }
+  return { ...(await start(port, `ws://127.0.0.1:${port}`)), market, isShared }
 }
 
 /** Opens sockets that ask for these messages in turn. @throws Error unless each browser has all its answers */
@@ -55,7 +63,7 @@ export async function gather(
 }
 
 /** Closes all sockets. Those of the shared feed stay open for a while. */
-export async function disperse({ crowd }: FeedStage, { name, market }: FeedContender): Promise<void> {
+export async function disperse({ crowd }: FeedStage, { isShared, market }: FeedContender): Promise<void> {
   await crowd.order({ do: 'close' })
-  if (name !== SHARED) await market.order({ do: 'await', sockets: 0 })
+  if (!isShared) await market.order({ do: 'await', sockets: 0 })
 }

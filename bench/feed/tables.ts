@@ -18,7 +18,7 @@ const REQUESTS_LIMIT = 20
 /** The results of one contender. */
 export interface Results {
   readonly deliveries: readonly Delivery[]
-  readonly storm: PageLoad
+  readonly storm: PageLoad | undefined
   readonly kibPerBrowser: number
 }
 
@@ -55,8 +55,8 @@ export function goalsOf(all: All): Goal[] {
     atMost(own.deliveries[0]?.upstreamSockets ?? Number.NaN, 1, 'Upstream sockets that stream:', ''),
     atMost(own.kibPerBrowser, MEMORY_LIMIT_KIB, 'Resident memory:', ' KiB per browser'),
     atMost(p99(own) / p99(nginx), 1, 'Delay to the last browser, p99:', ' × nginx'),
-    atMost(own.storm.upstreamRequests, REQUESTS_LIMIT, 'Page load, requests to upstream:', ''),
-    atMost(own.storm.unserved, 0, 'Page load, browsers not served:', ''),
+    atMost(own.storm?.upstreamRequests ?? Number.NaN, REQUESTS_LIMIT, 'Page load, requests to upstream:', ''),
+    atMost(own.storm?.unserved ?? Number.NaN, 0, 'Page load, browsers not served:', ''),
   ]
 }
 
@@ -82,15 +82,19 @@ function otherTable(all: All): Table {
 }
 
 function stormTable(all: All): Table {
-  const rows = [...all].map(([name, { storm }]) => [
+  const rows = [...all].flatMap(([name, { storm }]) => (storm === undefined ? [] : [stormRow(name, storm)]))
+  const columns = ['', 'requests to upstream', 'upstream sockets', 's until the last has everything', 'not served']
+  return { title: `Page load: ${BROWSERS.toLocaleString('en')} browsers within ${STORM_MS / 1000} s`, columns, rows }
+}
+
+function stormRow(name: string, storm: PageLoad): string[] {
+  return [
     name,
     storm.upstreamRequests.toLocaleString('en'),
     storm.upstreamSockets.toLocaleString('en'),
     storm.seconds.toFixed(2),
     String(storm.unserved),
-  ])
-  const columns = ['', 'requests to upstream', 'upstream sockets', 's until the last has everything', 'not served']
-  return { title: `Page load: ${BROWSERS.toLocaleString('en')} browsers within ${STORM_MS / 1000} s`, columns, rows }
+  ]
 }
 
 function p99({ deliveries }: Results): number {

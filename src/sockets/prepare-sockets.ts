@@ -5,17 +5,10 @@ import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import { Caps } from './caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
-import type { Handshake } from './handshake.ts'
 import { SocketRegistry } from './registry.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 import { requireWebSocket } from './websocket-request.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    handshake: Handshake | null
-  }
-}
 
 interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry'> {
   readonly config: Config
@@ -54,11 +47,6 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
     requireWebSocket(request, reply)
   })
   return { ...deps, caps: new Caps(config.relay), registry }
-}
-
-/** The handler of every WebSocket route, once the preHandler has run its handshake. */
-export function joinSocket(socket: WebSocket, request: FastifyRequest): void {
-  request.handshake?.join(socket)
 }
 
 /** @throws Problem origin_rejected */

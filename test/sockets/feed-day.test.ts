@@ -4,13 +4,18 @@ import { Day } from '../support/feed/day.ts'
 import { MarketUpstream } from '../support/feed/market-upstream.ts'
 import { measuredServer } from '../support/measured-server.ts'
 
-/** `DAY_MEMBERS=1000 DAY_LOSSES=20 npm test -- --timeout=900 test/sockets/feed-day.test.ts` is a whole day. */
-const MEMBERS = Number(process.env['DAY_MEMBERS'] ?? 40)
+/** `npm run test:feed` plays a whole day, with 1,000 members and 20 losses. */
+const WHOLE_DAY = process.env['DAY_MEMBERS']
+const MEMBERS = Number(WHOLE_DAY ?? 40)
 const LOSSES = Number(process.env['DAY_LOSSES'] ?? 2)
-const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 31))
+/** The same choices each time, unless it is a whole day. `SEED=…` repeats them. */
+const SEED = Number(process.env['SEED'] ?? (WHOLE_DAY === undefined ? 1 : randomInt(2 ** 31)))
 /** Rounds of coming, going and prices between two losses. */
 const ROUNDS = 4
+/** From the first loss to the end. In a whole day 50,000 members come and go, which is less than 100 bytes for each. */
 const MAX_GROWTH_BYTES = 4 * 1024 * 1024
+/** Just below MAX_BUFFERED_BYTES. The members share a process with this test, and read late at times: nothing may be left out for that. */
+const CONFLATE_BYTES = 1024 * 1024 - 1
 
 await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is lost ${LOSSES} times`, async (t) => {
   const upstream = await MarketUpstream.start(t, SEED)
@@ -21,6 +26,7 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
     FEED_LINGER_SECONDS: '1',
     FEED_RECONNECT_SPREAD_SECONDS: '1',
     FEED_SUBSCRIPTIONS_PER_SOCKET: '5',
+    FEED_CONFLATE_BYTES: String(CONFLATE_BYTES),
   })
   const day = new Day(upstream, server, SEED)
   t.teardown(() => day.leave(1))
@@ -28,7 +34,7 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
   await upstream.order({ do: 'jitter', ms: 3 })
   await day.joinUpTo(MEMBERS)
   t.same(await day.late(), [], `all are served, SEED=${SEED}`)
-  const usedBefore = await day.end()
+  const used = [await day.end()]
   for (let loss = 0; loss < LOSSES; loss++) {
     for (let round = 0; round < ROUNDS; round++) {
       await day.joinUpTo(MEMBERS)
@@ -47,6 +53,7 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
     t.equal(quiet.end, undefined, 'whoever has no stream stays')
     quiet.leave()
     await upstream.order({ do: 'refuse', every: 0 })
+    used.push(await day.end())
   }
   await day.joinUpTo(MEMBERS)
   await day.move()
@@ -55,6 +62,11 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
   t.equal(day.size, MEMBERS, 'all have come back')
   const { running, wanted } = await day.streams()
   t.same(running, wanted, 'upstream sends the streams that are wanted, and no others')
-  const growth = (await day.end()) - usedBefore
-  t.ok(growth < MAX_GROWTH_BYTES, `memory in use grows by ${(growth / 1024).toFixed(0)} KiB`)
+  await day.end()
+  t.same(await day.streams(), { running: [], wanted: [] }, 'no stream is left once all have gone')
+  // The first time also loads code and compiles it.
+  const [, first = NaN] = used
+  const growth = (await day.end()) - first
+  t.comment(`memory in use, in KiB: ${used.map((bytes) => (bytes / 1024).toFixed(0)).join(' ')}`)
+  t.ok(growth < MAX_GROWTH_BYTES, `memory in use grows by ${(growth / 1024).toFixed(0)} KiB after the first loss`)
 })

@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { FeedBrowser, feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { PUBLIC } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
@@ -172,4 +173,31 @@ await test('a browser that sends as fast as it can does not keep others waiting'
   for (let count = 0; count < 20; count++) await other.ask({ ping: 1 })
   t.ok(flooding.client.received.length < 20_000, 'it is read no faster than a page sends')
   flooding.client.socket.terminate()
+})
+
+async function ask(browser: FeedBrowser): Promise<unknown> {
+  return (await browser.ask({ time: 1 }))['error'] ?? 'the time'
+}
+
+await test('once upstream limits the requests of all, an address gets no more of them than one browser', async (t) => {
+  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
+  const from = async (address: string): Promise<FeedBrowser> =>
+    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  let isLimited = false
+  world.market.auto = (request) => {
+    if (isLimited) reply(request, { msg_type: 'time', error: { code: 'RateLimit', message: 'of upstream' } })
+    else reply(request, { msg_type: 'time', time: 1 })
+    return true
+  }
+  const ofThisServer = { code: 'RateLimit', message: 'You have reached the rate limit for time.' }
+
+  const greedy = await Promise.all(Array.from({ length: 3 }, () => from('192.0.2.1')))
+  for (const browser of greedy) for (let count = 0; count < 3; count++) t.equal(await ask(browser), 'the time')
+  isLimited = true
+  t.match(await ask(await from('192.0.2.2')), { message: 'of upstream' })
+  isLimited = false
+  for (const browser of [...greedy, await from('192.0.2.1')]) t.same(await ask(browser), ofThisServer)
+  const others = [await from('192.0.2.2'), await from('192.0.2.3')]
+  for (const browser of others) for (let count = 0; count < 3; count++) t.equal(await ask(browser), 'the time')
+  t.same(await ask(await from('192.0.2.2')), ofThisServer, 'all browsers of an address together')
 })

@@ -17,6 +17,8 @@ export interface MeasuredServer {
   readonly port: number
   /** Resident memory, and the part of it that waits for slow peers, in bytes. */
   readonly memory: () => Promise<{ resident: number; buffered: number }>
+  /** Open sockets of browsers. */
+  readonly relays: () => Promise<number>
   /** Bytes in use after a garbage collection. */
   readonly usedBytes: () => Promise<number>
   /** Opens so many public sockets. */
@@ -59,6 +61,10 @@ export async function measuredServer(t: Test, settings: Record<string, string> =
         resident,
         buffered,
       }
+    },
+    async relays() {
+      const [count = NaN] = await metrics('bff_relays\\{kind="public"\\}')
+      return count
     },
     async usedBytes() {
       server.child.kill('SIGUSR2')

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/config.ts'
-import { Handshake, type Opened } from '../handshake.ts'
+import type { Opened } from '../handshake.ts'
 import { OpenSocket } from '../open-socket.ts'
-import { joinSocket } from '../prepare-sockets.ts'
 import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
+import { socketRoute } from '../socket-route.ts'
 import { Feed } from './feed.ts'
 import { Member } from './member.ts'
 
@@ -21,22 +21,14 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   const opened: Opened = {
     join(browser, slot, identity) {
       const open = new OpenSocket(identity, slot, deps)
-      const member = new Member(browser, feed, (close) => open.ended(close))
+      const member = new Member(browser, identity.client, feed, (close) => open.ended(close))
       slot.owner = member
       feed.joined(member)
     },
     drop: () => undefined,
   }
-  fastify.get(
-    '/ws/public',
-    {
-      websocket: true,
-      preHandler: async (request, reply) => {
-        const handshake = new Handshake(request, reply, deps, { kind: 'public' })
-        request.handshake = handshake
-        await handshake.run(async () => (acquirePublicPermits(handshake, caps) ? opened : undefined))
-      },
-    },
-    joinSocket,
-  )
+  socketRoute(fastify, '/ws/public', deps, {
+    purposeOf: () => ({ kind: 'public' }),
+    open: async (handshake) => (acquirePublicPermits(handshake, caps) ? opened : undefined),
+  })
 }

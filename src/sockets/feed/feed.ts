@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { createFeedMetrics, type FeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 import { PATIENCE_MS } from './departures.ts'
@@ -70,7 +71,7 @@ export class Feed implements MemberHost {
     const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members.size > 0)
+    this.#oneShots = new OneShots(link, limits, () => this.#members.size > 0)
     const kept = new KeptBytes()
     this.#reads = new Reads(this.#oneShots, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
@@ -99,6 +100,21 @@ export class Feed implements MemberHost {
   }
 
   received(member: Member, message: Buffer, isBinary: boolean): void {
+    try {
+      this.#serve(member, message, isBinary)
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'a message of a browser could not be handled')
+      member.end(CLOSE.ourFault)
+    }
+  }
+
+  /** Ends all upstream connections. The browsers must be gone. */
+  close(): void {
+    this.#oneShots.close()
+    this.#pool.close()
+  }
+
+  #serve(member: Member, message: Buffer, isBinary: boolean): void {
     const request = isBinary ? undefined : this.#requests.read(message)
     if (!isBinary) this.#count(request?.operation ?? operationOf(message))
     if (request === undefined) return this.#pass(member, message, isBinary)
@@ -126,12 +142,6 @@ export class Feed implements MemberHost {
       case 'own':
         return this.#pass(member, message, false)
     }
-  }
-
-  /** Ends all upstream connections. The browsers must be gone. */
-  close(): void {
-    this.#oneShots.close()
-    this.#pool.close()
   }
 
   #forget(member: Member, request: FeedRequest, message: Buffer): void {

@@ -9,8 +9,6 @@ import type { Subscription } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
-/** What a request costs until the streams that it ends have had their first answer. */
-const BYTES_PER_REQUEST = 4096
 
 /** Ends the browser's stream with this id, or its part. @returns false if the browser has none */
 export function forgetStream(member: Member, id: unknown): boolean {
@@ -23,50 +21,51 @@ export function forgetStream(member: Member, id: unknown): boolean {
   return false
 }
 
-/** `forget_all`: ends the browser's streams of some types, whether shared or not, and answers with the ids of all of them. */
+/**
+ * `forget_all`: ends the browser's streams of some types, whether shared or not, and answers with the ids of all of them. The
+ * browser's later messages wait for that: a stream that it subscribes to anew may have the id that it had before.
+ */
 export function forgetAll(member: Member, request: FeedRequest, reads: Reads): void {
   const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
   const isKnown = isBare(request.fields) && types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
-  if (isKnown && member.own === undefined) {
-    return whenLeft(member, takeAll(member, types), (ids) => member.answer(localAnswer(request, ids)))
+  const isLocal = isKnown && member.own === undefined
+  if (!isLocal && member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
+  const release = member.hold()
+  const answer = (frame: Buffer): void => {
+    member.answer(frame)
+    release()
   }
-  if (member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
-  // The next request of the browser may be for one of these streams again.
-  const left = isKnown ? takeAll(member, types) : undefined
-  const answered = (answer: UpstreamMessage): void => {
-    if (answer.errorCode !== undefined) return member.answer(frameOf(request.prefix, answer.body))
-    whenLeft(member, left ?? takeAll(member, types), (ids) => {
-      member.answer(localAnswer(request, [...ids, ...idsIn(answer)]))
-    })
+  const concerned = [...new Set(member.subscriptions.values())].filter(({ stream }) => types.includes(stream.type))
+  if (isLocal) return whenLeft(take(member, concerned), (ids) => answer(localAnswer(request, ids)))
+  const answered = (message: UpstreamMessage): void => {
+    if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
+    whenLeft(take(member, concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
   }
-  if (member.own === undefined) reads.ask(member, request, answered)
-  else member.own.ask((reqId) => request.toUpstream(reqId), answered)
+  if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
+  else if (!reads.ask(member, request, answered)) release()
 }
 
-/** Takes the subscriptions of some types away from a browser. */
-function takeAll(member: Member, types: readonly unknown[]): Subscription[] {
-  const taken = new Set([...member.subscriptions.values()].filter(({ stream }) => types.includes(stream.type)))
+/** Takes subscriptions away from a browser. @returns those that it still had */
+function take(member: Member, subscriptions: readonly Subscription[]): Subscription[] {
+  const taken = subscriptions.filter(({ isAttached }) => isAttached)
   for (const subscription of taken) {
     subscription.releaseClaims()
     const { ids, stream } = subscription
     if (subscription.isServed) for (const id of ids) member.sendConflated(stream.conflationKey(id))
   }
-  return [...taken]
+  return taken
 }
 
 /** Ends subscriptions, those without a first answer after it. Then calls back with the ids that they had. */
-function whenLeft(member: Member, subscriptions: readonly Subscription[], done: (ids: string[]) => void): void {
+function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) => void): void {
   const ids: string[] = []
   let left = subscriptions.length
   if (left === 0) return done(ids)
-  member.awaits(BYTES_PER_REQUEST)
   for (const subscription of subscriptions) {
     const leave = (isServed: boolean): void => {
       if (isServed) ids.push(...subscription.ids)
       subscription.leave()
-      if (--left > 0) return
-      member.awaitsNoMore(BYTES_PER_REQUEST)
-      done(ids)
+      if (--left === 0) done(ids)
     }
     subscription.afterAnswer((isServed) => {
       if (isServed) subscription.whenComplete(() => leave(true))

@@ -121,7 +121,7 @@ export class HistoryStream extends Stream {
     const { key, prefix } = request
     let history = this.#histories.get(key)
     if (history !== undefined) this.context.feedMetrics.hit(request.operation)
-    else if (subscription.member.spend()) history = this.#fetch(request)
+    else if (this.context.oneShots.admits(subscription.member)) history = this.#fetch(request)
     else return this.#refuse(subscription, request)
     if (history.answer === undefined) history.waiting.set(subscription, request)
     else this.#serve(subscription, prefix, history)
@@ -186,7 +186,10 @@ export class HistoryStream extends Stream {
     member.answer(answer.for(prefix))
     const { later, seam } = this.#recent.after(tail, since, this.type === 'candles')
     for (const message of later) {
-      member.deliver(frameOf(prefix, message.subscription, message.body), this.conflationKey(message.subscriptionId))
+      member.outbox.deliver(
+        frameOf(prefix, message.subscription, message.body),
+        this.conflationKey(message.subscriptionId),
+      )
     }
     if (seam === undefined) this.#audience.add(subscription, prefix)
     else this.#ahead.set(subscription, { prefix, seam })

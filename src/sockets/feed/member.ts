@@ -37,32 +37,46 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
+/** A request whose answer later messages wait for has no answer after so long: they are taken all the same. */
+const HOLD_MS = 10_000
+
 /** A browser's socket. While too much waits for it, or its requests wait for too many answers, it is asked nothing more. */
 export class Member implements Registered {
   /** Its subscriptions, by what it may have once. */
   readonly subscriptions = new Map<string, Subscription>()
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
+  /** What is sent to it. */
+  readonly outbox: Outbox
+  /** The address of the browser. */
+  readonly address: string
   readonly #peer: Peer
   readonly #host: MemberHost
   readonly #onEnd: (close: CloseStatus | undefined) => void
   readonly #heartbeat: Heartbeat
-  readonly #outbox: Outbox
   readonly #pace: Pace
   /** Bytes of the requests that wait for an answer. */
   #askedBytes = 0
   #slowTimer: NodeJS.Timeout | undefined
+  /** Runs while later messages wait for an answer. */
+  #hold: NodeJS.Timeout | undefined
   /** Messages that had been read when reading stopped. */
   #unread: (readonly [Buffer, boolean])[] = []
   #isTaking = false
   #isOver = false
 
   /** @param onEnd called once; undefined stands for a close frame without a code */
-  constructor(browser: PeerConnection, host: MemberHost, onEnd: (close: CloseStatus | undefined) => void) {
+  constructor(
+    browser: PeerConnection,
+    address: string,
+    host: MemberHost,
+    onEnd: (close: CloseStatus | undefined) => void,
+  ) {
+    this.address = address
     this.#peer = new Peer(browser, false)
     this.#host = host
     this.#onEnd = onEnd
-    this.#outbox = new Outbox(this.#peer, host, this)
+    this.outbox = new Outbox(this.#peer, host, this)
     this.#pace = new Pace(host.limits.requestsPerMinute)
     this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
     this.#peer.onSent = () => this.#sent()
@@ -83,14 +97,9 @@ export class Member implements Registered {
     return this.#pace.spend()
   }
 
-  /** Sends a stream message, or keeps it until there is room. @param stream what a newer message replaces this one by */
-  deliver(frame: Buffer, stream: string): void {
-    this.#outbox.deliver(frame, stream)
-  }
-
   /** Sends a frame that must not be lost. */
   answer(frame: Buffer): void {
-    this.#outbox.answer(frame)
+    this.outbox.answer(frame)
   }
 
   /** Sends a message of the own upstream socket as it is. */
@@ -99,13 +108,13 @@ export class Member implements Registered {
     const { traffic } = this.#host
     traffic.messages++
     traffic.bytes += message.length
-    this.#peer.send(message, isBinary, this.#outbox.unwatchedBytes)
+    this.#peer.send(message, isBinary, this.outbox.unwatchedBytes)
     this.press()
   }
 
   /** Sends the message that waits of a stream, which is its last one. */
   sendConflated(stream: string): void {
-    this.#outbox.sendConflated(stream)
+    this.outbox.sendConflated(stream)
   }
 
   /** Notes that a request of so many bytes waits for its answer. */
@@ -118,6 +127,22 @@ export class Member implements Registered {
   awaitsNoMore(bytes: number): void {
     this.#askedBytes -= bytes
     this.relieve()
+  }
+
+  /**
+   * Takes no further message for now, so that none is answered before the present one.
+   * @returns how to go on; otherwise the browser's messages are taken again after 10 seconds
+   */
+  hold(): () => void {
+    const release = (): void => {
+      if (this.#hold !== hold) return
+      clearTimeout(hold)
+      this.#hold = undefined
+      this.relieve()
+    }
+    const hold = setTimeout(release, HOLD_MS).unref()
+    this.#hold = hold
+    return release
   }
 
   /** Reads on, if nothing speaks against it any more. */
@@ -141,6 +166,7 @@ export class Member implements Registered {
     socket.on('message', (data, isBinary) => {
       this.#peer.receivedMessage()
       if (this.#isOver) return
+      if (this.#hold !== undefined) this.#peer.pause()
       // These were read together with the one after which reading has stopped.
       if (this.#peer.isPaused) this.#unread.push([data as Buffer, isBinary])
       else this.#take(data as Buffer, isBinary)
@@ -177,12 +203,12 @@ export class Member implements Registered {
   get #isBusy(): boolean {
     const waitingBytes = this.#peer.waitingBytes + this.#askedBytes
     const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
-    return isFull || this.#pace.isExceeded
+    return isFull || this.#pace.isExceeded || this.#hold !== undefined
   }
 
   #sent(): void {
     if (this.#isOver) return
-    this.#outbox.relieve()
+    this.outbox.relieve()
     this.relieve()
   }
 
@@ -205,8 +231,9 @@ export class Member implements Registered {
     this.#heartbeat.stop()
     this.#pace.stop()
     clearTimeout(this.#slowTimer)
+    clearTimeout(this.#hold)
     this.own?.end(toUpstream)
-    this.#outbox.close()
+    this.outbox.close()
     this.#unread = []
     this.#host.left(this)
     closeSocket(this.#peer.socket, toBrowser)

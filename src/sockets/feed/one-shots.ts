@@ -1,5 +1,7 @@
 import { Departures, Patience } from './departures.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import { FairShare } from './fair-share.ts'
+import type { Member } from './member.ts'
 import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
 
 /** The text of a request with the given `req_id`. */
@@ -11,6 +13,12 @@ export interface Asked {
   cancel(): void
 }
 
+/** Limits of the requests of browsers. */
+interface OneShotLimits {
+  readonly requestsPerMinute: number
+  readonly reconnectSpreadMs: number
+}
+
 /** Sends the requests of all browsers that get one answer, on a connection that carries no streams. */
 export class OneShots implements LinkOwner {
   readonly kind = 'request'
@@ -20,12 +28,14 @@ export class OneShots implements LinkOwner {
   readonly #hasMembers: () => boolean
   readonly #unsent = new Set<OneShot>()
   readonly #patience = new Patience(() => this.#giveUp())
+  readonly #share: FairShare
   #unanswered = 0
 
   /** @param hasMembers whether there are browsers: as long as there are, the connection stays */
-  constructor(deps: LinkDependencies, spreadMs: number, hasMembers: () => boolean) {
+  constructor(deps: LinkDependencies, limits: OneShotLimits, hasMembers: () => boolean) {
     this.#hasMembers = hasMembers
-    this.departures = new Departures(spreadMs)
+    this.departures = new Departures(limits.reconnectSpreadMs)
+    this.#share = new FairShare(limits.requestsPerMinute)
     this.#link = new UpstreamLink(deps, this)
   }
 
@@ -37,6 +47,11 @@ export class OneShots implements LinkOwner {
     return this.#link.bufferedBytes
   }
 
+  /** Counts a request that is to be sent for a browser. False when it exceeds the limit of the browser or the share of its address. */
+  admits(member: Member): boolean {
+    return member.spend() && this.#share.allows(member.address)
+  }
+
   /** Sends a request, at once or as soon as the connection is open. If that takes too long, the requester is told. */
   ask(write: WriteRequest, requester: Requester): Asked {
     const oneShot = new OneShot(write, requester, {
@@ -46,6 +61,7 @@ export class OneShots implements LinkOwner {
         this.#unanswered--
         this.#link.release(reqId)
       },
+      refused: () => this.#share.refused(),
     })
     if (this.#link.isOpen) this.#send(oneShot)
     else {
@@ -92,14 +108,21 @@ export class OneShots implements LinkOwner {
   }
 }
 
+interface OneShotOwner {
+  /** No answer is expected any more. */
+  settled(reqId: number | undefined): void
+  /** Upstream has had too many requests. */
+  refused(): void
+}
+
 class OneShot implements Requester, Asked {
   readonly write: WriteRequest
   /** Undefined until the request has been sent. */
   reqId: number | undefined
   readonly #requester: Requester
-  readonly #owner: { settled(reqId: number | undefined): void }
+  readonly #owner: OneShotOwner
 
-  constructor(write: WriteRequest, requester: Requester, owner: { settled(reqId: number | undefined): void }) {
+  constructor(write: WriteRequest, requester: Requester, owner: OneShotOwner) {
     this.write = write
     this.#requester = requester
     this.#owner = owner
@@ -107,6 +130,7 @@ class OneShot implements Requester, Asked {
 
   received(message: UpstreamMessage): void {
     this.#owner.settled(this.reqId)
+    if (message.errorCode === 'RateLimit') this.#owner.refused()
     this.#requester.received(message)
   }
 

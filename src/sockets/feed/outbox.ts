@@ -42,6 +42,12 @@ export class Outbox {
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
     this.#count(frame)
+    const batched = this.#batched
+    // It had room when the batch began, and how much waits changes only when the batch ends.
+    if (batched !== undefined && this.#conflated === undefined) {
+      this.#batched = batched.with(frame)
+      return
+    }
     const isRoomy = this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
     if (isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)

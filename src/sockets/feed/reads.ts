@@ -37,34 +37,39 @@ export class Reads {
     const drop = (): void => {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
-    const read = this.#ask(member, request, (answer) => {
+    if (!this.#admits(member, request)) return
+    const read = this.#start(member, request, (answer) => {
       if (answer === undefined || !this.#kept.keep(answer.bytes, keepMs, drop)) drop()
     })
-    if (read === undefined) return
     this.#shared.set(key, read)
     read.onStale = drop
   }
 
   /** Asks for this browser alone. */
   single(member: Member, request: FeedRequest): void {
-    this.#ask(member, request, () => undefined)
+    if (this.#admits(member, request)) this.#start(member, request)
   }
 
-  /** Asks for this browser, which waits until the callback has its answer. */
-  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): void {
-    this.#ask(member, request, () => undefined, onAnswer)
+  /** Asks for this browser, which gets nothing but what the callback makes of the answer. @returns false if a limit forbids it */
+  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): boolean {
+    const isAdmitted = this.#admits(member, request)
+    if (isAdmitted) this.#start(member, request, undefined, onAnswer)
+    return isAdmitted
   }
 
-  #ask(
+  /** Whether the request may go upstream. If not, the browser is told. */
+  #admits(member: Member, request: FeedRequest): boolean {
+    const isAdmitted = this.#oneShots.admits(member)
+    if (!isAdmitted) member.answer(rateLimitError(request))
+    return isAdmitted
+  }
+
+  #start(
     member: Member,
     request: FeedRequest,
-    onSettled: (answer: AnswerFrame | undefined) => void,
+    onSettled: (answer: AnswerFrame | undefined) => void = () => undefined,
     onAnswer?: (message: UpstreamMessage) => void,
-  ): Read | undefined {
-    if (!member.spend()) {
-      member.answer(rateLimitError(request))
-      return undefined
-    }
+  ): Read {
     const read = new Read(this.#oneShots, onSettled, onAnswer)
     read.add(member, request.prefix)
     read.start((reqId) => request.toUpstream(reqId))

@@ -46,9 +46,6 @@ export interface LinkOwner {
 /** Upstream ends a connection that has asked nothing for about two minutes (docs/upstream.md). A WebSocket ping is no request. */
 const PING_MS = 30_000
 
-/** Forgets the answer. */
-const NOBODY: Requester = { received: () => undefined, lost: () => undefined }
-
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
  * whoever sent the request.
@@ -181,11 +178,9 @@ export class UpstreamLink {
     const { batch, metrics, log } = this.#deps
     const isLast = isLastOfRead(data)
     if (!isLast) batch.hold()
-    // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
-    this.#backoff.reset()
     const message = dissect(data)
     const requester = message?.reqId === undefined ? undefined : this.#requesters.get(message.reqId)
-    if (message !== undefined && requester !== undefined) requester.received(message)
+    if (message !== undefined && requester !== undefined) this.#hand(message, requester)
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
@@ -193,6 +188,20 @@ export class UpstreamLink {
       logFailure(log, 'upstream sent the feed a message that answers no request', { kind: this.#owner.kind })
     }
     if (isLast) batch.flush()
+  }
+
+  #hand(message: UpstreamMessage, requester: Requester): void {
+    try {
+      requester.received(message)
+      // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
+      this.#backoff.reset()
+    } catch (error) {
+      const { log } = this.#deps
+      log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
+      // What it has begun may be half done: whoever waits for it must hear that there is no more to come.
+      if (message.reqId !== undefined) this.#requesters.set(message.reqId, requester)
+      if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
+    }
   }
 
   #keepAlive(): void {
@@ -204,7 +213,7 @@ export class UpstreamLink {
     }
     if (!this.#isPingAnswered) return this.#lose(peer, 'ping not answered')
     this.#isPingAnswered = false
-    const answered = { ...NOBODY, received: () => this.#pinged(reqId) }
+    const answered = { received: () => this.#pinged(reqId), lost: () => undefined }
     const reqId = this.send((id) => `{"ping":1,"req_id":${id}}`, answered)
   }
 

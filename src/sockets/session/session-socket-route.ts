@@ -1,25 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import { CLOSE } from '../close-codes.ts'
-import { Handshake, type Opened } from '../handshake.ts'
+import type { Handshake, Opened } from '../handshake.ts'
 import { OpenSocket } from '../open-socket.ts'
-import { joinSocket } from '../prepare-sockets.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
+import { socketRoute } from '../socket-route.ts'
 import { SessionSocket } from './session-socket.ts'
 
 /** `GET /ws/session`: pushes what `GET /auth/session` says (docs/reference.md, The session socket). */
 export async function sessionSocketRoute(fastify: FastifyInstance, deps: SocketDependencies): Promise<void> {
-  fastify.get(
-    '/ws/session',
-    {
-      websocket: true,
-      preHandler: async (request, reply) => {
-        const handshake = new Handshake(request, reply, deps, { kind: 'session' })
-        request.handshake = handshake
-        await handshake.run(() => openSessionSocket(handshake, deps))
-      },
-    },
-    joinSocket,
-  )
+  socketRoute(fastify, '/ws/session', deps, {
+    purposeOf: () => ({ kind: 'session' }),
+    open: (handshake) => openSessionSocket(handshake, deps),
+  })
 }
 
 async function openSessionSocket(handshake: Handshake, deps: SocketDependencies): Promise<Opened | undefined> {

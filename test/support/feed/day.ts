@@ -109,10 +109,10 @@ export class Day {
     return { running, wanted }
   }
 
-  /** Has everybody leave. @returns the bytes that the server uses then */
+  /** Has everybody leave. @returns the bytes that the server uses then, with the streams that linger */
   async end(): Promise<number> {
     this.leave(1)
-    await this.streams()
+    await until(async () => (await this.#server.relays()) === 0, 'the server has seen all members leave', RECOVERY_MS)
     return this.#server.usedBytes()
   }
 }

@@ -1,6 +1,6 @@
 import type { MarketUpstream } from './market-upstream.ts'
 import { type Deliver, Member } from './member.ts'
-import { difference, digest, echoOf } from './received-messages.ts'
+import { difference, digest } from './received-messages.ts'
 import { type Action, ALL_SYMBOLS, type Script, type Step, textFor } from './script.ts'
 
 /** A server that members connect to. */
@@ -69,7 +69,7 @@ class Game {
 
   /** @returns what did not happen */
   async step(step: Step, number: number): Promise<string | undefined> {
-    if ('symbols' in step) await this.#upstream.emit(step.symbols, step.times)
+    if ('symbols' in step) await this.#move(step.symbols, step.times)
     else for (const [at, action] of step.entries()) await this.#act(action, number * 100 + at)
     const missing = await this.#quiet()
     if (!('symbols' in step)) this.#pause(step)
@@ -81,7 +81,7 @@ class Game {
     for (const member of [...this.#alone, ...this.#shared]) member.pause(false)
     const early = await this.#quiet()
     if (early !== undefined) return early
-    await this.#upstream.emit(ALL_SYMBOLS)
+    await this.#move(ALL_SYMBOLS)
     for (const member of [...this.#alone, ...this.#shared]) member.send('{"time":1,"req_id":999}')
     return this.#quiet()
   }
@@ -98,9 +98,16 @@ class Game {
     return undefined
   }
 
+  /**
+   * Moves prices, and waits until both servers have read them. Members alone would not tell: a stream of the feed may run for
+   * members that read nothing, or for nobody, and whoever joins it next gets its newest message.
+   */
+  async #move(symbols: readonly string[], times?: number): Promise<void> {
+    await this.#upstream.emit(symbols, times)
+    await this.#upstream.order({ do: 'settle' })
+  }
+
   async #act(action: Action, number: number): Promise<void> {
-    // With an upstream socket of its own, a member may get the answer to a later request before that to a forget_all.
-    if ('text' in action && echoOf(action.text).includes('"forget_all"')) await this.#quiet()
     if (action.do === 'sendAll') return this.#sendAll(action.text)
     const at = action.member % this.#alone.length
     const both = [this.#alone[at], this.#shared[at]].filter((member) => member !== undefined)

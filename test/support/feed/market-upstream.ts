@@ -12,6 +12,7 @@ const PYTHON = '/usr/bin/python3'
 /** An order to the service; each is explained in `market_upstream/__main__.py`. */
 type Order =
   | { readonly do: 'flow' | 'handshakes'; readonly on: boolean }
+  | { readonly do: 'settle' }
   | { readonly do: 'jitter'; readonly ms: number }
   | { readonly do: 'refuse'; readonly every: number }
   | { readonly do: 'omit'; readonly count: number }

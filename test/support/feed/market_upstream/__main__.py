@@ -38,6 +38,10 @@ class Orders:
         """Holds back whatever would be sent, or lets it go."""
         self.market.flowing.set() if on else self.market.flowing.clear()
 
+    async def settle(self):
+        """Waits until every client has read whatever was to be sent to it so far."""
+        await asyncio.gather(*(connection.settled() for connection in self.market.connections.values()))
+
     def jitter(self, ms):
         """Delays each message by up to so many ms, each connection by itself."""
         self.market.jitter_ms = ms

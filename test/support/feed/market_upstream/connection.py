@@ -42,8 +42,21 @@ class Connection:
                 if self.market.jitter_ms > 0:
                     await asyncio.sleep(self.market.writer.chance.random() * self.market.jitter_ms / 1000)
                 await self.socket.send(text)
+                self.outgoing.task_done()
         except websockets.ConnectionClosed:
             pass
+
+    async def settled(self):
+        """Resolves once the client has read whatever was to be sent so far: it answers a ping after that. Or once it has gone."""
+
+        async def read():
+            await self.outgoing.join()
+            await (await self.socket.ping())
+
+        tasks = [asyncio.create_task(each) for each in [read(), self.socket.wait_closed()]]
+        _, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
 
     def receive(self, text):
         try:

@@ -1,0 +1,33 @@
+import { network } from '../../http/client-address.ts'
+import { MinuteCounts } from '../../http/minute-counts.ts'
+
+/** How long a refusal of upstream's counts: its limits are by the minute. */
+const PRESSURE_MS = 60_000
+
+/**
+ * Shares upstream's limit of requests between the addresses of browsers. What that limit is, is not known: as long as upstream
+ * takes all requests, so does this. Once it has refused one, all browsers of an address together may send as many requests in a
+ * minute as a single one, until upstream has refused none for a minute.
+ */
+export class FairShare {
+  readonly #requestsPerMinute: number
+  readonly #counts = new MinuteCounts()
+  /** In ms of the monotonic clock. */
+  #pressureUntil = 0
+
+  /** @param requestsPerMinute of a browser */
+  constructor(requestsPerMinute: number) {
+    this.#requestsPerMinute = requestsPerMinute
+  }
+
+  /** Counts a request. False when its address has had its share of this minute. */
+  allows(address: string): boolean {
+    const isPressed = performance.now() < this.#pressureUntil
+    return this.#counts.allows(network(address), isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)
+  }
+
+  /** Notes that upstream has refused a request because there were too many. */
+  refused(): void {
+    this.#pressureUntil = performance.now() + PRESSURE_MS
+  }
+}

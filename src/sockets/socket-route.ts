@@ -1,0 +1,44 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { WebSocket } from 'ws'
+import { Handshake, type Opened } from './handshake.ts'
+import type { SocketDependencies } from './socket-dependencies.ts'
+import type { SocketPurpose } from './socket-log.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    handshake: Handshake | null
+  }
+}
+
+/** What differs between the sockets of this server. */
+interface SocketRoute {
+  /** @throws Problem for a request that gets an HTTP response instead of a socket */
+  readonly purposeOf: (request: FastifyRequest) => SocketPurpose
+  /** Opens what the socket needs. Resolves with nothing once the handshake is over. */
+  readonly open: (handshake: Handshake) => Promise<Opened | undefined>
+}
+
+/** Adds a `GET` route of a socket. Its handshake is run before the 101, which every browser gets that is not refused with a problem. */
+export function socketRoute(
+  fastify: FastifyInstance,
+  path: string,
+  deps: SocketDependencies,
+  { purposeOf, open }: SocketRoute,
+): void {
+  fastify.get(
+    path,
+    {
+      websocket: true,
+      preHandler: async (request, reply) => {
+        const handshake = new Handshake(request, reply, deps, purposeOf(request))
+        request.handshake = handshake
+        await handshake.run(() => open(handshake))
+      },
+    },
+    joinSocket,
+  )
+}
+
+function joinSocket(socket: WebSocket, request: FastifyRequest): void {
+  request.handshake?.join(socket)
+}

@@ -22,6 +22,7 @@ export const CLOSE = {
   slowConsumer: close(4408, 'slow_consumer'),
   tooManyRelays: { code: 4429, reason: 'too_many_relays' },
   rateLimited: close(4429, 'rate_limited'),
+  upstreamBudget: close(4429, 'upstream_budget'),
   tooBig: close(1009, 'message_too_big'),
   ourFault: close(1011, 'internal_error'),
   restarting: close(1012, 'shutting_down'),

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { Exchange } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
+import type { OverBudget } from './budget/admission.ts'
 import { noResponse, type NoResponse } from './no-response.ts'
 
 /** A response that was read whole. */
@@ -11,7 +12,7 @@ export interface RestResponse {
 }
 
 /** The outcome of a request whose response the server reads whole. */
-export type FetchOutcome = { readonly is: 'answered'; readonly response: RestResponse } | NoResponse
+export type FetchOutcome = { readonly is: 'answered'; readonly response: RestResponse } | NoResponse | OverBudget
 
 const MAX_RESPONSE_BYTES = 65_536
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
+import type { OverBudget } from './budget/admission.ts'
 import { Exchange } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
@@ -13,6 +14,7 @@ export type ForwardOutcome =
   /** The response is not for the browser; nothing has been sent to it. */
   | { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
   | NoResponse
+  | OverBudget
   /** Upstream failed in the middle of a response that the browser had begun to read: its connection was cut too. */
   | { readonly is: 'cut'; readonly cause: Error }
   | { readonly is: 'bodyRefused'; readonly problem: Problem }

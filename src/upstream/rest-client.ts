@@ -17,6 +17,8 @@ export interface RestRequest {
   readonly body: Readable | Buffer | null
   /** Response-header timeout, for {@link RestClient.exchange} overall timeout. Default: UPSTREAM_HEADERS_SECONDS. */
   readonly timeoutMs?: number | undefined
+  /** Whose request it is, where that is known: the budget is shared fairly among them. */
+  readonly subject?: string | undefined
 }
 
 /** How one client uses connections. */

@@ -3,7 +3,7 @@ import { requesterOf } from '../../http/requester.ts'
 import type { Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
-import { closeOf } from '../close-codes.ts'
+import { CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { acquirePublicPermits } from '../public-permits.ts'
@@ -56,7 +56,11 @@ async function oneTimeUrl(
 ): Promise<URL | undefined> {
   const { request, signal } = handshake
   if (handshake.isOver) return
-  const outcome = await deps.otp.request(accountId, session.record.accessToken, { id: request.id, signal })
+  const outcome = await deps.otp.request(accountId, session.record.accessToken, {
+    id: request.id,
+    signal,
+    subject: session.key,
+  })
   switch (outcome.is) {
     case 'url':
       return handshake.isOver ? undefined : outcome.url
@@ -67,6 +71,8 @@ async function oneTimeUrl(
       }
       return handshake.end(close)
     }
+    case 'overBudget':
+      return handshake.end(CLOSE.upstreamBudget)
     case 'unauthorized': {
       const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
       if (found.is !== 'authorized') return handshake.end(closeOf(found))

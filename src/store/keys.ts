@@ -35,6 +35,16 @@ export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
 
+/** Key of the permits for trading sockets of a session, in the session's own slot. */
+export function permitsKey(key: string): string {
+  return `{${key}}:relays`
+}
+
+/** Key of the calls of a session in the current minute, in the session's own slot. */
+export function callsKey(key: string): string {
+  return `{${key}}:calls`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`

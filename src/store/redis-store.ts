@@ -5,6 +5,7 @@ import { MasterLink } from './master-link.ts'
 import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ENDED_CHANNEL } from './keys.ts'
+import { RedisLimits } from './redis-limits.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
 import { masterFinder } from './sentinels.ts'
@@ -44,6 +45,7 @@ export interface StoreLog {
  */
 export class RedisStore implements Store {
   readonly staleMs: number
+  readonly limits = new RedisLimits((command) => this.#ask(command))
   readonly #link: RedisLink
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>

@@ -1,4 +1,5 @@
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
+import type { SharedLimits } from './shared-limits.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
@@ -22,6 +23,8 @@ export interface Store {
    * store reports every change; short if it reports only those made here.
    */
   readonly staleMs: number
+  /** Limits that hold over all instances. */
+  readonly limits: SharedLimits
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /** Like {@link create}, for a lock that {@link removeIf} releases. Succeeds even when the store is full. */

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
+import type { Store } from '../store/store.ts'
 import { Caps } from './caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
 import type { Handshake } from './handshake.ts'
@@ -20,6 +21,7 @@ declare module 'fastify' {
 interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry'> {
   readonly config: Config
   readonly guard: Guard
+  readonly store: Store
 }
 
 /** Prepares the scope of the routes below /ws. Sockets of every kind share the checks, the caps and the drain. */
@@ -27,7 +29,7 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   fastify: FastifyInstance,
   deps: Dependencies,
 ): Promise<Dependencies & SocketDependencies> {
-  const { config, metrics, log } = deps
+  const { config, metrics, log, store } = deps
   const registry = new SocketRegistry()
   metrics.relayLimit.set(config.relay.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
@@ -53,7 +55,7 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
     requireListedOrigin(request, deps)
     requireWebSocket(request, reply)
   })
-  return { ...deps, caps: new Caps(config.relay), registry }
+  return { ...deps, caps: new Caps(config.relay, store), registry }
 }
 
 /** The handler of every WebSocket route, once the preHandler has run its handshake. */

@@ -45,38 +45,41 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
     await limits.hold([])
   })
 
-  await t.test('leaseCalls leases half of what is left, at least one, and no more than the limit in a minute', async (t) => {
-    const inOneMinute = async (lease: () => Promise<CallLease[]>): Promise<CallLease[]> => {
-      const leases = await lease()
-      const ends = leases.map(({ endsInMs }) => endsInMs)
-      return ends.every((end, index) => index === 0 || end <= (ends[index - 1] ?? 0)) ? leases : inOneMinute(lease)
-    }
-    const leases = await inOneMinute(async () => {
-      const key = callsKey(fresh())
-      const taken: CallLease[] = []
-      for (let count = 0; count < 8; count++) {
-        taken.push(await (count % 2 === 0 ? limits : elsewhere).leaseCalls(key, 20))
+  await t.test(
+    'leaseCalls leases half of what is left, at least one, and no more than the limit in a minute',
+    async (t) => {
+      const inOneMinute = async (lease: () => Promise<CallLease[]>): Promise<CallLease[]> => {
+        const leases = await lease()
+        const ends = leases.map(({ endsInMs }) => endsInMs)
+        return ends.every((end, index) => index === 0 || end <= (ends[index - 1] ?? 0)) ? leases : inOneMinute(lease)
       }
-      return taken
-    })
-    t.same(
-      leases.map(({ calls }) => calls),
-      [10, 5, 2, 1, 1, 1, 0, 0],
-    )
-    for (const { endsInMs } of leases) t.ok(endsInMs > 0 && endsInMs <= 60_000)
-    const [first] = leases
-    // The minutes are those of the clock, the same for all keys.
-    const clock = 60_000 - (Date.now() % 60_000)
-    t.ok(Math.abs(((clock - (first?.endsInMs ?? 0) + 90_000) % 60_000) - 30_000) < 5000)
-    const all = await inOneMinute(async () => {
-      const key = callsKey(fresh())
-      return Promise.all(Array.from({ length: 40 }, () => limits.leaseCalls(key, 30)))
-    })
-    t.equal(
-      all.reduce((sum, { calls }) => sum + calls, 0),
-      30,
-    )
-  })
+      const leases = await inOneMinute(async () => {
+        const key = callsKey(fresh())
+        const taken: CallLease[] = []
+        for (let count = 0; count < 8; count++) {
+          taken.push(await (count % 2 === 0 ? limits : elsewhere).leaseCalls(key, 20))
+        }
+        return taken
+      })
+      t.same(
+        leases.map(({ calls }) => calls),
+        [10, 5, 2, 1, 1, 1, 0, 0],
+      )
+      for (const { endsInMs } of leases) t.ok(endsInMs > 0 && endsInMs <= 60_000)
+      const [first] = leases
+      // The minutes are those of the clock, the same for all keys.
+      const clock = 60_000 - (Date.now() % 60_000)
+      t.ok(Math.abs(((clock - (first?.endsInMs ?? 0) + 90_000) % 60_000) - 30_000) < 5000)
+      const all = await inOneMinute(async () => {
+        const key = callsKey(fresh())
+        return Promise.all(Array.from({ length: 40 }, () => limits.leaseCalls(key, 30)))
+      })
+      t.equal(
+        all.reduce((sum, { calls }) => sum + calls, 0),
+        30,
+      )
+    },
+  )
 
   await t.test('enqueue appends stretches of time, and begins at once where none is left', async (t) => {
     const key = fresh()

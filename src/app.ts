@@ -5,6 +5,7 @@ import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
+import type { CallLimit } from './http/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
@@ -82,13 +83,14 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   })
 
   const { http, upstream } = config
+  const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, ...shared })
+  await server.register(catalogRoutes, { endpoints, http, upstream, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
-    const deps = await prepareSockets(scope, { config, ...shared })
+    const deps = await prepareSockets(scope, { config, callLimit, ...shared })
     await relayRoutes(scope, deps)
     if (config.feed.isShared) {
       // Nothing of the feed is loaded where it is off.
@@ -119,4 +121,11 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushFailures(log)
     },
   }
+}
+
+/** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
+async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
+  if (perMinute === 0) return undefined
+  const { CallLimit } = await import('./http/call-limit.ts')
+  return new CallLimit(store, perMinute)
 }

@@ -78,10 +78,12 @@ export class OtpClient {
     }
   }
 
-  #judge({ status, body }: RestResponse): OtpOutcome {
+  #judge({ status, headers, body }: RestResponse): OtpOutcome {
     if (status === 401) return { is: 'unauthorized' }
     if (status < 200 || status >= 300) {
-      return { is: 'refused', close: fromStatus(status), why: `status ${status}` }
+      const retryAfter = headers['retry-after']
+      const close = fromStatus(status, typeof retryAfter === 'string' ? retryAfter : undefined)
+      return { is: 'refused', close, why: `status ${status}` }
     }
     const url = this.#find(body)
     return url instanceof URL ? { is: 'url', url } : { is: 'refused', close: CLOSE.upstreamError, why: url }

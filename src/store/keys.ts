@@ -55,6 +55,11 @@ export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
 }
 
+/** Key of the queue of instances that drain, by the name of their upstream budget. */
+export function returnsKey(name: string): string {
+  return `${PREFIX}returns:${name}`
+}
+
 /** Key that the check of the settings writes and removes. */
 export function probeKey(id: string): string {
   return `${PREFIX}probe:${id}`

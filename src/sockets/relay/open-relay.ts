@@ -42,6 +42,7 @@ export async function openTradingRelay(
   if (session === undefined) return
   // Before the permit, since the session may end while that is claimed.
   handshake.endWith(session)
+  handshake.withReturn = (close) => deps.returns?.refused(session.key, close) ?? close
   if (!handshake.acquire(await caps.acquireSession(session.key))) return
   if (!(await isCallAllowed(handshake, session, deps))) return
   const url = await oneTimeUrl(handshake, accountId, session, deps)
@@ -122,9 +123,13 @@ async function openUpstream(
 function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
   const { metrics, log, config } = deps
   const open = new OpenSocket(identity, slot, deps)
+  // A public relay comes back without a one-time URL.
+  const returns = identity.kind === 'public' ? undefined : deps.returns
+  if (returns !== undefined) slot.onRelease(returns.join())
   slot.owner = new Relay(peers, {
     limits: config.relay,
     metrics,
+    withReturn: returns && ((close) => returns.closed(close)),
     onEnd: (close, violation) => {
       const { kind, reqId } = identity
       if (violation !== undefined) {

@@ -68,14 +68,14 @@ export class LedgerBook {
     const { sequence, spent, held, wanted } = report
     const expiresAt = now + terms.leaseMs + LEASE_SKEW_MS
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
-    const { granted, waitMs, used } = this.#grant(terms, wanted)
+    const { granted, waitMs, heldBackMs, used } = this.#grant(terms, wanted)
     const kept = {
       orders: held.orders + granted.orders,
       otps: held.otps + granted.otps,
       reads: held.reads + granted.reads,
     }
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held: kept, lapsed: 0 })
-    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, used }
+    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, heldBackMs, used }
   }
 
   holdBack(budgetClass: BudgetClass, ms: number, timeOfDay: number): void {
@@ -143,8 +143,10 @@ export class LedgerBook {
     let ready = holders.reduce((total, holder) => total + holder.held.orders, 0)
     const granted = { ...NOTHING }
     const waitMs = { ...NOTHING }
+    const heldBackMs = { ...NOTHING }
     for (const each of BUDGET_CLASSES) {
-      const pauseMs = Math.max(this.#quietUntil, this.#heldBack.get(each) ?? 0) - this.#now
+      heldBackMs[each] = Math.max(0, (this.#heldBack.get(each) ?? 0) - this.#now)
+      const pauseMs = Math.max(this.#quietUntil - this.#now, heldBackMs[each])
       const free = windows.map(({ ceilings, used }) =>
         Math.min(ceilings[each] - used + (each === 'orders' ? 0 : ready), ceilings.orders - used),
       )
@@ -156,7 +158,7 @@ export class LedgerBook {
       const lifts = windows.map((window, at) => this.#liftMs(window, terms, 1 + count - (free[at] ?? 0)))
       waitMs[each] = pauseMs > 0 ? pauseMs : Math.max(spacingMs(terms, each, holders.length), ...lifts)
     }
-    return { granted, waitMs, used: windows.map(({ used }) => used) }
+    return { granted, waitMs, heldBackMs, used: windows.map(({ used }) => used) }
   }
 
   #usedIn({ windowMs }: LedgerWindow, { marginMs }: LedgerTerms): number {

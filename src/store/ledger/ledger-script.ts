@@ -16,13 +16,8 @@ const SERVER_CLOCK = `redis.call('TIME')`
  */
 const SERVER_RUN = `string.match(tostring(redis.pcall('INFO', 'server')), 'run_id:(%w+)') or ''`
 
-/**
- * The script of {@link LedgerBook.settle} on one hash. Keys: the ledger. Arguments: the terms and the report, both JSON.
- * Returns the reply as JSON. It starts with a removal, so that a full server accepts what follows (see redis-scripts.ts).
- * @param clock another expression for the time, for a test that compares this script with {@link LedgerBook}
- */
-export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
-  return `
+/** Reads the whole ledger. It starts with a removal, so that a full server accepts what follows (see redis-scripts.ts). */
+const STATE = `
 local key, terms, report = KEYS[1], cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
 redis.call('HDEL', key, '')
 local classes = {'orders', 'otps', 'reads'}
@@ -60,37 +55,10 @@ local function count(at, tokens)
   local bucket = math.ceil(at / terms.bucketMs) * terms.bucketMs
   spent[bucket] = (spent[bucket] or 0) + tokens
   write('b:' .. whole(bucket), whole(spent[bucket]))
-end
+end`
 
-local time = ${clock}
-local server = time[1] * 1000 + math.floor(time[2] / 1000)
-local isNew = not state.id
-local id = state.id or (report.holder .. '.' .. whole(report.sequence))
-local shown = server + tonumber(state.offset or 0)
-local last = isNew and shown or tonumber(state.now)
-local known = tonumber(state.timeOfDay or 0)
-local latest = last
-if report.ledger == id then
-  latest = report.heardAt + report.sinceMs
-elseif not isNew then
-  latest = last + math.max(0, report.timeOfDay - known)
-end
-local now = shown
-if shown > latest + ${CLOCK_SKEW_MS} then now = latest end
-now = math.max(last, now)
-local run = ${run}
-local quietUntil = tonumber(state.quietUntil or 0)
-if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
-local keepMs = tonumber(state.keepMs or 0)
-for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
-write('id', id)
-write('run', run)
-write('now', whole(now))
-write('offset', whole(now - server))
-write('timeOfDay', whole(math.max(known, report.timeOfDay)))
-write('quietUntil', whole(quietUntil))
-write('keepMs', whole(keepMs))
-
+/** Counts the tokens of ended leases as spent, and forgets what no window needs. */
+const ENDED = `
 local ended = {}
 for each, h in pairs(holders) do
   if h.expiresAt <= now and total(h.held) > 0 then ended[#ended + 1] = each end
@@ -116,8 +84,10 @@ local function save()
   for at = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, at, math.min(at + 1999, #writes))) end
   for at = 1, #removals, 2000 do redis.call('HDEL', key, unpack(removals, at, math.min(at + 1999, #removals))) end
   redis.call('PEXPIRE', key, '${LEDGER_TTL_MS}')
-end
+end`
 
+/** Counts what the holder has spent. */
+const REPORT = `
 local before = holders[report.holder]
 if before and report.sequence <= before.sequence then
   save()
@@ -133,8 +103,10 @@ else
 end
 local mine = {sequence = report.sequence, spent = report.spent, lapsed = 0,
   expiresAt = now + terms.leaseMs + ${LEASE_SKEW_MS}, held = report.held}
-holders[report.holder] = mine
+holders[report.holder] = mine`
 
+/** How many tokens count in each window, and when more become free. */
+const USED = `
 local active, held, ready = 0, 0, 0
 for _, h in pairs(holders) do
   if h.expiresAt > now then
@@ -172,11 +144,14 @@ local function spacingMs(class)
     slowest = math.min(slowest, window.ceilings[class] / window.windowMs)
   end
   return math.min(spacing, math.floor(${TOKENS_PER_COMMAND} * active / slowest))
-end
+end`
 
-local granted, waitMs = {}, {}
+/** Grants what each class may have, and writes everything back. */
+const GRANT = `
+local granted, waitMs, heldBackMs = {}, {}, {}
 for _, class in ipairs(classes) do
-  local pauseMs = math.max(quietUntil, tonumber(state['held:' .. class] or 0)) - now
+  heldBackMs[class] = math.max(0, tonumber(state['held:' .. class] or 0) - now)
+  local pauseMs = math.max(quietUntil - now, heldBackMs[class])
   local free, tokens = {}, report.wanted[class]
   for at, window in ipairs(terms.windows) do
     local spare = class == 'orders' and 0 or ready
@@ -198,7 +173,49 @@ writeHolder(report.holder, {sequence = mine.sequence, spent = mine.spent, lapsed
   held = {orders = mine.held.orders + granted.orders, otps = mine.held.otps + granted.otps,
     reads = mine.held.reads + granted.reads}})
 save()
-return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs, used = used})`
+return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs, heldBackMs = heldBackMs,
+  used = used})`
+
+/** The ledger's clock, which never runs faster than those of its holders. */
+function clockScript(clock: string, run: string): string {
+  return `
+local time = ${clock}
+local server = time[1] * 1000 + math.floor(time[2] / 1000)
+local isNew = not state.id
+local id = state.id or (report.holder .. '.' .. whole(report.sequence))
+local shown = server + tonumber(state.offset or 0)
+local last = isNew and shown or tonumber(state.now)
+local known = tonumber(state.timeOfDay or 0)
+local latest = last
+if report.ledger == id then
+  latest = report.heardAt + report.sinceMs
+elseif not isNew then
+  latest = last + math.max(0, report.timeOfDay - known)
+end
+local now = shown
+if shown > latest + ${CLOCK_SKEW_MS} then now = latest end
+now = math.max(last, now)
+local run = ${run}
+local quietUntil = tonumber(state.quietUntil or 0)
+if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
+local keepMs = tonumber(state.keepMs or 0)
+for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
+write('id', id)
+write('run', run)
+write('now', whole(now))
+write('offset', whole(now - server))
+write('timeOfDay', whole(math.max(known, report.timeOfDay)))
+write('quietUntil', whole(quietUntil))
+write('keepMs', whole(keepMs))`
+}
+
+/**
+ * The script of {@link LedgerBook.settle} on one hash. Keys: the ledger. Arguments: the terms and the report, both JSON.
+ * Returns the reply as JSON.
+ * @param clock another expression for the time, for a test that compares this script with {@link LedgerBook}
+ */
+export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
+  return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT
 }
 
 /** Holds a class back for so many milliseconds, and tells all instances. A user who may not publish can still do the former. */

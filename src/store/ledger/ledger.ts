@@ -50,6 +50,8 @@ export type LedgerReply =
       readonly granted: ByClass
       /** For each class that got less than it wanted: for how long asking again is of no use (ms). */
       readonly waitMs: ByClass
+      /** For how much longer upstream's refusals hold a class back (ms). */
+      readonly heldBackMs: ByClass
       /** For each window the tokens that count at present. */
       readonly used: readonly number[]
     }

@@ -6,7 +6,6 @@ import type { Guard } from '../http/guard.ts'
 import { returnsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
-import type { RestClients } from '../upstream/rest-clients.ts'
 import { Caps } from './caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
 import type { Handshake } from './handshake.ts'
@@ -26,7 +25,7 @@ interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry
   readonly config: Config
   readonly guard: Guard
   readonly store: Store
-  readonly clients: RestClients & { readonly budget?: Budget | undefined }
+  readonly budget: Budget | undefined
 }
 
 /** Prepares the scope of the routes below /ws. Sockets of every kind share the checks, the caps and the drain. */
@@ -70,9 +69,8 @@ export function joinSocket(socket: WebSocket, request: FastifyRequest): void {
 }
 
 /** Nothing of it is loaded without a budget. */
-async function createReturns({ config, clients, store }: SharedDependencies): Promise<Returns | undefined> {
+async function createReturns({ config, budget, store }: SharedDependencies): Promise<Returns | undefined> {
   const { budget: settings } = config.upstream
-  const { budget } = clients
   if (settings === undefined || budget === undefined) return undefined
   const { Returns } = await import('./returns.ts')
   const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)

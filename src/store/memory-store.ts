@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
 import { MemoryLimits } from './memory-limits.ts'
+import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -89,6 +90,11 @@ export class MemoryStore implements Store {
 
   async isReplicated(): Promise<undefined> {
     return undefined
+  }
+
+  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
+    const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
+    return new MemoryLedger(terms)
   }
 
   observe(): void {

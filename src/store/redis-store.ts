@@ -6,6 +6,7 @@ import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ENDED_CHANNEL } from './keys.ts'
 import { RedisLimits } from './redis-limits.ts'
+import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
 import { masterFinder } from './sentinels.ts'
@@ -171,6 +172,11 @@ export class RedisStore implements Store {
 
   watchBurials(): void {
     this.#link.subscribe(ENDED_CHANNEL, (message) => this.#notify(message.split(' ', 1)[0]))
+  }
+
+  async openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger> {
+    const { RedisLedger } = await import('./ledger/redis-ledger.ts')
+    return new RedisLedger(name, terms, events, this.#link, (command) => this.#ask(command))
   }
 
   observe(observer: StoreObserver): void {

@@ -93,7 +93,7 @@ export class UpstreamBudget implements Budget {
   async opened(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const giveUp = this.#clock.after(OPENING_MS, resolve)
-    let wait: () => void = () => undefined
+    let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
       if (this.#holder.lease.free('orders') > 0 || this.#isAway || this.#isClosed) return resolve()
@@ -101,7 +101,8 @@ export class UpstreamBudget implements Budget {
     }
     void attempt()
     await promise
-    for (const cancel of [giveUp, wait]) cancel()
+    giveUp()
+    wait?.()
   }
 
   admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
@@ -126,7 +127,7 @@ export class UpstreamBudget implements Budget {
   }
 
   spread(count: number): number {
-    return spreadMs(count, 'otps', this.#terms.windows, this.#used)
+    return spreadMs(count, this.#terms.windows)
   }
 
   /** For each window the calls that are left for orders, as far as this process knows. */

@@ -5,6 +5,7 @@ import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
+import type { CallLimit } from './http/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
@@ -13,6 +14,7 @@ import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
+import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
 import { Provider } from './oauth/provider.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
@@ -65,7 +67,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
-  const clients = createRestClients(config.upstream)
+  const budget = await openBudget(config.upstream, store, metrics)
+  // A budget whose ledger is new grants nothing at first, and browsers need not come before.
+  if (budget !== undefined) server.addHook('onReady', () => budget.opened())
+  const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
   const envelope = new Envelope(config.secrets)
@@ -82,13 +87,14 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   })
 
   const { http, upstream } = config
+  const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, ...shared })
+  await server.register(catalogRoutes, { endpoints, http, upstream, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
-    const deps = await prepareSockets(scope, { config, ...shared })
+    const deps = await prepareSockets(scope, { config, callLimit, budget, ...shared })
     await relayRoutes(scope, deps)
     if (config.feed.isShared) {
       // Nothing of the feed is loaded where it is off.
@@ -116,7 +122,15 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       readiness.drain()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close()])
+      await budget?.close()
       flushFailures(log)
     },
   }
+}
+
+/** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
+async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
+  if (perMinute === 0) return undefined
+  const { CallLimit } = await import('./http/call-limit.ts')
+  return new CallLimit(store, perMinute)
 }

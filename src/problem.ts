@@ -13,6 +13,7 @@ const KINDS = {
   body_too_large: [413, 'The request body is too large'],
   unsupported_media_type: [415, 'This media type is not supported'],
   rate_limited: [429, 'Too many requests'],
+  upstream_budget: [429, 'All users together have called the trading service too often'],
   upstream_error: [502, 'The trading service answered with an error'],
   upstream_unreachable: [502, 'The trading service could not be reached'],
   upstream_lost: [502, 'The connection to the trading service was lost'],
@@ -46,6 +47,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   body_too_large: 'Nothing was executed. Send a smaller body.',
   unsupported_media_type: 'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
+  upstream_budget:
+    'The trading service limits the calls of all users together. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',
   upstream_error:
     'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
   upstream_unreachable: 'Nothing was sent to the trading service, so nothing was executed. Try again later.',

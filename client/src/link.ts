@@ -34,7 +34,7 @@ const FRESH_MS = 3000
 /** The delays after losses grow until a connection has worked for this long. */
 const STABLE_MS = 10_000
 
-/** The minimum delay after close codes that an immediate reconnect would only provoke again. */
+/** The minimum delay after close codes that an immediate reconnect would only provoke again, where the server asks for none. */
 const FLOORS_MS: Readonly<Record<number, number>> = { 1009: 5000, 1011: 5000, 4408: 2000, 4429: 10_000 }
 
 /** A connection that reconnects by itself until it is closed or the server forbids it. */
@@ -154,7 +154,7 @@ export class Link {
     if (this.status !== waiting) return
     if (isOver) return this.#end(ended)
     if (this.#provenAt > 0 && elapsedMs(this.#provenAt) > STABLE_MS) this.#failures = 0
-    const floorMs = Math.max(FLOORS_MS[code] ?? 0, retryAfterMs(full))
+    const floorMs = retryAfterMs(full) || (FLOORS_MS[code] ?? 0)
     // The reason for a minimum delay concerns this connection alone, so it does not move the shared delay.
     this.#wait(waiting, floorMs > 0 ? floorMs + jitter(this.#failures) : sharedDelayMs(this.#failures))
     this.#failures++

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, splitList } from './setting-formats.ts'
+import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import {
   readSettings,
   SECRET_SETTINGS,
@@ -120,6 +121,21 @@ function feedConfig(settings: Settings) {
   }
 }
 
+/** Undefined where there is no budget. */
+function budgetConfig(settings: Settings): BudgetConfig | undefined {
+  const windows = settings.UPSTREAM_BUDGET === undefined ? undefined : parseBudget(settings.UPSTREAM_BUDGET)
+  const shares = parseShares(settings.UPSTREAM_BUDGET_SHARES)
+  if (windows === undefined || shares === undefined) return undefined
+  return {
+    name: settings.UPSTREAM_BUDGET_NAME,
+    windows,
+    shares,
+    // A process whose store is its own memory is never without it.
+    alone: settings.REDIS_URL === undefined ? 0 : Number(settings.UPSTREAM_BUDGET_ALONE),
+    instances: settings.UPSTREAM_BUDGET_INSTANCES,
+  }
+}
+
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
@@ -194,6 +210,7 @@ function parse(settings: Settings) {
       maxConnectionMs: seconds(settings.UPSTREAM_MAX_CONNECTION_SECONDS),
       headersMs: seconds(settings.UPSTREAM_HEADERS_SECONDS),
       bodyMs: seconds(settings.UPSTREAM_BODY_SECONDS),
+      budget: budgetConfig(settings),
     },
     relay: {
       wsUrl,

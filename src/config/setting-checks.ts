@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { isLoopbackHost } from './hostname.ts'
 import type { SettingProblem, Settings } from './settings.ts'
+import { parseBudget, parseShares } from './upstream-budget.ts'
 
 /** Finds contradictions between settings. `settings` lacks those that are wrong by themselves. */
 export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): SettingProblem[] {
@@ -17,7 +18,19 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
   }
-  return [...problems, ...feedChecks(settings)]
+  return [...problems, ...feedChecks(settings), ...budgetChecks(settings)]
+}
+
+/** A class without a single call in a window could never make one. */
+function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
+  const { UPSTREAM_BUDGET = '', UPSTREAM_BUDGET_SHARES = '', UPSTREAM_BUDGET_ALONE = '0' } = settings
+  const windows = parseBudget(UPSTREAM_BUDGET) ?? []
+  const { reads = 1 } = parseShares(UPSTREAM_BUDGET_SHARES) ?? {}
+  const shared = (calls: number): number => calls - Math.floor(calls * Number(UPSTREAM_BUDGET_ALONE))
+  if (windows.every(({ calls }) => Math.floor(shared(calls) * reads) >= 1)) return []
+  const message =
+    'is too small: less than one call of a window is left for reads (UPSTREAM_BUDGET_SHARES, UPSTREAM_BUDGET_ALONE)'
+  return [{ setting: 'UPSTREAM_BUDGET', message }]
 }
 
 /** The settings of a feed that is off do not matter. */

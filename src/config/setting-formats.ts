@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseRedisUrl } from './redis-address.ts'
+import { parseBudget, parseShares } from './upstream-budget.ts'
 
 /** A format of setting values: a test, and what a value must be, in words that complete “NAME must be …”. */
 export interface Format {
@@ -52,6 +53,16 @@ export const settingFormats = {
     test: (value) => /^(\/([^~]|~[01])*)+$/.test(value),
     must: 'a JSON pointer such as /data/url',
   },
+  budget: {
+    test: (value) => parseBudget(value) !== undefined,
+    must: 'calls/seconds such as 300/60,1000/600: whole numbers, 1 to 3600 seconds, each window once',
+  },
+  budgetName: { test: (value) => /^[A-Za-z0-9_-]{1,64}$/.test(value), must: '1 to 64 letters, digits, _ and -' },
+  budgetShares: {
+    test: (value) => parseShares(value) !== undefined,
+    must: 'three whole numbers from 100 to 1 such as 100,80,50, none larger than the one before it',
+  },
+  fraction: { test: (value) => /^0(\.\d{1,4})?$/.test(value), must: 'a decimal from 0 to less than 1, such as 0.1' },
   headerName: { test: (value) => /^[A-Za-z0-9-]+$/.test(value), must: 'a header name' },
   scope: {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),

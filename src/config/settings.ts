@@ -166,6 +166,27 @@ export const settingRules = {
   UPSTREAM_HEADERS_SECONDS: whole(15, 1, 600, 'Upstream response-header timeout'),
   UPSTREAM_BODY_SECONDS: whole(30, 1, 600, 'Upstream body idle timeout'),
 
+  UPSTREAM_BUDGET: text(
+    'Calls of the REST API that upstream allows one address, as calls/seconds, for several windows; all instances together never make more. Empty = no limit',
+    'budget',
+  ),
+  UPSTREAM_BUDGET_NAME: textOr(
+    'default',
+    'budgetName',
+    'Instances with the same name and the same Redis share a budget; give each egress address its own',
+  ),
+  UPSTREAM_BUDGET_SHARES: textOr(
+    '100,80,50',
+    'budgetShares',
+    'Percent of the budget up to which orders, one-time URLs and reads are admitted',
+  ),
+  UPSTREAM_BUDGET_ALONE: textOr(
+    '0.1',
+    'fraction',
+    'Part of the budget that is set aside for instances that cannot reach Redis',
+  ),
+  UPSTREAM_BUDGET_INSTANCES: whole(3, 1, 1000, 'Processes that share the part set aside; each worker counts'),
+
   HOST: textOr('0.0.0.0', 'printable', 'Address that both listeners bind to'),
   PORT: whole(3000, 0, 65_535, 'Port of the public listener'),
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),

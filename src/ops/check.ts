@@ -24,6 +24,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
   TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
 }
+const NO_BUDGET =
+  'is empty: if upstream limits the calls of an address, orders fail when all users together call too often'
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
 const CERTIFICATE_ADVICE =
   'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
@@ -49,6 +51,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const all: CheckResult[] = [
     { is: 'ok', setting: 'settings', message: `valid, for ${kind} at ${config.publicUrl}` },
     ...config.warnings.map((message) => warning('settings', message)),
+    ...(config.production && upstream.budget === undefined ? [warning('UPSTREAM_BUDGET', NO_BUDGET)] : []),
     ...(limit === undefined ? [] : [warning('MAX_RELAYS', limit)]),
     ...results.flat(),
   ]

@@ -13,12 +13,21 @@ export function summary(config: Config): object {
     frontends: [...http.frontendOrigins],
     provider: config.oauth.authUrl,
     upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
+    upstreamBudget: budget(config),
     publicFeed: config.feed.isShared ? 'shared' : 'relay',
     sessions: sessionStore(config.redisUrl),
     trustProxy: config.trustProxy,
     secrets: config.secrets.length,
     changedLimits: config.changedLimits,
   }
+}
+
+/** The budget as its settings have it. */
+function budget({ upstream }: Config): object | string {
+  if (upstream.budget === undefined) return 'none'
+  const { windows, name, shares, alone, instances } = upstream.budget
+  const calls = windows.map(({ calls, windowMs }) => `${calls}/${windowMs / 1000}`).join(',')
+  return { calls, name, shares, alone, instances }
 }
 
 /** The address of the session store without its credentials. */

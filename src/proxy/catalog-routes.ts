@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { CallLimit, CallVerdict } from '../http/call-limit.ts'
 import type { Guard } from '../http/guard.ts'
-import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
 import type { Session } from '../sessions/index.ts'
@@ -14,28 +14,26 @@ import { SharedResponse } from './shared-responses.ts'
 interface CatalogDependencies extends CallDependencies {
   readonly endpoints: readonly Endpoint[]
   readonly guard: Guard
+  /** Absent without API_REQUESTS_PER_MINUTE. */
+  readonly callLimit: CallLimit | undefined
 }
 
 const MAX_QUERY_BYTES = 4096
 
 /** One route below /api for every endpoint of the catalog. */
 export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDependencies): Promise<void> {
-  const { endpoints, guard, http } = deps
+  const { endpoints, guard, callLimit } = deps
   // Bodies pass unparsed, whatever they are.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
-  const requests = new MinuteCounts()
   const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits() }
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
     const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
     const respond = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
-      if (session !== undefined && !requests.allows(session.key, http.apiRequestsPerMinute)) {
-        throw new Problem('rate_limited', { retryAfterSeconds: requests.secondsLeft })
-      }
       const path = buildPath(request.params as Record<string, string>)
       if (path === undefined) throw new Problem('not_found')
       const query = checkedQuery(endpoint, request)
@@ -43,16 +41,30 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
       if (shared !== undefined) return shared.send(request, reply)
       return proxy(proxyDeps, { endpoint, request, reply, path: path + query, session })
     }
+    const limited = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
+      if (session === undefined || callLimit === undefined) return respond(request, reply, session)
+      const verdict = callLimit.count(session.key)
+      if (verdict instanceof Promise) {
+        return verdict.then((later) => respond(request, reply, requireAllowed(later, session)))
+      }
+      return respond(request, reply, requireAllowed(verdict, session))
+    }
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       guard.requireScript(request)
       const session = needsSession ? requireSession(deps, request) : undefined
       // In the steady state the session is at hand, so most requests skip a turn of the microtask queue.
       return session instanceof Promise
-        ? session.then((read) => respond(request, reply, read))
-        : respond(request, reply, session)
+        ? session.then((read) => limited(request, reply, read))
+        : limited(request, reply, session)
     }
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler })
   }
+}
+
+/** The session, whose call was counted. @throws Problem rate_limited */
+function requireAllowed(verdict: CallVerdict, session: Session): Session {
+  if (verdict.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
+  return session
 }
 
 /** Upstream does not get the Content-Encoding header, so it could not read an encoded body. @throws Problem unsupported_media_type */

@@ -28,6 +28,7 @@ export function conclude(
     case 'unreachable':
     case 'lost':
     case 'timeout':
+    case 'overBudget':
       throw upstreamProblem(outcome, isSafe)
   }
 }

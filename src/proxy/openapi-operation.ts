@@ -88,6 +88,7 @@ function problemsOf(endpoint: Endpoint): readonly ProblemCode[] {
     ...where(endpoint.path.includes(':'), 'not_found'),
     ...where(takesBody(endpoint), 'body_too_large', 'unsupported_media_type'),
     'rate_limited',
+    'upstream_budget',
     'internal_error',
     'upstream_error',
     'upstream_unreachable',

@@ -22,12 +22,12 @@ export function sendOnce(
   const client = isSafe ? deps.clients.reads : deps.clients.orders
   const sentAt = performance.now()
   return client.forward(
-    { method, path, headers, body: body.content },
+    { method, path, headers, body: body.content, subject: session?.key },
     {
       isSafe,
       response: reply.raw,
       begin: (status, upstreamHeaders) => {
-        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders))
+        reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
         reply.hijack()
       },
       withholds: (status) => isWithheld(status) || (status === 401 && bearer),

@@ -5,6 +5,7 @@ import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import type { OverBudget } from '../upstream/budget/admission.ts'
 import { responseHeaders, USER_AGENT, type UpstreamHeaders } from '../upstream/headers.ts'
 import { codeOf } from '../upstream/no-response.ts'
 import type { CallDependencies } from './call.ts'
@@ -32,6 +33,7 @@ type Outcome =
     }
   | { readonly is: 'withheld'; readonly status: number }
   | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
+  | OverBudget
 
 interface Shared {
   readonly outcome: Outcome
@@ -65,7 +67,7 @@ export class SharedResponse {
     const { outcome } = await this.#current(request.id)
     if (outcome.is !== 'answered') throw upstreamProblem(failure(outcome), true)
     reply.hijack()
-    const headers = responseHeaders(reply.getHeaders(), outcome.headers)
+    const headers = responseHeaders(reply.getHeaders(), outcome.headers, this.#deps.upstream.budget !== undefined)
     reply.raw.writeHead(outcome.status, headers).end(Buffer.from(outcome.body, 'base64'))
   }
 
@@ -151,6 +153,7 @@ export class SharedResponse {
     const outcome = await clients.reads.exchange({ method, path, headers, body: null })
     metrics.upstreamRequests.count(path, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
+    if (outcome.is === 'overBudget') return outcome
     if (outcome.is !== 'answered') {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
@@ -161,7 +164,7 @@ export class SharedResponse {
 }
 
 function failure(outcome: Exclude<Outcome, { is: 'answered' }>): Parameters<typeof upstreamProblem>[0] {
-  if (outcome.is === 'withheld') return outcome
+  if (outcome.is === 'withheld' || outcome.is === 'overBudget') return outcome
   const cause = Object.assign(new Error('the shared request failed'), { code: outcome.code })
   return { is: outcome.is, cause, responseBegan: false }
 }

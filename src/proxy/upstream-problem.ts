@@ -1,6 +1,7 @@
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem, type ProblemDetails } from '../problem.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
+import type { OverBudget } from '../upstream/budget/admission.ts'
 import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { NoResponse } from '../upstream/no-response.ts'
@@ -27,7 +28,7 @@ export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string 
  * What a browser may know of a call that upstream failed.
  * @param isSafe the call was a GET and can have changed nothing; any other problem says if the call may have been executed
  */
-export function upstreamProblem(outcome: Withheld | NoResponse, isSafe: boolean): Problem {
+export function upstreamProblem(outcome: Withheld | NoResponse | OverBudget, isSafe: boolean): Problem {
   const unknown: ProblemDetails = isSafe ? {} : { outcome: 'unknown' }
   switch (outcome.is) {
     case 'withheld':
@@ -36,6 +37,8 @@ export function upstreamProblem(outcome: Withheld | NoResponse, isSafe: boolean)
       return new Problem('upstream_unreachable', { cause: outcome.cause })
     case 'lost':
       return new Problem('upstream_lost', { ...unknown, cause: outcome.cause })
+    case 'overBudget':
+      return new Problem('upstream_budget', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1000) })
     case 'timeout':
       return new Problem('upstream_timeout', { ...unknown, cause: outcome.cause })
   }

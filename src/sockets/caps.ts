@@ -1,8 +1,10 @@
 import { network } from '../http/client-address.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits } from '../http/permits.ts'
+import type { Store } from '../store/store.ts'
+import { SessionPermits } from './session-permits.ts'
 
-/** How many sockets this process may have. */
+/** How many sockets this process may have, and all instances together for a session. */
 export interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
@@ -21,10 +23,17 @@ export type Release = () => void
 export class Caps {
   readonly #limits: CapLimits
   readonly #permits = new Permits()
+  readonly #sessions: SessionPermits
   readonly #handshakes = new MinuteCounts()
 
-  constructor(limits: CapLimits) {
+  constructor(limits: CapLimits, store: Store) {
     this.#limits = limits
+    this.#sessions = new SessionPermits(store, limits.maxPerSession)
+  }
+
+  /** Seconds until {@link allowsHandshake} allows more. */
+  get handshakeSecondsLeft(): number {
+    return this.#handshakes.secondsLeft
   }
 
   /** Counts a handshake of a client address that needs no login. False when it exceeds the limit of this minute. */
@@ -43,9 +52,9 @@ export class Caps {
     return this.#acquire('unreserved', maxRelays - Math.floor(maxRelays / TRADING_SHARE))
   }
 
-  /** A permit for a trading socket of a session. */
-  acquireSession(key: string): Release | undefined {
-    return this.#acquire(`session:${key}`, this.#limits.maxPerSession)
+  /** A permit for a trading socket of a session, which counts over all instances. */
+  acquireSession(key: string): Promise<Release | undefined> {
+    return this.#sessions.acquire(key)
   }
 
   /** A permit for a session socket of a session. */

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { retryAfterMs } from '../http/retry-after.ts'
 import type { ProblemCode } from '../problem.ts'
 import type { Authorization } from '../sessions/index.ts'
 
@@ -6,6 +7,8 @@ import type { Authorization } from '../sessions/index.ts'
 export interface CloseStatus {
   readonly code: number
   readonly reason: string
+  /** When the browser may come back. It is sent as `;retry_after=` behind the reason. */
+  readonly retryAfterSeconds?: number
 }
 
 const close = (code: number, reason: ProblemCode | 'slow_consumer' | 'message_too_big'): CloseStatus => ({
@@ -22,6 +25,7 @@ export const CLOSE = {
   slowConsumer: close(4408, 'slow_consumer'),
   tooManyRelays: { code: 4429, reason: 'too_many_relays' },
   rateLimited: close(4429, 'rate_limited'),
+  upstreamBudget: close(4429, 'upstream_budget'),
   tooBig: close(1009, 'message_too_big'),
   ourFault: close(1011, 'internal_error'),
   restarting: close(1012, 'shutting_down'),
@@ -32,6 +36,12 @@ export const CLOSE = {
   upstreamTimeout: close(1013, 'upstream_timeout'),
   upstreamLost: close(1013, 'upstream_lost'),
 } as const satisfies Record<string, CloseStatus>
+
+/** A close that asks the browser to come back after this time at the earliest. */
+export function after(close: CloseStatus, ms: number): CloseStatus {
+  const seconds = Math.ceil(ms / 1000)
+  return seconds > 0 && Number.isFinite(seconds) ? { ...close, retryAfterSeconds: seconds } : close
+}
 
 /** The close of a socket whose browser is not authorized. */
 export function closeOf(found: Exclude<Authorization, { is: 'authorized' }>): CloseStatus {
@@ -72,15 +82,18 @@ export function fromBrowser(code: number, reason: Buffer): CloseStatus | undefin
   return code === ABNORMAL ? GOING_AWAY : { code, reason: reason.toString() }
 }
 
-/** The close for a browser when upstream refuses a handshake or a one-time URL with this HTTP status. */
-export function fromStatus(status: number): CloseStatus {
+/**
+ * The close for a browser when upstream refuses a handshake or a one-time URL with this HTTP status.
+ * @param retryAfter the Retry-After header of the refusal
+ */
+export function fromStatus(status: number, retryAfter?: string): CloseStatus {
   switch (status) {
     case 403:
       return CLOSE.forbidden
     case 404:
       return CLOSE.notFound
     case 429:
-      return CLOSE.rateLimited
+      return after(CLOSE.rateLimited, retryAfterMs(retryAfter) ?? 0)
     default:
       return CLOSE.upstreamError
   }
@@ -109,7 +122,11 @@ export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): 
   // A paused socket would never read the peer's close frame.
   socket.resume()
   if (close === undefined) socket.close()
-  else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, close.reason)
+  else if (socket.readyState === WebSocket.OPEN) socket.close(close.code, wireReason(close))
+}
+
+function wireReason({ reason, retryAfterSeconds }: CloseStatus): string {
+  return retryAfterSeconds === undefined ? reason : `${reason};retry_after=${retryAfterSeconds}`
 }
 
 const OWN_CODES: ReadonlySet<number> = new Set(Object.values(CLOSE).map(({ code }) => code))

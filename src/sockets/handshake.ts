@@ -22,6 +22,8 @@ export interface Opened {
  */
 export class Handshake implements Registered {
   purpose: SocketPurpose
+  /** Adds to the close of a refusal when the page may come back. */
+  withReturn: ((close: CloseStatus) => CloseStatus) | undefined
   readonly request: FastifyRequest
   readonly bufferedBytes = 0
   readonly #deps: SocketDependencies
@@ -106,7 +108,7 @@ export class Handshake implements Registered {
   /** Ends the handshake. The browser still gets its 101, and then this close frame: pages cannot read an HTTP refusal. */
   end(close: CloseStatus): undefined {
     if (this.isOver) return
-    this.#refusal = close
+    this.#refusal = this.withReturn?.(close) ?? close
     this.#giveUp(close.reason)
   }
 

@@ -3,16 +3,22 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
+import { returnsKey } from '../store/keys.ts'
+import type { Store } from '../store/store.ts'
+import type { Budget } from '../upstream/budget/admission.ts'
 import { Caps } from './caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
 import { SocketRegistry } from './registry.ts'
+import type { Returns } from './returns.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 import { requireWebSocket } from './websocket-request.ts'
 
-interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry'> {
+interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry' | 'returns'> {
   readonly config: Config
   readonly guard: Guard
+  readonly store: Store
+  readonly budget: Budget | undefined
 }
 
 /** Prepares the scope of the routes below /ws. Sockets of every kind share the checks, the caps and the drain. */
@@ -20,8 +26,9 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   fastify: FastifyInstance,
   deps: Dependencies,
 ): Promise<Dependencies & SocketDependencies> {
-  const { config, metrics, log } = deps
+  const { config, metrics, log, store } = deps
   const registry = new SocketRegistry()
+  const returns = await createReturns(deps)
   metrics.relayLimit.set(config.relay.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
   const drainMs = config.drainMs - config.drainWaitMs
@@ -39,14 +46,23 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
       log.error({ err: error }, 'a socket failed')
       closeSocket(socket, CLOSE.ourFault)
     },
-    preClose: (done) => void drain(registry, fastify.websocketServer.clients, drainMs).then(() => done()),
+    preClose: (done) => void drain({ registry, returns }, fastify.websocketServer.clients, drainMs).then(() => done()),
   })
   fastify.addHook('onRequest', async (request, reply) => {
     // First of all, so that a script of a foreign page learns nothing but that it failed.
     requireListedOrigin(request, deps)
     requireWebSocket(request, reply)
   })
-  return { ...deps, caps: new Caps(config.relay), registry }
+  return { ...deps, caps: new Caps(config.relay, store), registry, returns }
+}
+
+/** Nothing of it is loaded without a budget. */
+async function createReturns({ config, budget, store }: SharedDependencies): Promise<Returns | undefined> {
+  const { budget: settings } = config.upstream
+  if (settings === undefined || budget === undefined) return undefined
+  const { Returns } = await import('./returns.ts')
+  const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)
+  return new Returns({ budget, instances: settings.instances, enqueue })
 }
 
 /** @throws Problem origin_rejected */
@@ -61,8 +77,12 @@ function requireListedOrigin(
 }
 
 /** Asks all browsers to reconnect elsewhere, spread over half of the time, and soon after that cuts off those that stay. */
-async function drain(registry: SocketRegistry, clients: ReadonlySet<WebSocket>, drainMs: number): Promise<void> {
-  await registry.closeAll(drainMs / 2)
+async function drain(
+  { registry, returns }: Pick<SocketDependencies, 'registry' | 'returns'>,
+  clients: ReadonlySet<WebSocket>,
+  drainMs: number,
+): Promise<void> {
+  await registry.closeAll(drainMs / 2, returns?.drain(drainMs / 8))
   const hardEnd = setTimeout(() => {
     for (const client of clients) client.terminate()
   }, drainMs / 4)

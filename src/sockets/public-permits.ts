@@ -1,5 +1,5 @@
 import type { Caps } from './caps.ts'
-import { CLOSE } from './close-codes.ts'
+import { after, CLOSE } from './close-codes.ts'
 import type { Handshake } from './handshake.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Handshake } from './handshake.ts'
 export function acquirePublicPermits(handshake: Handshake, caps: Caps): boolean {
   const { ip } = handshake.request
   if (!caps.allowsHandshake(ip)) {
-    handshake.end(CLOSE.rateLimited)
+    handshake.end(after(CLOSE.rateLimited, 1000 * caps.handshakeSecondsLeft))
     return false
   }
   return (

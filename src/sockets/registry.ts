@@ -36,11 +36,15 @@ export class SocketRegistry {
     }
   }
 
-  /** Closes all sockets with 1012, spread over `maxMs` at most. Resolves when all are gone. */
-  async closeAll(maxMs: number): Promise<void> {
+  /**
+   * Closes all sockets with 1012, spread over `maxMs` at most. Resolves when all are gone.
+   * @param returnMs resolves with the time after which the last page may come back: a socket is of use until then
+   */
+  async closeAll(maxMs: number, returnMs: Promise<number> | undefined): Promise<void> {
     this.#isClosing = true
+    const wantedMs = Math.max((await returnMs) ?? 0, this.#sockets.size * MS_PER_SOCKET)
     if (this.#sockets.size === 0) return
-    const spreadMs = Math.min(maxMs, this.#sockets.size * MS_PER_SOCKET)
+    const spreadMs = Math.min(maxMs, wantedMs)
     const emptied = new Promise<void>((resolve) => (this.#emptied = resolve))
     for (const socket of this.#sockets) {
       setTimeout(() => socket.end(CLOSE.restarting), Math.random() * spreadMs)

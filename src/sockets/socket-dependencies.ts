@@ -3,6 +3,7 @@ import type { Sessions } from '../sessions/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Caps } from './caps.ts'
 import type { SocketRegistry } from './registry.ts'
+import type { Returns } from './returns.ts'
 
 /** What the sockets of every kind work with. */
 export interface SocketDependencies {
@@ -11,4 +12,6 @@ export interface SocketDependencies {
   readonly log: FastifyBaseLogger
   readonly caps: Caps
   readonly registry: SocketRegistry
+  /** Absent without UPSTREAM_BUDGET. */
+  readonly returns: Returns | undefined
 }

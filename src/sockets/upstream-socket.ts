@@ -61,8 +61,8 @@ export function openUpstreamSocket(
     )
     socket.once('unexpected-response', (_request, response) => {
       response.destroy()
-      const { statusCode = 0 } = response
-      refuse(fromStatus(statusCode), `status ${statusCode}`)
+      const { statusCode = 0, headers } = response
+      refuse(fromStatus(statusCode, headers['retry-after']), `status ${statusCode}`)
     })
     if (signal.aborted) abort()
   })

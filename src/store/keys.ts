@@ -35,6 +35,16 @@ export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
 
+/** Key of the permits for trading sockets of a session, in the session's own slot. */
+export function permitsKey(key: string): string {
+  return `{${key}}:relays`
+}
+
+/** Key of the calls of a session in the current minute, in the session's own slot. */
+export function callsKey(key: string): string {
+  return `{${key}}:calls`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`
@@ -43,6 +53,21 @@ export function startsKey(network: string): string {
 /** Key of a response that all instances share, by its path upstream. */
 export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
+}
+
+/** Key of the queue of instances that drain, by the name of their upstream budget. */
+export function returnsKey(name: string): string {
+  return `${PREFIX}returns:${name}`
+}
+
+/** Key of the ledger of an upstream budget. */
+export function ledgerKey(name: string): string {
+  return `${PREFIX}budget:${name}`
+}
+
+/** The channel on which instances with the same budget tell each other that upstream has refused a call. */
+export function ledgerChannel(name: string): string {
+  return `${PREFIX}budget-news:${name}`
 }
 
 /** Key that the check of the settings writes and removes. */

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
+import { MemoryLimits } from './memory-limits.ts'
+import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -10,6 +12,7 @@ const MAX_KEYS = 100_000
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
   readonly reportsBurials = true
+  readonly limits = new MemoryLimits()
   readonly #values = new LRUCache<string, StoredValue>({
     max: MAX_KEYS,
     ttl: 1,
@@ -87,6 +90,11 @@ export class MemoryStore implements Store {
 
   async isReplicated(): Promise<undefined> {
     return undefined
+  }
+
+  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
+    const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
+    return new MemoryLedger(terms)
   }
 
   observe(): void {

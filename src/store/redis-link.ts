@@ -15,7 +15,10 @@ const createConnection = RedisClient.factory(RESP)
 export type Connection = ReturnType<typeof createConnection>
 
 /** The commands that the store uses. */
-export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'>
+export type RedisCommands = Pick<
+  Connection,
+  'get' | 'set' | 'del' | 'eval' | 'evalSha' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
+>
 
 /** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval'>
@@ -30,6 +33,13 @@ export interface LinkEvents {
   alive(): void
   /** A key that was read over this link has changed; undefined: perhaps any key has. */
   changed(key: string | undefined): void
+}
+
+/** What a subscription reports. */
+export interface SubscriberEvents {
+  message(text: string): void
+  /** The subscription is in place, perhaps again. Messages before that were lost. */
+  up(): void
 }
 
 /** The way to Redis. It connects, and reconnects by itself after every loss. */
@@ -51,6 +61,8 @@ export interface RedisLink {
    * gap in the subscription, {@link LinkEvents.changed} reports that any key may have changed.
    */
   subscribe(channel: string, listener: (message: string) => void): void
+  /** Subscribes to a channel over a connection of its own, until the result is closed. */
+  listen(channel: string, events: SubscriberEvents): { close(): void }
   /** Whether a subscription is in place. */
   readonly isSubscribed: boolean
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */

@@ -1,4 +1,6 @@
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
+import type { SharedLimits } from './shared-limits.ts'
+import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
@@ -22,6 +24,8 @@ export interface Store {
    * store reports every change; short if it reports only those made here.
    */
   readonly staleMs: number
+  /** Limits that hold over all instances. */
+  readonly limits: SharedLimits
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /** Like {@link create}, for a lock that {@link removeIf} releases. Succeeds even when the store is full. */
@@ -67,6 +71,8 @@ export interface Store {
    * there are no replicas. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
+  /** Opens the ledger of an upstream budget, which all users of this store with the same name share. */
+  openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger>
   /** Reports every request from now on to the observer. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */

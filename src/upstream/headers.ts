@@ -40,16 +40,24 @@ export function requestHeaders(headers: IncomingHttpHeaders, requestId: string):
   return list
 }
 
-/** The server's own headers and those that are passed on from upstream's response, as a flat list of names and values. */
-export function responseHeaders(own: Record<string, unknown>, headers: UpstreamHeaders): OutgoingHttpHeader[] {
+/**
+ * The server's own headers and those that are passed on from upstream's response, as a flat list of names and values.
+ * @param hasBudget leaves out what upstream says about its limits: it is about all users together
+ */
+export function responseHeaders(
+  own: Record<string, unknown>,
+  headers: UpstreamHeaders,
+  hasBudget: boolean,
+): OutgoingHttpHeader[] {
   const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
   for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {
-    if (isPassedOn(name)) list.push(name, headers[name] as string | string[])
+    if (RESPONSE_HEADERS.has(name) || (!hasBudget && isAboutLimits(name)))
+      list.push(name, headers[name] as string | string[])
   }
   return list
 }
 
-function isPassedOn(name: string): boolean {
-  return RESPONSE_HEADERS.has(name) || name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')
+function isAboutLimits(name: string): boolean {
+  return name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')
 }

@@ -191,22 +191,31 @@ await test('after 4429, the socket waits for at least nine seconds', async (t) =
   t.ok(Number(socket.status().retryAt) - Date.now() > 9000)
 })
 
-await test('retry_after is obeyed and removed from the reason', async (t) => {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const times: number[] = []
-  server.on('connection', (socket) => {
-    times.push(Date.now())
-    socket.close(1013, 'upstream_lost;retry_after=2')
+for (const [code, reason] of [
+  [1013, 'upstream_lost'],
+  [4429, 'upstream_budget'],
+] as const) {
+  await test(`retry_after is obeyed after ${code}, and removed from the reason`, async (t) => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const times: number[] = []
+    server.on('connection', (socket) => {
+      times.push(Date.now())
+      socket.close(code, `${reason};retry_after=2`)
+    })
+    const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
+    t.teardown(() => client.close())
+    const socket = client.publicSocket()
+    await until(() => socket.status().reason === reason)
+    t.ok(
+      Number(socket.status().retryAt) - Date.now() < 4000,
+      'the time that the server asks for replaces that of the code',
+    )
+    await until(() => times.length === 2)
+    t.ok(Number(times[1]) - Number(times[0]) >= 2000)
   })
-  const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
-  t.teardown(() => client.close())
-  const socket = client.publicSocket()
-  await until(() => socket.status().reason === 'upstream_lost')
-  await until(() => times.length === 2)
-  t.ok(Number(times[1]) - Number(times[0]) >= 2000)
-})
+}
 
 await test('a trading socket survives a new login and ends at the logout', async (t) => {
   const world = await relayWorld(t)

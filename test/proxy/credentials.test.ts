@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { apiWorld, type ApiWorld } from '../support/api-world.ts'
+import { earlyInAMinute } from '../support/clock-minute.ts'
 import { ok } from '../support/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -110,6 +111,7 @@ await test('a 401 of upstream while the provider is down does not end the sessio
 
 await test('API_REQUESTS_PER_MINUTE limits each session on its own', async (t) => {
   const api = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '3' } })
+  await earlyInAMinute()
   for (let count = 0; count < 3; count++) t.equal((await api.call('GET', ACCOUNTS)).status, 200)
   for (const [method, path] of [
     ['GET', ACCOUNTS],

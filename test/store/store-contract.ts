@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
+import { sharedLimitsContract } from './shared-limits-contract.ts'
 
 let keys = 0
 const fresh = (): string => `contract:${++keys}`
@@ -116,6 +117,7 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
   })
 
+  await sharedLimitsContract(t, open)
   await t.test('the store is available', async (t) => t.equal(store.unavailableSince(), undefined))
   if (store.staleMs !== Infinity) return
 

@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.ts'
+import type { CallLimit } from '../../http/call-limit.ts'
 import { requesterOf } from '../../http/requester.ts'
 import type { Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
-import { closeOf } from '../close-codes.ts'
+import { after, CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { acquirePublicPermits } from '../public-permits.ts'
@@ -19,6 +20,8 @@ export interface RelayDependencies extends SocketDependencies {
   readonly config: Pick<Config, 'relay' | 'feed' | 'upstream' | 'secrets'>
   readonly clients: RestClients
   readonly otp: OtpClient
+  /** Absent without API_REQUESTS_PER_MINUTE. */
+  readonly callLimit: CallLimit | undefined
 }
 
 /** Opens the public market data socket. */
@@ -36,14 +39,29 @@ export async function openTradingRelay(
   const { caps } = deps
   if (!handshake.acquire(caps.acquireProcess())) return
   const session = await handshake.authorize()
-  if (session === undefined || !handshake.acquire(caps.acquireSession(session.key))) return
+  if (session === undefined) return
+  // Before the permit, since the session may end while that is claimed.
   handshake.endWith(session)
+  handshake.withReturn = (close) => deps.returns?.refused(session.key, close) ?? close
+  if (!handshake.acquire(await caps.acquireSession(session.key))) return
+  if (!(await isCallAllowed(handshake, session, deps))) return
   const url = await oneTimeUrl(handshake, accountId, session, deps)
   if (url === undefined) return
   handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
   const opened = await openUpstream(handshake, url, deps)
   if (opened === undefined || (await handshake.isLive(session))) return opened
   opened.drop()
+}
+
+/** Counts the request for a one-time URL as a call of its session. False when the handshake is over. */
+async function isCallAllowed(
+  handshake: Handshake,
+  session: Session,
+  { callLimit }: RelayDependencies,
+): Promise<boolean> {
+  const verdict = await callLimit?.count(session.key)
+  if (verdict?.is === 'refused') handshake.end(after(CLOSE.rateLimited, 1000 * verdict.retryAfterSeconds))
+  return !handshake.isOver
 }
 
 /** A fresh one-time URL. If upstream refuses the bearer, the token is renewed and the URL requested once more. */
@@ -56,7 +74,11 @@ async function oneTimeUrl(
 ): Promise<URL | undefined> {
   const { request, signal } = handshake
   if (handshake.isOver) return
-  const outcome = await deps.otp.request(accountId, session.record.accessToken, { id: request.id, signal })
+  const outcome = await deps.otp.request(accountId, session.record.accessToken, {
+    id: request.id,
+    signal,
+    subject: session.key,
+  })
   switch (outcome.is) {
     case 'url':
       return handshake.isOver ? undefined : outcome.url
@@ -67,6 +89,8 @@ async function oneTimeUrl(
       }
       return handshake.end(close)
     }
+    case 'overBudget':
+      return handshake.end(after(CLOSE.upstreamBudget, outcome.retryAfterMs))
     case 'unauthorized': {
       const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
       if (found.is !== 'authorized') return handshake.end(closeOf(found))
@@ -99,9 +123,13 @@ async function openUpstream(
 function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
   const { metrics, log, config } = deps
   const open = new OpenSocket(identity, slot, deps)
+  // A public relay comes back without a one-time URL.
+  const returns = identity.kind === 'public' ? undefined : deps.returns
+  if (returns !== undefined) slot.onRelease(returns.join())
   slot.owner = new Relay(peers, {
     limits: config.relay,
     metrics,
+    withReturn: returns && ((close) => returns.closed(close)),
     onEnd: (close, violation) => {
       const { kind, reqId } = identity
       if (violation !== undefined) {

@@ -12,6 +12,8 @@ export type OtpOutcome =
   | { readonly is: 'unauthorized' }
   /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
+  /** The budget of all users has no call left; nothing was sent. */
+  | { readonly is: 'overBudget'; readonly retryAfterMs: number }
 
 const MAX_DEPTH = 8
 
@@ -37,19 +39,21 @@ export class OtpClient {
 
   /**
    * @param accountId already checked against the id pattern
-   * @param request the browser's request id, and a signal that aborts the exchange
+   * @param request the browser's request id, a signal that aborts the exchange, and whose relay it is, for the budget
    */
   async request(
     accountId: string,
     accessToken: string,
-    request: { readonly id: string; readonly signal: AbortSignal },
+    request: { readonly id: string; readonly signal: AbortSignal; readonly subject: string },
   ): Promise<OtpOutcome> {
     const { appIdHeader, appId, headersMs } = this.#upstream
     const headers = ['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json']
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const path = `/trading/v1/options/accounts/${accountId}/otp`
     const timeoutMs = headersMs
-    const outcome = await this.#rest.exchange({ method: 'POST', path, headers, body: null, timeoutMs }, request.signal)
+    const { subject } = request
+    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject } as const
+    const outcome = await this.#rest.exchange(call, request.signal)
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)
@@ -60,6 +64,8 @@ export class OtpClient {
           why: whyOf(outcome),
           cause: outcome.cause,
         }
+      case 'overBudget':
+        return outcome
       case 'timeout':
         return { is: 'refused', close: CLOSE.upstreamTimeout, why: whyOf(outcome) }
       case 'lost':
@@ -72,10 +78,12 @@ export class OtpClient {
     }
   }
 
-  #judge({ status, body }: RestResponse): OtpOutcome {
+  #judge({ status, headers, body }: RestResponse): OtpOutcome {
     if (status === 401) return { is: 'unauthorized' }
     if (status < 200 || status >= 300) {
-      return { is: 'refused', close: fromStatus(status), why: `status ${status}` }
+      const retryAfter = headers['retry-after']
+      const close = fromStatus(status, typeof retryAfter === 'string' ? retryAfter : undefined)
+      return { is: 'refused', close, why: `status ${status}` }
     }
     const url = this.#find(body)
     return url instanceof URL ? { is: 'url', url } : { is: 'refused', close: CLOSE.upstreamError, why: url }

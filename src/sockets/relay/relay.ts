@@ -29,6 +29,8 @@ export interface RelayLimits {
 export interface RelayOptions {
   readonly limits: RelayLimits
   readonly metrics: Pick<Metrics, 'relayTraffic' | 'relayOperations'>
+  /** Adds to a close when the page may come back. */
+  readonly withReturn?: ((close: CloseStatus) => CloseStatus) | undefined
   /**
    * Called once, when the relay ends.
    * @param close what the browser gets; undefined stands for a close frame without a code
@@ -159,8 +161,9 @@ export class Relay implements Registered {
     this.#ended = true
     this.#heartbeat.stop()
     clearTimeout(this.#slowTimer)
-    closeSocket(this.#browser.socket, toBrowser)
+    const { withReturn, onEnd } = this.#options
+    closeSocket(this.#browser.socket, toBrowser && (withReturn?.(toBrowser) ?? toBrowser))
     closeSocket(this.#upstream.socket, toUpstream)
-    this.#options.onEnd(toBrowser, violation)
+    onEnd(toBrowser, violation)
   }
 }

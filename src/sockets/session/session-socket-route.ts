@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { CLOSE } from '../close-codes.ts'
+import { after, CLOSE } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import { OpenSocket } from '../open-socket.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
@@ -17,7 +17,7 @@ export async function sessionSocketRoute(fastify: FastifyInstance, deps: SocketD
 async function openSessionSocket(handshake: Handshake, deps: SocketDependencies): Promise<Opened | undefined> {
   const { caps, sessions } = deps
   const { ip, headers } = handshake.request
-  if (!caps.allowsHandshake(ip)) return handshake.end(CLOSE.rateLimited)
+  if (!caps.allowsHandshake(ip)) return handshake.end(after(CLOSE.rateLimited, 1000 * caps.handshakeSecondsLeft))
   if (!handshake.acquire(caps.acquireProcess())) return
   if (!handshake.acquire(caps.acquireUnreserved())) return
   const found = await sessions.read(headers.cookie)

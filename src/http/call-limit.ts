@@ -1,0 +1,100 @@
+import { callsKey } from '../store/keys.ts'
+import type { Store } from '../store/store.ts'
+import { MinuteCounts } from './minute-counts.ts'
+
+/** Whether a call may be made. */
+export type CallVerdict =
+  | { readonly is: 'allowed' }
+  | { readonly is: 'refused'; /** Seconds until calls are allowed again. */ readonly retryAfterSeconds: number }
+
+interface Lease {
+  left: number
+  /** All calls of the minute have been leased, so nothing is to be asked before it ends. */
+  readonly isLast: boolean
+  /** By this process's monotonic clock, so that neither a stopped process nor a changed clock prolongs it. */
+  readonly endsAt: number
+}
+
+const ALLOWED: CallVerdict = { is: 'allowed' }
+
+/**
+ * Counts the calls of each session in minutes of the store's clock, over all instances (API_REQUESTS_PER_MINUTE). An instance
+ * leases calls in advance, so most calls ask nobody. While the store is away, each process counts on its own.
+ */
+export class CallLimit {
+  readonly #store: Store
+  readonly #perMinute: number
+  /** By session key. */
+  readonly #leases = new Map<string, Lease>()
+  readonly #asking = new Map<string, Promise<boolean>>()
+  readonly #alone = new MinuteCounts()
+  #sweepAt = 0
+
+  constructor(store: Store, perMinute: number) {
+    this.#store = store
+    this.#perMinute = perMinute
+  }
+
+  /** Counts a call of a session. Synchronous while this process has calls of the session left, or knows that there are none. */
+  count(sessionKey: string): CallVerdict | Promise<CallVerdict> {
+    return this.#spend(sessionKey) ?? this.#countLater(sessionKey)
+  }
+
+  #spend(sessionKey: string): CallVerdict | undefined {
+    const lease = this.#leases.get(sessionKey)
+    const leftMs = lease === undefined ? 0 : lease.endsAt - performance.now()
+    if (lease === undefined || leftMs <= 0) return undefined
+    if (lease.left > 0) {
+      lease.left--
+      return ALLOWED
+    }
+    return lease.isLast ? refused(leftMs) : undefined
+  }
+
+  async #countLater(sessionKey: string): Promise<CallVerdict> {
+    for (;;) {
+      if (!(await this.#lease(sessionKey))) return this.#countAlone(sessionKey)
+      // Other calls of the session have waited too, and may have spent the lease.
+      const verdict = this.#spend(sessionKey)
+      if (verdict !== undefined) return verdict
+    }
+  }
+
+  #countAlone(sessionKey: string): CallVerdict {
+    return this.#alone.allows(sessionKey, this.#perMinute) ? ALLOWED : refused(1000 * this.#alone.secondsLeft)
+  }
+
+  /** Asks the store for more calls of a session, once for all that wait. Resolves with false while the store is away. */
+  #lease(sessionKey: string): Promise<boolean> {
+    const asking = this.#asking.get(sessionKey)
+    if (asking !== undefined) return asking
+    const question = this.#ask(sessionKey).finally(() => this.#asking.delete(sessionKey))
+    this.#asking.set(sessionKey, question)
+    return question
+  }
+
+  async #ask(sessionKey: string): Promise<boolean> {
+    // Before the question: the minute may end, or this process be stopped, while it is on its way.
+    const askedAt = performance.now()
+    try {
+      if (this.#store.unavailableSince() !== undefined) return false
+      const { calls, endsInMs } = await this.#store.limits.leaseCalls(callsKey(sessionKey), this.#perMinute)
+      this.#sweep(askedAt)
+      this.#leases.set(sessionKey, { left: calls, isLast: calls === 0, endsAt: askedAt + endsInMs })
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Forgets the leases that have ended. All end with the minute, so this rarely finds any to keep. */
+  #sweep(now: number): void {
+    if (now < this.#sweepAt) return
+    this.#sweepAt = now + 60_000
+    for (const [key, { endsAt }] of this.#leases) if (endsAt <= now) this.#leases.delete(key)
+  }
+}
+
+function refused(ms: number): CallVerdict {
+  return { is: 'refused', retryAfterSeconds: Math.max(1, Math.ceil(ms / 1000)) }
+}

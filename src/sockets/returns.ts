@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Budget } from '../upstream/budget/admission.ts'
+import { after, CLOSE, type CloseStatus } from './close-codes.ts'
+
+/** What the times of {@link Returns} are computed with. */
+export interface ReturnsOptions {
+  readonly budget: Pick<Budget, 'spread'>
+  /** How many instances share the budget (UPSTREAM_BUDGET_INSTANCES). */
+  readonly instances: number
+  /** Takes a stretch of time in the queue of all instances that drain (ms). Resolves with the delay of its beginning. */
+  readonly enqueue: (durationMs: number) => Promise<number>
+}
+
+/** The closes of this server after which the page of an open relay comes back. Upstream's own are passed on as they came. */
+const COME_BACK: ReadonlySet<CloseStatus> = new Set([
+  CLOSE.restarting,
+  CLOSE.slowConsumer,
+  CLOSE.storeDown,
+  CLOSE.upstreamLost,
+])
+/** The codes of the same closes. A refused handshake gets no others of upstream. */
+const COME_BACK_CODES: ReadonlySet<number> = new Set([CLOSE.restarting.code, CLOSE.upstreamLost.code])
+
+/**
+ * Tells pages whose trading sockets close when to come back, since each that does costs a one-time URL of the upstream budget
+ * (docs/operating.md, The upstream budget). Each gets a place in a queue that is as long as the budget needs.
+ */
+export class Returns {
+  readonly #options: ReturnsOptions
+  /** Places of sessions that were refused (monotonic ms). A page that asks again and again keeps the one it has. */
+  readonly #refused = new Map<string, number>()
+  #relays = 0
+  #placed = 0
+  #beginsAt = 0
+  /** How many instances give places in the same time. */
+  #sharers: number
+
+  constructor(options: ReturnsOptions) {
+    this.#options = options
+    this.#sharers = options.instances
+  }
+
+  /** Counts an open trading relay. Returns how to uncount it. */
+  join(): () => void {
+    this.#relays++
+    return () => void this.#relays--
+  }
+
+  /** The close of an open trading relay, with a time to come back where its page does so. */
+  closed(close: CloseStatus): CloseStatus {
+    return COME_BACK.has(close) ? after(close, this.#place(0)) : close
+  }
+
+  /** The close of a refused handshake, with a time to come back where its page does so: not before a time that it has already. */
+  refused(sessionKey: string, close: CloseStatus): CloseStatus {
+    if (!COME_BACK_CODES.has(close.code) && close.reason !== CLOSE.upstreamBudget.reason) return close
+    const earliestMs = 1000 * (close.retryAfterSeconds ?? 0)
+    const now = performance.now()
+    const kept = (this.#refused.get(sessionKey) ?? 0) - now
+    if (kept > 0) return after(close, Math.max(kept, earliestMs))
+    const placeMs = this.#place(earliestMs)
+    this.#refused.set(sessionKey, now + placeMs)
+    return after(close, placeMs)
+  }
+
+  /**
+   * Prepares to close all relays. Other instances that drain too have places before or behind those of this one; if they cannot
+   * be asked in time, each instance assumes that all of them drain at once.
+   * @returns the time after which the last page may come back (ms)
+   */
+  async drain(timeoutMs: number): Promise<number> {
+    if (this.#relays === 0) return 0
+    const answered = new AbortController()
+    const late = delay(timeoutMs, undefined, { signal: answered.signal }).catch(() => undefined)
+    const queued = this.#options.enqueue(this.#options.budget.spread(this.#relays + 1)).catch(() => undefined)
+    const delayMs = await Promise.race([queued, late])
+    answered.abort()
+    if (delayMs !== undefined) this.#sharers = 1
+    this.#begin(performance.now() + (delayMs ?? 0))
+    return (delayMs ?? 0) + this.#placeAt(this.#relays)
+  }
+
+  /** Takes the next place. Returns how far away it is (ms). */
+  #place(earliestMs: number): number {
+    const now = performance.now()
+    // Everybody has come back, so a new queue begins.
+    if (now >= this.#beginsAt + this.#placeAt(this.#placed)) this.#begin(now + earliestMs)
+    const at = this.#beginsAt + this.#placeAt(this.#placed++)
+    return Math.max(at - now, earliestMs)
+  }
+
+  #begin(at: number): void {
+    this.#placed = 0
+    this.#beginsAt = at
+    this.#refused.clear()
+  }
+
+  /** When the page with this index comes back (ms from the beginning of the queue). */
+  #placeAt(index: number): number {
+    return this.#options.budget.spread(index * this.#sharers + 1)
+  }
+}

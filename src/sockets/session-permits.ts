@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { permitsKey } from '../store/keys.ts'
+import type { Store } from '../store/store.ts'
+import type { Release } from './caps.ts'
+
+/** Well below the time after which a silent holder no longer counts. */
+const RENEWAL_MS = 10_000
+
+/** The permits of one session that this process holds. */
+interface Held {
+  /** Permits of sockets that are open, or in their handshake. */
+  count: number
+  /** Claims whose outcome is not known yet. */
+  claiming: number
+  /** Claims and statements that are on their way to the store. */
+  underWay: number
+  /** What the store has, once nothing is under way. */
+  stated: number
+}
+
+/**
+ * Permits for the trading sockets of sessions, which count over all instances (docs/operating.md, Limits over all
+ * instances). The store knows how many permits each process holds. While it is away, this process counts its own only, and
+ * states them when the store is back.
+ */
+export class SessionPermits {
+  readonly #store: Store
+  readonly #limit: number
+  readonly #holder = randomBytes(9).toString('base64url')
+  /** By session key. */
+  readonly #sessions = new Map<string, Held>()
+  #renewals: NodeJS.Timeout | undefined
+
+  /** @param limit permits of one session */
+  constructor(store: Store, limit: number) {
+    this.#store = store
+    this.#limit = limit
+    // Perhaps the store is back, and has lost what it knew, or considers this process dead.
+    store.onChange((key) => {
+      if (key === undefined && store.unavailableSince() === undefined) void this.#state([...this.#sessions.keys()])
+    })
+  }
+
+  /** Takes a permit of a session. Resolves with undefined when none is left. Never rejects. */
+  async acquire(key: string): Promise<Release | undefined> {
+    const held = this.#sessions.get(key) ?? { count: 0, claiming: 0, underWay: 0, stated: 0 }
+    const wanted = held.count + held.claiming + 1
+    if (wanted > this.#limit) return undefined
+    this.#sessions.set(key, held)
+    this.#renewals ??= setInterval(() => void this.#state([...this.#sessions.keys()]), RENEWAL_MS).unref()
+    held.claiming++
+    held.underWay++
+    const isGranted = await this.#claim(key, wanted)
+    held.claiming--
+    if (isGranted) {
+      held.count++
+      held.stated = wanted
+    }
+    this.#arrived(key, held)
+    return isGranted ? this.#release(key, held) : undefined
+  }
+
+  async #claim(key: string, count: number): Promise<boolean> {
+    try {
+      return await this.#store.limits.claim({ key: permitsKey(key), holder: this.#holder, count }, this.#limit)
+    } catch {
+      // The store is away. A limit within this process is better than no trading.
+      return true
+    }
+  }
+
+  #release(key: string, held: Held): Release {
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      held.count--
+      if (held.underWay === 0) void this.#state([key])
+    }
+  }
+
+  /** States what this process holds of these sessions, in one batch. Never rejects. */
+  async #state(keys: readonly string[]): Promise<void> {
+    const statements: { key: string; held: Held; count: number }[] = []
+    for (const key of keys) {
+      const held = this.#sessions.get(key)
+      if (held === undefined) continue
+      held.underWay++
+      statements.push({ key, held, count: held.count })
+    }
+    const holdings = statements.map(({ key, count }) => ({ key: permitsKey(key), holder: this.#holder, count }))
+    // If this fails, the next renewal says the same, or the silence does.
+    await this.#store.limits.hold(holdings).catch(() => undefined)
+    for (const { key, held, count } of statements) {
+      held.stated = count
+      this.#arrived(key, held)
+    }
+  }
+
+  /**
+   * Something has arrived at the store. If permits have been released in the meantime, or some of several claims were refused,
+   * the store has another count than this process.
+   */
+  #arrived(key: string, held: Held): void {
+    held.underWay--
+    if (held.underWay > 0) return
+    if (held.stated !== held.count) return void this.#state([key])
+    if (held.count > 0) return
+    this.#sessions.delete(key)
+    if (this.#sessions.size > 0) return
+    clearInterval(this.#renewals)
+    this.#renewals = undefined
+  }
+}

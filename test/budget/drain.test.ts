@@ -1,0 +1,154 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import { PageCrowd, type PageChange } from '../support/budget/page-crowd.ts'
+import { startSwitch, type Switch } from '../support/budget/switch.ts'
+import { answerJson, ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
+import { newSession, sessionInstance } from '../support/session-instance.ts'
+import { ALONE } from '../support/settings.ts'
+import { TradingService } from '../support/trading-service.ts'
+import { until } from '../support/until.ts'
+import { SECRETS, testRedis } from '../support/world.ts'
+
+const RELAYS = Number(process.env['DRAIN_RELAYS'] ?? 1000)
+const BUDGET = process.env['DRAIN_BUDGET'] ?? '3000/60'
+const PROCESSES = 4
+const ORDERS_PER_SECOND = 5
+/** How long everything may take to come back. */
+const MAX_MS = Number(process.env['DRAIN_MAX_SECONDS'] ?? 240) * 1000
+
+/** An upstream that notes when each call arrives. */
+interface Arrivals {
+  readonly otps: number[]
+  readonly all: number[]
+}
+
+async function countingUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; arrivals: Arrivals }> {
+  const upstream = await ScriptedUpstream.start(t)
+  const arrivals: Arrivals = { otps: [], all: [] }
+  const note = (times: number[]): void => {
+    times.push(performance.now())
+    if (times !== arrivals.all) arrivals.all.push(performance.now())
+  }
+  const { onOtp } = upstream
+  upstream.onOtp = (request, response) => {
+    note(arrivals.otps)
+    onOtp(request, response)
+  }
+  upstream.onRest = (_request, response) => {
+    note(arrivals.all)
+    answerJson(response, 200, { data: [] })
+  }
+  // Its constructor makes the upstream respond to pings.
+  void new TradingService(upstream)
+  return { upstream, arrivals }
+}
+
+/** The most calls in any window of this length. */
+function most(times: readonly number[], windowMs: number): number {
+  let first = 0
+  let found = 0
+  for (const [last, at] of times.entries()) {
+    while (at - (times[first] ?? at) >= windowMs) first++
+    found = Math.max(found, last - first + 1)
+  }
+  return found
+}
+
+/** Sends orders in a steady stream, and counts their statuses. */
+function sendOrders(t: Test, balancer: Switch, cookie: string): Map<number, number> {
+  const statuses = new Map<number, number>()
+  const order = async (): Promise<void> => {
+    const response = await fetch(`http://127.0.0.1:${balancer.port}/api/trading/v1/options/accounts`, {
+      method: 'POST',
+      headers: { cookie, 'x-csrf': '1', 'content-type': 'application/json' },
+      body: '{}',
+    }).catch(() => undefined)
+    await response?.arrayBuffer().catch(() => undefined)
+    const status = response?.status ?? 0
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  const timer = setInterval(() => void order(), 1000 / ORDERS_PER_SECOND)
+  t.teardown(() => clearInterval(timer))
+  return statuses
+}
+
+/** How long each page was without a socket (ms), shortest first. */
+function gaps(changes: readonly PageChange[], since: number): number[] {
+  const closes = changes.filter(({ code, at }) => code === 1012 && at >= since)
+  const lastOpen = changes.filter(({ state, at }) => state === 'open' && at >= since)
+  const sum = (list: readonly PageChange[]): number[] => list.map(({ at }) => at - since).sort((a, b) => a - b)
+  const [opened, closed] = [sum(lastOpen), sum(closes)]
+  return opened.map((at, index) => at - (closed[index] ?? 0))
+}
+
+await test(`${RELAYS} trading sockets of an instance that drains come back within the budget, and no order is refused`, async (t) => {
+  const { upstream, arrivals } = await countingUpstream(t)
+  const redis = await testRedis(t)
+  const balancer = await startSwitch(t, 0)
+  const settings = {
+    ...ALONE,
+    PUBLIC_URL: `http://127.0.0.1:${balancer.port}`,
+    API_URL: `http://${upstream.host}`,
+    WS_URL: `ws://${upstream.host}`,
+    REDIS_URL: redis.url,
+    SESSION_SECRETS: SECRETS,
+    TRUST_PROXY: 'none',
+    UPSTREAM_BUDGET: BUDGET,
+    LOG_LEVEL: 'warn',
+    DRAIN_SECONDS: '20',
+  }
+  const [first, second] = (await Promise.all([serverProcess(t, settings), serverProcess(t, settings)])) as [
+    ServerProcess,
+    ServerProcess,
+  ]
+  for (const server of [first, second]) t.ok(await ready(server))
+  balancer.target = first.port
+  const instance = await sessionInstance(t, redis.url)
+  const cookies: string[] = []
+  for (let count = 0; count <= RELAYS; count++) cookies.push(instance.cookie(await newSession(instance)))
+  const [trader = '', ...pages] = cookies
+
+  const crowd = PageCrowd.start(t, { pageUrl: settings.PUBLIC_URL, cookies: pages }, PROCESSES)
+  await until(() => crowd.open === RELAYS, 'all pages are connected', MAX_MS)
+  const opened = arrivals.otps.length
+  balancer.target = second.port
+  const statuses = sendOrders(t, balancer, trader)
+  // The window that the opening has filled shall not be part of what is measured.
+  await delay(Number(/^\d+\/(\d+)/.exec(BUDGET)?.[1] ?? 60) * 1000)
+
+  const drainedAt = Date.now()
+  const drainedAtMs = performance.now()
+  first.child.kill('SIGTERM')
+  t.equal(await first.exited, 0, 'the instance drains')
+  const exitMs = Date.now() - drainedAt
+  await until(() => crowd.open === RELAYS, 'all pages are back', MAX_MS)
+  const times = arrivals.otps.filter((at) => at >= drainedAtMs)
+  const lastMs = (times.at(-1) ?? 0) - drainedAtMs
+  const found = gaps(crowd.changes, drainedAt)
+  const seconds = (ms: number): string => (ms / 1000).toFixed(1)
+  t.comment(`the instance exited after ${seconds(exitMs)} s; the last page was back after ${seconds(lastMs)} s`)
+  t.comment(
+    `a page was away for ${seconds(found[found.length >> 1] ?? 0)} s in the middle, ${seconds(found.at(-1) ?? 0)} s at most`,
+  )
+  t.comment(
+    `${times.length} one-time URLs for ${RELAYS} pages (${opened} before); orders: ${JSON.stringify([...statuses])}`,
+  )
+
+  const refused = crowd.changes.filter(({ at, reason }) => at >= drainedAt && reason === 'upstream_budget').length
+  t.comment(`${refused} refusals by the budget while they came back`)
+  for (const [, calls = '', length = ''] of BUDGET.matchAll(/(\d+)\/(\d+)/g)) {
+    const windowMs = Number(length) * 1000
+    const otps = most(arrivals.otps, windowMs)
+    const ceiling = Math.floor(Number(calls) * 0.9 * 0.8)
+    t.comment(
+      `in ${length} s at most ${most(arrivals.all, windowMs)} calls of ${calls}, ${otps} one-time URLs of ${ceiling}`,
+    )
+    t.comment(`the least at that pace: ${seconds(((RELAYS - 1) / ceiling) * windowMs)} s`)
+    t.ok(most(arrivals.all, windowMs) <= Number(calls))
+    t.ok(otps <= ceiling)
+  }
+  t.ok(exitMs < 20_000, 'within DRAIN_SECONDS')
+  t.same([...statuses.keys()], [200], 'no order was refused')
+  t.equal(times.length, RELAYS, 'each page cost one one-time URL')
+})

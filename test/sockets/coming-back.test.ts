@@ -1,0 +1,92 @@
+import { test } from 'tap'
+import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import type { BrowserSocket } from '../support/browser-socket.ts'
+
+/** One-time URLs have room for 18 a minute, one every 3.3 s, beside what reads may use. */
+const BUDGET = { UPSTREAM_BUDGET: '60/60', DRAIN_SECONDS: '4', UPSTREAM_BUDGET_INSTANCES: '2' }
+const GAP_SECONDS = 60 / 18
+
+async function openTrading(world: RelayWorld, count: number): Promise<BrowserSocket[]> {
+  const clients: BrowserSocket[] = []
+  for (let index = 0; index < count; index++) clients.push((await joined(world, TRADING)).client)
+  return clients
+}
+
+/** The times in the reasons of closes, in order. */
+async function timesIn(clients: readonly BrowserSocket[], code: number, reason: string): Promise<number[]> {
+  const closes = await Promise.all(clients.map(({ closed }) => closed))
+  const times = closes.map(({ code: seen, reason: text }) => {
+    const [, bare, seconds = '0'] = /^(\w+)(?:;retry_after=(\d+))?$/.exec(text) ?? []
+    if (seen !== code || bare !== reason) throw new Error(`closed with ${seen} ${text}`)
+    return Number(seconds)
+  })
+  return times.sort((one, other) => one - other)
+}
+
+await test('a server that drains gives every trading socket its own time, and public sockets none', async (t) => {
+  const world = await relayWorld(t, { settings: BUDGET })
+  const trading = await openTrading(world, 5)
+  const market = await world.connect(PUBLIC).opened()
+  await until(() => world.upstream.open === 6)
+  const closing = world.server.close()
+  const times = await timesIn(trading, 1012, 'shutting_down')
+  t.same(await market.closed, { code: 1012, reason: 'shutting_down' })
+  await closing
+  t.comment(`seconds: ${times.join(', ')}`)
+  // The sockets close within two seconds.
+  for (const [index, seconds] of times.entries()) {
+    t.ok(seconds <= Math.ceil(index * GAP_SECONDS) && seconds >= Math.floor(index * GAP_SECONDS - 2), `${seconds} s`)
+  }
+  t.equal(new Set(times).size, 5)
+})
+
+await test('after a loss of upstream the trading sockets come back at the pace that is left to one instance', async (t) => {
+  const world = await relayWorld(t, { settings: BUDGET })
+  const trading = await openTrading(world, 4)
+  const { client: market, peer } = await joined(world, PUBLIC)
+  peer.terminate()
+  t.same(await market.closed, { code: 1013, reason: 'upstream_lost' })
+  await world.upstream.close()
+  const times = await timesIn(trading, 1013, 'upstream_lost')
+  t.same(
+    times,
+    [0, 1, 2, 3].map((index) => Math.ceil(index * 2 * GAP_SECONDS)),
+  )
+  const refused = await world.connect(TRADING).closed
+  t.equal(refused.code, 1013)
+  t.match(
+    refused.reason,
+    /^upstream_unreachable;retry_after=2[67]$/,
+    'who tries again meanwhile gets a place behind them',
+  )
+  t.match((await world.connect(TRADING).closed).reason, /^upstream_unreachable;retry_after=2[67]$/, 'and keeps it')
+  const labels = [...(await world.metric('bff_relay_refusals_total')).keys()]
+  t.same(labels, ['reason="upstream_unreachable"'], 'the label has no time')
+  t.equal(world.server.log.find(({ msg }) => msg === 'relay refused')?.['reason'], 'upstream_unreachable')
+})
+
+await test('a trading socket that the budget refuses is told when to come back, and costs no one-time URL', async (t) => {
+  const world = await relayWorld(t, { settings: { ...BUDGET, UPSTREAM_BUDGET: '5/60' } })
+  const times: number[] = []
+  await openTrading(world, 4)
+  for (let count = 0; count < 3; count++) {
+    const { code, reason } = await world.connect(TRADING).closed
+    t.equal(code, 4429)
+    times.push(Number(/^upstream_budget;retry_after=(\d+)$/.exec(reason)?.[1]))
+  }
+  t.ok(
+    times.every((seconds) => seconds > 0 && seconds <= 90),
+    times.join(', '),
+  )
+  t.equal(world.upstream.otpRequests.length, 4)
+})
+
+await test('without a budget no close has a time', async (t) => {
+  const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })
+  const [first, second] = [await joined(world, TRADING), await joined(world, TRADING)]
+  first.peer.terminate()
+  t.same(await first.client.closed, { code: 1013, reason: 'upstream_lost' })
+  await Promise.all([world.server.close(), second.client.closed])
+  t.same(await second.client.closed, { code: 1012, reason: 'shutting_down' })
+})

@@ -1,0 +1,84 @@
+import { test } from 'tap'
+import { CLOSE, after, fromUpstream, type CloseStatus } from '../../src/sockets/close-codes.ts'
+import { Returns } from '../../src/sockets/returns.ts'
+import { until } from '../support/until.ts'
+
+/** A page every two seconds. */
+const budget = { spread: (count: number) => 2000 * (count - 1) }
+
+const secondsOf = (closes: readonly CloseStatus[]) => closes.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds)
+
+function returnsWith(enqueue: (durationMs: number) => Promise<number>, instances = 3): Returns {
+  return new Returns({ budget, instances, enqueue })
+}
+
+const never = () => new Promise<never>(() => undefined)
+
+await test('relays that close at once come back one by one, at the pace that is left to one of several instances', async (t) => {
+  const returns = returnsWith(never)
+  const closes = Array.from({ length: 4 }, () => returns.closed(CLOSE.upstreamLost))
+  t.same(secondsOf(closes), [0, 6, 12, 18])
+  t.ok(closes.every(({ code, reason }) => code === 1013 && reason === 'upstream_lost'))
+})
+
+await test('only closes of this server after which a page comes back get a time', async (t) => {
+  const returns = returnsWith(never)
+  returns.closed(CLOSE.upstreamLost)
+  for (const close of [
+    CLOSE.sessionExpired,
+    CLOSE.tooBig,
+    CLOSE.ourFault,
+    fromUpstream(1012, Buffer.from('bye')) ?? CLOSE.ourFault,
+    fromUpstream(1013, Buffer.from('upstream_lost')) ?? CLOSE.ourFault,
+  ]) {
+    t.equal(returns.closed(close), close, 'an open relay')
+  }
+  for (const close of [CLOSE.sessionExpired, CLOSE.tooManyRelays, after(CLOSE.rateLimited, 4000), CLOSE.notFound]) {
+    t.equal(returns.refused('a', close), close, 'a refused handshake')
+  }
+  const timed = [CLOSE.slowConsumer, CLOSE.restarting, CLOSE.storeDown].map((close) => returns.closed(close))
+  t.same(secondsOf(timed), [6, 12, 18])
+})
+
+await test('a session that is refused again and again keeps its place, and lengthens the queue for nobody', async (t) => {
+  const returns = returnsWith(never)
+  const refuse = (key: string) => returns.refused(key, after(CLOSE.upstreamBudget, 10_000)).retryAfterSeconds
+  t.equal(refuse('a'), 10)
+  t.equal(refuse('b'), 16)
+  for (let count = 0; count < 100; count++) t.equal(refuse('b'), 16)
+  t.equal(refuse('c'), 22)
+  t.equal(returns.refused('d', CLOSE.upstreamUnreachable).retryAfterSeconds, 28)
+  t.equal(returns.refused('a', after(CLOSE.upstreamBudget, 60_000)).retryAfterSeconds, 60, 'not before the budget says')
+})
+
+await test('a queue that is over makes room for a new one', async (t) => {
+  const returns = new Returns({ budget: { spread: (count) => 2 * (count - 1) }, instances: 1, enqueue: never })
+  t.equal(returns.closed(CLOSE.upstreamLost).retryAfterSeconds, undefined)
+  for (let count = 0; count < 49; count++) returns.closed(CLOSE.upstreamLost)
+  t.equal(returns.closed(CLOSE.upstreamLost).retryAfterSeconds, 1)
+  await until(() => returns.closed(CLOSE.upstreamLost).retryAfterSeconds === undefined)
+})
+
+await test('a drain has a stretch of time of its own, behind those of other instances', async (t) => {
+  const stretches: number[] = []
+  const returns = returnsWith(async (durationMs) => {
+    stretches.push(durationMs)
+    return 30_000
+  })
+  const leave = Array.from({ length: 6 }, () => returns.join())
+  leave[0]?.()
+  t.equal(await returns.drain(1000), 40_000)
+  t.same(stretches, [10_000], 'five relays are open')
+  const closes = Array.from({ length: 5 }, () => returns.closed(CLOSE.restarting))
+  t.same(secondsOf(closes), [30, 32, 34, 36, 38])
+})
+
+await test('a drain that cannot ask the others assumes that all of them drain', async (t) => {
+  for (const enqueue of [never, () => Promise.reject(new Error('away'))]) {
+    const returns = returnsWith(enqueue)
+    returns.join()
+    returns.join()
+    t.equal(await returns.drain(10), 12_000)
+    t.same(secondsOf([returns.closed(CLOSE.restarting), returns.closed(CLOSE.restarting)]), [0, 6])
+  }
+})

@@ -1,0 +1,169 @@
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
+import { startRedis } from '../../sandbox/redis-process.ts'
+import { SessionPermits } from '../../src/sockets/session-permits.ts'
+import { permitsKey } from '../../src/store/keys.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { testRedis, testServer } from '../support/world.ts'
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+const full = { code: 4429, reason: 'too_many_relays' }
+const KEY = 'session:a'
+
+/** A client of the test's own. */
+async function operator(t: Test, url: string) {
+  const client = await createClient({ url }).connect()
+  t.teardown(() => client.destroy())
+  return client
+}
+
+async function permitsOn(t: Test, url: string, limit: number): Promise<{ permits: SessionPermits; store: RedisStore }> {
+  const store = RedisStore.connect(url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  return { permits: new SessionPermits(store, limit), store }
+}
+
+/** Two instances on one Redis, and a browser that is logged in to both. */
+async function twoInstances(t: Test, settings: Record<string, string>): Promise<RelayWorld & { ports: number[] }> {
+  const world = await relayWorld(t, { redis: true, settings })
+  const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })
+  return { ...world, ports: [world.server.port, other.port] }
+}
+
+await test('MAX_RELAYS_PER_SESSION counts the trading sockets of a session on all instances', async (t) => {
+  const world = await twoInstances(t, { MAX_RELAYS_PER_SESSION: '3' })
+  const [one, other] = world.ports
+  const redis = await operator(t, world.redis?.url ?? '')
+  const sockets = Array.from({ length: 8 }, (_, index) => world.connect(TRADING, { port: world.ports[index % 2] ?? 0 }))
+  const closes: unknown[] = []
+  for (const { closed } of sockets) void closed.then((close) => closes.push(close)).catch(() => undefined)
+  await until(() => closes.length === 5 && world.upstream.open === 3, 'of eight sockets at once, three stay open')
+  t.same(
+    closes,
+    Array.from({ length: 5 }, () => full),
+  )
+  t.equal(world.upstream.otpRequests.length, 3, 'a refused socket causes no request for a one-time URL')
+
+  const open = sockets.filter(({ socket }) => socket.readyState === 1)
+  for (const [count, client] of open.entries()) {
+    client.socket.close(1000)
+    await client.closed
+    await until(() => world.upstream.open === 2)
+    const port = (count % 2 === 0 ? one : other) ?? 0
+    await until(async () => {
+      const next = world.connect(TRADING, { port })
+      next.socket.once('close', () => closes.push(port))
+      const refused = closes.length
+      await until(() => closes.length > refused || world.upstream.open === 3)
+      return world.upstream.open === 3
+    }, 'a closed socket releases its permit on every instance')
+  }
+  t.equal((await logOut(world.browser)).status, 204)
+  await until(() => world.upstream.open === 0)
+  await until(async () => (await redis.keys('*:relays')).length === 0, 'the permits go with the session')
+})
+
+await test('a stranger costs no permit, and no command for one', async (t) => {
+  const world = await relayWorld(t, { redis: true, anonymous: true })
+  const redis = await operator(t, world.redis?.url ?? '')
+  for (let count = 0; count < 5; count++) {
+    t.equal(
+      (await world.connect(TRADING, { headers: { cookie: `__Host-session=made-up-${count}` } }).closed).code,
+      4401,
+    )
+  }
+  t.same(await redis.keys('*:relays'), [])
+  t.notMatch(await redis.info('commandstats'), /cmdstat_getdel/)
+})
+
+await test('permits count again once Redis is back, also those that were taken while it was away', async (t) => {
+  const redis = await testRedis(t)
+  const client = await operator(t, redis.url)
+  await client.aclSetUser('far', ['on', '>away', '~*', '&*', '+@all'])
+  const { permits: near } = await permitsOn(t, redis.url, 3)
+  const { permits: far, store } = await permitsOn(t, `redis://far:away@127.0.0.1:${redis.port}`, 3)
+  const atHome = await near.acquire(KEY)
+  t.ok(atHome)
+  const before = await far.acquire(KEY)
+  t.ok(before)
+  await client.aclSetUser('far', 'off')
+  await client.sendCommand(['CLIENT', 'KILL', 'USER', 'far'])
+  await until(() => store.unavailableSince() !== undefined)
+  const alone = [await far.acquire(KEY), await far.acquire(KEY)]
+  t.ok(alone[0] && alone[1], 'a process that is alone counts its own sockets')
+  t.equal(await far.acquire(KEY), undefined, 'up to the limit')
+  // The server forgets that process meanwhile.
+  await client.del(permitsKey(KEY))
+  await client.aclSetUser('far', 'on')
+  await until(async () => /:3:/.test((await client.get(permitsKey(KEY))) ?? ''), 'the process states its permits')
+  t.equal(await near.acquire(KEY), undefined)
+  for (const release of [before, ...alone]) release?.()
+  await until(async () => !/:[23]:/.test((await client.get(permitsKey(KEY))) ?? ''))
+  const again = await near.acquire(KEY)
+  t.ok(again)
+  again?.()
+  atHome?.()
+  await until(
+    async () => (await client.exists(permitsKey(KEY))) === 0,
+    'nothing is left of permits that were given back',
+  )
+})
+
+await test('a Redis that restarts empty learns the permits of all instances at once', async (t) => {
+  const redis = await startRedis()
+  const { permits: one, store } = await permitsOn(t, redis.url, 2)
+  const { permits: other } = await permitsOn(t, redis.url, 2)
+  await one.acquire(KEY)
+  await other.acquire(KEY)
+  await redis.close()
+  await until(() => store.unavailableSince() !== undefined)
+  const next = await startRedis([], redis.port)
+  t.teardown(() => next.close())
+  const client = await operator(t, next.url)
+  await until(async () => (await client.get(permitsKey(KEY)))?.split(' ').length === 2)
+  t.equal(await one.acquire(KEY), undefined)
+})
+
+await test('a holder counts until it has been silent for 25 seconds, whether the clock of Redis goes forward or back', async (t) => {
+  const redis = await testRedis(t)
+  const { permits } = await permitsOn(t, redis.url, 5)
+  const client = await operator(t, redis.url)
+  for (const [silentMs, isGranted] of [
+    [20_000, false],
+    [26_000, true],
+    [-20_000, false],
+    [-26_000, true],
+  ] as const) {
+    const key = `session:${silentMs}`
+    await client.set(permitsKey(key), `dead:5:${Date.now() - silentMs}`)
+    t.equal((await permits.acquire(key)) !== undefined, isGranted, `${silentMs} ms`)
+    t.equal((await client.get(permitsKey(key)))?.includes('dead'), !isGranted, 'a dead holder is forgotten')
+  }
+  t.ok((await client.pTTL(permitsKey('session:26000'))) > 24_000)
+  t.ok((await client.pTTL(permitsKey('session:26000'))) <= 25_000, 'the key expires by itself')
+})
+
+await test('claims and releases at the same moment leave the count in Redis right', async (t) => {
+  const redis = await testRedis(t)
+  const { permits: one } = await permitsOn(t, redis.url, 4)
+  const { permits: other } = await permitsOn(t, redis.url, 4)
+  const client = await operator(t, redis.url)
+  let most = 0
+  let open = 0
+  const page = async (permits: SessionPermits, rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round++) {
+      const release = await permits.acquire(KEY)
+      if (release === undefined) continue
+      most = Math.max(most, ++open)
+      await new Promise((resolve) => void setImmediate(resolve))
+      open--
+      release()
+    }
+  }
+  await Promise.all(Array.from({ length: 12 }, (_, index) => page(index % 2 === 0 ? one : other, 100)))
+  t.equal(most, 4, 'never more than the limit, and sometimes all')
+  await until(async () => (await client.exists(permitsKey(KEY))) === 0)
+})

@@ -1,0 +1,51 @@
+import type { Socket } from 'node:net'
+import { test } from 'tap'
+import { apiWorld } from '../support/api-world.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+import { logIn } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** Calls that a session may have in progress, of the 512 connections for reads, and of as many for orders. */
+const MOST = 100
+
+for (const method of ['GET', 'POST'] as const) {
+  await test(`${method}: a session whose downloads never end holds 100 upstream connections at most, and keeps nobody waiting`, async (t) => {
+    const api = await apiWorld(t)
+    const { world, upstream, cookie, connection } = api
+    const url = new URL(world.server.url)
+    upstream.answer = ({ target }, socket) =>
+      void socket.write(target.includes('slow') ? ok('x'.repeat(5000)).slice(0, -1) : ok())
+    const body = method === 'POST' ? 'Content-Length: 2\r\n\r\n{}' : '\r\n'
+    const head = `${method} ${ACCOUNTS}?slow HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\nCookie: ${cookie}\r\n${body}`
+    const refusals: string[] = []
+    const download = async (): Promise<Socket> => {
+      const socket = await connection()
+      socket.once('data', (chunk: Buffer) => {
+        const text = chunk.toString('latin1')
+        // This browser reads no more than the beginning.
+        if (text.startsWith('HTTP/1.1 200 ')) socket.pause()
+        else refusals.push(text)
+      })
+      socket.write(head)
+      return socket
+    }
+    const downloads = await Promise.all(Array.from({ length: MOST + 30 }, download))
+    await until(() => refusals.length === 30 && upstream.requests.length === MOST)
+    t.match(refusals[0], /^HTTP\/1\.1 429 [^]*retry-after: 1\r\n[^]*rate_limited/i)
+    t.equal((await api.call('GET', ACCOUNTS)).status, 429, 'the session has no other call either')
+
+    const browser = new JarBrowser()
+    await logIn(browser, url.origin, 'another@example.test')
+    const headers = { cookie: browser.cookieHeader(url, url) }
+    for (let count = 0; count < 10; count++) {
+      t.equal((await api.call('GET', ACCOUNTS, { headers })).status, 200)
+      t.equal((await api.call('POST', ACCOUNTS, { headers, body: '{}' })).status, 200)
+    }
+    for (const socket of downloads) socket.destroy()
+    if (method === 'GET') {
+      await until(async () => (await api.call('GET', ACCOUNTS)).status === 200, 'a browser that leaves frees them')
+    }
+  })
+}

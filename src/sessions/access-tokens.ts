@@ -9,7 +9,8 @@ import type { Session, SessionRecord, SessionRepository } from './repository.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
-import { PROVIDER_TIMEOUT_MS, type Provider } from '../oauth/provider.ts'
+import type { Provider } from '../oauth/provider.ts'
+import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import { recordOf, renewAt } from './token-record.ts'
 
@@ -198,7 +199,7 @@ export class AccessTokens {
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
-    this.revoke(record)
+    this.revoke(record, session.tag)
     return { is: 'ended' }
   }
 
@@ -227,12 +228,13 @@ export class AccessTokens {
     return { is: 'ended' }
   }
 
-  /** Revokes the tokens of a session in the background. */
-  revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
+  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
+  revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>, tag?: string): void {
     const { provider, log } = this.#deps
-    const tokens = [record.refreshToken, record.accessToken].filter((token) => token !== undefined)
-    void Promise.all(tokens.map((token) => provider.revoke(token))).then((done) => {
-      if (done.includes(false)) logFailure(log, 'a token could not be revoked')
+    void provider.revoke(record).then((failures) => {
+      for (const { token, status, cause } of failures) {
+        log.warn({ audit: 'revocation_failed', session: tag, token, status, cause }, 'a token could not be revoked')
+      }
     })
   }
 }

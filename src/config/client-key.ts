@@ -62,7 +62,9 @@ function pemKeys(value: string): ClientKey[] {
 
 function jwkKeys(value: string): ClientKey[] {
   const parsed = JSON.parse(value) as JsonWebKey | JsonWebKey[] | { keys: JsonWebKey[] }
-  const jwks = 'keys' in parsed ? (parsed['keys'] as JsonWebKey[]) : [parsed].flat()
+  // Not 'keys' in parsed: a list has a method of that name.
+  const set = Object.hasOwn(parsed, 'keys') ? (parsed as { keys: JsonWebKey[] }).keys : parsed
+  const jwks = [set].flat() as JsonWebKey[]
   return jwks.map((jwk) => clientKey(createPrivateKey({ key: jwk, format: 'jwk' }), jwk))
 }
 

@@ -22,13 +22,14 @@ const ALGORITHMS = ['oidc', 'oauth2'] as const
 /**
  * Asks the issuer once for its metadata (RFC 8414 §3), and completes the configuration of the provider with it. Only the
  * issuer's host is asked, and only it and AUTH_URL's may be named as endpoints.
+ * @param timeoutMs of each request, including the response body
  */
-export async function discover(config: ProviderConfig): Promise<Discovery> {
+export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
   const requests = new MetadataRequests(config)
   try {
     const missing: string[] = []
     for (const algorithm of ALGORITHMS) {
-      const outcome = await attempt(config, algorithm, requests)
+      const outcome = await attempt(config, algorithm, { requests, timeoutMs })
       if (outcome.is !== 'missing') return outcome
       missing.push(outcome.message)
     }
@@ -42,12 +43,12 @@ export async function discover(config: ProviderConfig): Promise<Discovery> {
 async function attempt(
   config: ProviderConfig,
   algorithm: (typeof ALGORITHMS)[number],
-  requests: MetadataRequests,
+  { requests, timeoutMs }: { readonly requests: MetadataRequests; readonly timeoutMs: number },
 ): Promise<Discovery | { readonly is: 'missing'; readonly message: string }> {
   try {
     const found = await client.discovery(new URL(config.issuer), config.clientId, undefined, client.None(), {
       algorithm,
-      timeout: PROVIDER_TIMEOUT_MS / 1000,
+      timeout: timeoutMs / 1000,
       [client.customFetch]: (url, options) => requests.fetch(url, options),
       // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
       execute: isInsecure(config.issuer) ? [client.allowInsecureRequests] : [],

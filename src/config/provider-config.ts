@@ -5,7 +5,7 @@ import { isOn } from './setting-formats.ts'
 import type { SettingProblem, Settings } from './settings.ts'
 
 /** How this client authenticates with the provider. */
-export type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
+type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
 /** Where the provider is and how this client talks to it. Addresses have no query. */
 export interface ProviderConfig {

@@ -33,8 +33,10 @@ export async function probeTokenEndpoint(config: Config['oauth']): Promise<Probe
       const { code, cause } = outcome
       if (code === 'invalid_client') return { is: 'failed', message: refusalOf(cause), advice: CLIENT_ADVICE }
       if (!(cause instanceof ProviderRefusal)) {
-        const message = 'is not a token endpoint: it accepts any request'
-        return { is: 'failed', message, advice: ADDRESS_ADVICE }
+        const { code: fault } = cause as { code?: string }
+        const why =
+          fault === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ? 'it refuses without an error code' : 'it accepts any request'
+        return { is: 'failed', message: `is not a token endpoint: ${why}`, advice: ADDRESS_ADVICE }
       }
       if (code === 'invalid_grant') return probeAuthentication(config)
       return { is: 'warning', message: `is a token endpoint, but ${cause.message}`, advice: CLIENT_ADVICE }

@@ -93,7 +93,8 @@ export class AccessTokens {
       return { is: 'good', session: found.session }
     }
     if (mayRenew && session.record.refreshToken !== undefined) {
-      return this.#renewOnce(session, PATIENCE_MS.expired)
+      // The session as it is now: another instance may have been issued the refused token once more.
+      return this.#renewOnce(found.session, PATIENCE_MS.expired)
     }
     await sessions.end(session.key, 'refused', requester)
     return { is: 'ended' }
@@ -143,7 +144,8 @@ export class AccessTokens {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)
         if (current === undefined) return { is: 'ended' }
-        if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
+        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        if (current.sealed !== session.sealed) return { is: 'good', session: current }
         if (hasLock) return await this.#refresh(current)
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
@@ -221,9 +223,7 @@ export class AccessTokens {
     // Read again: if this process stalled until its lock expired, another may have rotated the token meanwhile. Only a
     // refusal of the current token ends the session.
     const current = await sessions.load(session.id)
-    if (current !== undefined && current.record.accessToken !== session.record.accessToken) {
-      return { is: 'good', session: current }
-    }
+    if (current !== undefined && current.sealed !== session.sealed) return { is: 'good', session: current }
     await sessions.end(session.key, 'refused')
     return { is: 'ended' }
   }

@@ -129,7 +129,7 @@ await test('discover refuses endpoints that are no plain addresses, and metadata
     {},
   ]) {
     const message = refusal(await outcome(issuer.metadata({ token_endpoint: endpoint })))
-    t.match(message, /^has metadata whose token_endpoint is not an http or https address/, String(endpoint))
+    t.match(message, /^has metadata whose token_endpoint is not an http or https address/, JSON.stringify(endpoint))
   }
   for (const [metadata, expected] of [
     [{ token_endpoint: undefined }, /without token_endpoint: name it in TOKEN_URL$/],

@@ -85,6 +85,7 @@ export async function checkProduct(t: Test, product: Product): Promise<void> {
   })
   await t.test('A logout revokes the refresh token first, and it is refused from then on', async (t) => {
     t.equal((await browser.fetch('/auth/logout', { method: 'POST', headers: CSRF })).status, 204)
+    if (product.revocation === 'missing') return
     await until(() => gate.revocations.length === 2, 'both tokens are posted')
     const hints = gate.revocations.map(({ form, status }) => [form.get('token_type_hint'), status])
     t.same(hints, [

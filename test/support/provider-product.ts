@@ -30,7 +30,7 @@ export interface Product {
   /** Whether tokens survive a restart of it. */
   readonly isPersistent: boolean
   /** What revocation does: the token is refused from then on, or nothing. */
-  readonly revocation: 'works' | 'is accepted'
+  readonly revocation: 'works' | 'is accepted' | 'missing'
   /** Whether it knows its codes, so that `--check` can recognise it. */
   readonly isRecognised?: false
 }

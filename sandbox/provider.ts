@@ -4,7 +4,7 @@ import { Provider } from 'oidc-provider'
 import { closeNow, listen } from './listening.ts'
 import { InteractionPages } from './provider/interaction.ts'
 import { ProviderMemory } from './provider/memory.ts'
-import { homeUrlOf, oidcSettings } from './provider/settings.ts'
+import { homeUrlOf, oidcSettings, type ClientRegistration } from './provider/settings.ts'
 import { Users } from './provider/users.ts'
 
 /** A running OAuth 2.0 provider (docs/upstream.md, The provider). The user `demo@example.test` exists from the start. */
@@ -34,8 +34,12 @@ export interface ProviderOptions {
   host?: string
   /** The address to listen on, if it differs from the host, for example in a container. */
   bind?: string
-  /** The id of the only application, which is a public client. */
+  /** The id of the only application. */
   clientId: string
+  /** How that client is registered, if it is not a public one (RFC 7591 §2), for example `client_secret`. */
+  client?: ClientRegistration
+  /** If true, only pushed authorization requests are accepted (RFC 9126). */
+  requirePushed?: boolean
   redirectUris: string[]
   accessTokenSeconds?: number
   /** If true, every login also yields a refresh token, which is rotated with every use. */
@@ -52,6 +56,8 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
   const users = new Users()
   const settings = oidcSettings({
     clientId,
+    ...(options.client && { client: options.client }),
+    ...(options.requirePushed !== undefined && { requirePushed: options.requirePushed }),
     redirectUris,
     accessTokenSeconds: options.accessTokenSeconds ?? 3600,
     refreshTokens: options.refreshTokens ?? false,

@@ -47,12 +47,18 @@ if (cluster.isPrimary) {
   log.info(summary(config), 'starting')
 }
 
+const complete = config.oauth.discovery === undefined ? config : await discovered()
 if (cluster.isPrimary && config.workers > 1) {
   const { supervise } = await import('./ops/supervise.ts')
-  await supervise(config, serverLog)
+  await supervise(complete, serverLog)
 } else {
   const { serve } = await import('./serve.ts')
-  await serve(config, serverLog)
+  await serve(complete, serverLog)
+}
+
+async function discovered(): Promise<Config> {
+  const { discoverOrExit } = await import('./ops/discover-or-exit.ts')
+  return discoverOrExit(config, log)
 }
 
 function configOrExit(): Config {

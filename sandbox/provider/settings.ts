@@ -7,8 +7,18 @@ import type { Users } from './users.ts'
 /** Additional query parameters of an authorization request (docs/upstream.md, Authorization request). */
 export const ATTRIBUTION_PARAMETERS = ['sidc', 'utm_campaign', 'utm_medium', 'utm_source'] as const
 
+/** How a client authenticates with the provider (RFC 7591 §2). */
+export type ClientRegistration = {
+  token_endpoint_auth_method: 'none' | 'client_secret_post' | 'client_secret_basic' | 'private_key_jwt'
+} & Record<string, unknown>
+
+const PUBLIC_CLIENT: ClientRegistration = { token_endpoint_auth_method: 'none' }
+
 export interface ProviderSettings {
   clientId: string
+  /** A public client by default. */
+  client?: ClientRegistration
+  requirePushed?: boolean
   redirectUris: readonly string[]
   accessTokenSeconds: number
   refreshTokens: boolean
@@ -25,16 +35,16 @@ export function homeUrlOf(redirectUris: readonly string[]): string {
 
 /**
  * Settings that reduce oidc-provider, an OpenID Connect server, to an OAuth 2.0 server (docs/upstream.md, The provider) with
- * opaque tokens, a public client and PKCE with S256.
+ * opaque tokens and PKCE with S256.
  */
 export function oidcSettings(settings: ProviderSettings): Record<string, unknown> {
-  const { memory, users, refreshTokens } = settings
+  const { memory, users, refreshTokens, client = PUBLIC_CLIENT, requirePushed = false } = settings
   const homeUrl = homeUrlOf(settings.redirectUris)
   const scopes = ['trade', 'account_manage', ...(refreshTokens ? ['offline_access'] : [])]
   return {
     adapter: (kind: string) => memory.adapter(kind),
-    clients: [client(settings)],
-    clientAuthMethods: ['none'],
+    clients: [registration(settings, client)],
+    clientAuthMethods: [client.token_endpoint_auth_method],
     clientBasedCORS: () => false,
     // The default of 15 s would accept expired tokens.
     clockTolerance: 0,
@@ -42,8 +52,13 @@ export function oidcSettings(settings: ProviderSettings): Record<string, unknown
     claims: {},
     pkce: { required: () => true },
     extraParams: [...ATTRIBUTION_PARAMETERS, 'app_id'],
-    routes: { authorization: '/oauth2/auth', token: '/oauth2/token', revocation: '/oauth2/revoke' },
-    features: features(),
+    routes: {
+      authorization: '/oauth2/auth',
+      token: '/oauth2/token',
+      revocation: '/oauth2/revoke',
+      pushed_authorization_request: '/oauth2/par',
+    },
+    features: features(requirePushed),
     interactions: {
       policy: promptPolicy(),
       url: (_context: Context, interaction: { uid: string }) => `/interaction/${interaction.uid}`,
@@ -65,26 +80,29 @@ export function oidcSettings(settings: ProviderSettings): Record<string, unknown
   }
 }
 
-function client({ clientId, redirectUris, refreshTokens }: ProviderSettings): Record<string, unknown> {
+function registration(
+  { clientId, redirectUris, refreshTokens }: ProviderSettings,
+  client: ClientRegistration,
+): Record<string, unknown> {
   return {
     client_id: clientId,
     client_name: clientId,
     redirect_uris: [...redirectUris],
     response_types: ['code'],
     grant_types: ['authorization_code', ...(refreshTokens ? ['refresh_token'] : [])],
-    token_endpoint_auth_method: 'none',
+    ...client,
     id_token_signed_response_alg: 'ES256',
   }
 }
 
-function features(): Record<string, unknown> {
+function features(requirePushed: boolean): Record<string, unknown> {
   const on = { enabled: true }
   const off = { enabled: false }
   return {
     revocation: { ...on, allowedPolicy: sameClient },
     devInteractions: off,
     dPoP: off,
-    pushedAuthorizationRequests: off,
+    pushedAuthorizationRequests: requirePushed ? { ...on, requirePushedAuthorizationRequests: true } : off,
     resourceIndicators: off,
     rpInitiatedLogout: off,
     userinfo: off,

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { serializeClientKeys } from './client-key.ts'
+import { providerChecks, providerConfig, providerEnvironment } from './provider-config.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, splitList } from './setting-formats.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
@@ -34,7 +36,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems: SettingProblem[] = []
   const raw = withSecretFiles(environment, problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw['REDIS_URL'] !== undefined))
+  problems.push(...crossChecks(settings, raw['REDIS_URL'] !== undefined), ...providerChecks(raw))
   if (problems.length > 0) throw new ConfigError(problems)
   return parse(settings as Settings)
 }
@@ -69,10 +71,15 @@ export function workerEnvironment(config: Config): Record<string, string> {
   const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
     SESSION_SECRETS: config.secrets.join(','),
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
+    CLIENT_KEY: config.oauth.clientKeys.length === 0 ? '' : serializeClientKeys(config.oauth.clientKeys),
     REDIS_URL: config.redisUrl ?? '',
   }
   // An empty value counts as unset.
-  return { ...secrets, ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])) }
+  return {
+    ...providerEnvironment(config.oauth),
+    ...secrets,
+    ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
+  }
 }
 
 function drainWaitSeconds(settings: Settings, production: boolean): number {
@@ -187,13 +194,10 @@ function parse(settings: Settings) {
       relayStoreGraceMs: seconds(settings.RELAY_STORE_GRACE_SECONDS),
     },
     oauth: {
-      authUrl: withoutSlash(settings.AUTH_URL),
-      clientId: settings.CLIENT_ID,
-      clientSecret: settings.CLIENT_SECRET,
+      ...providerConfig(settings),
       redirectUri: `${publicUrl}/auth/callback`,
       scope: settings.OAUTH_SCOPE,
       legacyAppId: settings.LEGACY_APP_ID,
-      revocationUrl: settings.REVOCATION_URL,
       frontendUrl,
       loginTtlMs: seconds(settings.LOGIN_TTL_SECONDS),
       tokenFallbackMs: seconds(settings.TOKEN_FALLBACK_SECONDS),

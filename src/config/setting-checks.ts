@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { providerWarnings } from './provider-config.ts'
 import { isLoopbackHost } from './hostname.ts'
 import type { SettingProblem, Settings } from './settings.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
@@ -52,7 +53,7 @@ function feedChecks(settings: Partial<Settings>): SettingProblem[] {
 
 /** Returns warnings about settings that are allowed but have consequences an operator should know. */
 export function settingWarnings(settings: Settings, publicUrl: string, frontendOrigins: ReadonlySet<string>): string[] {
-  const warnings: string[] = []
+  const warnings = providerWarnings(settings)
   if (settings.REDIS_URL === undefined) {
     warnings.push('REDIS_URL is not set: sessions are kept in memory and end with this process')
   }

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { parseAuthorizationParams } from './authorization-params.ts'
+import { parseClientKeys } from './client-key.ts'
 import { parseRedisUrl } from './redis-address.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
 
@@ -35,6 +37,14 @@ export const settingFormats = {
   redisUrl: {
     test: (value) => parseRedisUrl(value) !== undefined,
     must: 'redis://user:password@host:6379/0 (rediss:// for TLS), a comma-separated list of these for a Cluster, or redis+sentinel://host:port,host:port/master-name',
+  },
+  clientKeys: {
+    test: (value) => parseClientKeys(value) !== undefined,
+    must: 'one or two private keys as PEM or JWK, not encrypted: EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits',
+  },
+  authorizationParams: {
+    test: (value) => parseAuthorizationParams(value) !== undefined,
+    must: 'a query string such as audience=api&max_age=3600, without prompt=registration, credentials, and whatever this server sets itself (docs/settings.md)',
   },
   secrets: {
     test: (value) => everyPart(value, (part) => Buffer.byteLength(part) >= 32),

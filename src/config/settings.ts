@@ -1,7 +1,11 @@
-import { isOn, settingFormats, type SettingFormat } from './setting-formats.ts'
+import { providerRules } from './provider-settings.ts'
+import { isOn, settingFormats } from './setting-formats.ts'
+import { flag, oneOf, required, text, textOr, whole, type SettingRule } from './setting-rule.ts'
+
+export type { SettingRule }
 
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
-export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'REDIS_URL'] as const
+export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL'] as const
 
 /** A wrong or missing setting. */
 export interface SettingProblem {
@@ -9,34 +13,6 @@ export interface SettingProblem {
   /** Completes a sentence that starts with the name of the setting. Never contains the value. */
   readonly message: string
 }
-
-type Production = 'required' | 'https' | 'wss' | 'off'
-
-/** What the value of a setting may be. A setting without a default is optional unless it is required. */
-export interface SettingRule {
-  readonly kind: 'text' | 'whole'
-  readonly description: string
-  readonly isRequired?: true
-  readonly default?: string | number
-  readonly format?: SettingFormat
-  readonly choices?: readonly string[]
-  readonly minimum?: number
-  readonly maximum?: number
-  /** What production demands in addition: that there is a value, an encrypted scheme, or that a flag is off. */
-  readonly production?: Production | undefined
-}
-
-const text = (description: string, format: SettingFormat = 'text', production?: Production) =>
-  ({ kind: 'text', description, format, production }) as const
-const required = (description: string, format: SettingFormat, production?: Production) =>
-  ({ ...text(description, format, production), isRequired: true }) as const
-const textOr = (fallback: string, format: SettingFormat, description: string) =>
-  ({ kind: 'text', description, format, default: fallback }) as const
-const oneOf = (fallback: string, choices: readonly string[], description: string) =>
-  ({ kind: 'text', description, choices, default: fallback }) as const
-const whole = (fallback: number, minimum: number, maximum: number, description: string) =>
-  ({ kind: 'whole', description, minimum, maximum, default: fallback }) as const
-const flag = (fallback: boolean, description: string) => textOr(String(fallback), 'flag', description)
 
 const DAY = 86_400
 const MIB = 1_048_576
@@ -66,10 +42,7 @@ export const settingRules = {
 
   SERVICE_APP_ID: text('Application id sent upstream in APP_ID_HEADER (default: CLIENT_ID)', 'printable'),
   APP_ID_HEADER: textOr('Service-App-ID', 'headerName', 'Header that carries the application id upstream'),
-  CLIENT_SECRET: text('Client secret, only for a confidential client'),
-  OAUTH_SCOPE: textOr('trade account_manage', 'scope', 'Space-separated OAuth scopes to request'),
-  LEGACY_APP_ID: text('app_id of an application on the legacy API, sent to the provider', 'printable'),
-  REVOCATION_URL: text('Token revocation endpoint, called at logout', 'httpUrl', 'https'),
+  ...providerRules,
   FRONTEND_URL: text('Origin the browser returns to after a login (default: PUBLIC_URL)', 'origin', 'https'),
   FRONTEND_ORIGINS: text(
     'Comma-separated origins that may call /api, /auth and /ws (default: FRONTEND_URL and PUBLIC_URL)',

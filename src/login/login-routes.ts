@@ -1,15 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { renderPage, wantsPage } from '../http/html.ts'
 import type { RawQuery } from '../http/server.ts'
-import { StoreUnavailable } from '../store/store.ts'
-import type { Attribution } from './attribution.ts'
-import { failureUrl, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { recordKiB } from './login-transactions.ts'
 import { announceLink, checkLink, linkDocument, linkPage } from './link-check.ts'
-import { safeReturnTo } from './return-to.ts'
-
-type StartRequest = FastifyRequest<{ Querystring: RawQuery }>
+import { startLogin } from './start-login.ts'
 
 /** The routes that start a login or a sign-up, and those with which partners check their sign-up links. */
 export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
@@ -17,7 +11,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
 
   fastify.get<{ Querystring: RawQuery }>('/auth/login', async (request, reply) => {
     guard.requireNavigation(request)
-    return start(deps, request, reply, 'login')
+    return startLogin({ deps, request, reply, flow: 'login' })
   })
 
   fastify.get<{ Querystring: RawQuery }>('/auth/signup', async (request, reply) => {
@@ -37,7 +31,7 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
     const remembered = outcome === 'none' ? attributionCookie.read(request.headers.cookie) : undefined
     if (remembered !== undefined) reply.header('x-attribution', 'complete')
     const isComplete = remembered !== undefined || outcome === 'complete'
-    return start(deps, request, reply, 'signup', { values: remembered ?? values, isComplete })
+    return startLogin({ deps, request, reply, flow: 'signup', signup: { values: remembered ?? values, isComplete } })
   })
 
   // Partners can check a link with `curl -I`, which starts nothing.
@@ -62,44 +56,4 @@ export async function loginRoutes(fastify: FastifyInstance, deps: LoginDependenc
       return reply.redirect(`/auth/signup${text === '' ? '' : `?${text}`}`, 308)
     },
   })
-}
-
-async function start(
-  deps: LoginDependencies,
-  request: StartRequest,
-  reply: FastifyReply,
-  flow: Flow,
-  signup?: { values: Attribution; isComplete: boolean },
-): Promise<FastifyReply> {
-  const { config, transactions, provider, sessions } = deps
-  const query = new URLSearchParams(request.query.text)
-  const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
-  const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
-    deps.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
-    const details = { audit: 'login_not_started', flow, reason, client: request.ip, cause }
-    request.log.warn(details, 'a login could not be started')
-    return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
-  }
-  if (!(await deps.startLimit.allows(request.ip, recordKiB(returnTo)))) return tryLater('limit')
-
-  const { cookie: cookies } = request.headers
-  const options = {
-    flow,
-    returnTo,
-    attributed: signup?.isComplete ?? false,
-    sessionKey: sessions.cookie.key(cookies),
-  }
-  const started = await transactions.start(cookies, options).catch((error: unknown) => {
-    if (!(error instanceof StoreUnavailable)) throw error
-    return error
-  })
-  if (started instanceof StoreUnavailable) return tryLater('store', started)
-
-  const { ticket, stale } = started
-  const { name, value, state } = ticket.cookie
-  for (const old of stale) reply.setCookie(old, '', transactions.attributes(0))
-  reply.setCookie(name, value, transactions.attributes())
-  const { verifier } = ticket.transaction
-  const address = await provider.authorizationUrl({ state, verifier, signup: signup?.values })
-  return reply.redirect(address.href, 303)
 }

@@ -6,7 +6,7 @@ import { loginKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { AuthError, Flow } from './auth-error.ts'
 import { MAX_PER_BROWSER, type LoginCookie, type LoginCookies } from './login-cookies.ts'
-import { PROVIDER_TIMEOUT_MS } from '../oauth/provider.ts'
+import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 
 const POLL_MS = 100
 /** The session of the request that starts the login, and the one that this browser's last login created. */

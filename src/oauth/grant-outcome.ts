@@ -1,5 +1,8 @@
 import * as client from 'openid-client'
-import { UnusableResponse } from './token-response.ts'
+import { UnusableResponse } from './provider-response.ts'
+
+/** Characters that fit into a header. A token with any other could never be used. */
+const TOKEN = /^[\x21-\x7e]+$/
 
 /** Tokens that the provider issued. Times are epoch ms. */
 export interface TokenGrant {
@@ -12,9 +15,11 @@ export interface TokenGrant {
   readonly lifetimeGuessed: boolean
 }
 
-/** The outcome of a request to the token endpoint. `cause` is for the log. */
-export type GrantOutcome =
-  | { readonly is: 'granted'; readonly grant: TokenGrant }
+/** The outcome of a request to the token endpoint. */
+export type GrantOutcome = { readonly is: 'granted'; readonly grant: TokenGrant } | FailedOutcome
+
+/** Why the provider did not do what this client asked for. `cause` is for the log. */
+export type FailedOutcome =
   | { readonly is: 'refused'; readonly code: RefusalCode; readonly cause: unknown }
   /** `try_later`: the provider is overloaded and asks to be left alone for `busyForMs` (0 if it names no time). */
   | {
@@ -29,9 +34,14 @@ export type RefusalCode = 'access_denied' | 'invalid_grant' | 'invalid_client' |
 
 /** Carries the provider's error code (RFC 6749 §5.2), and nothing else of its response, into the log. */
 export class ProviderRefusal extends Error {
+  /** The error code, or a text that says that there is none to read. */
+  readonly error: string
+
   constructor(error: string) {
-    super(`the provider returned ${/^[\w.:-]{1,64}$/.test(error) ? error : 'an unreadable error'}`)
+    const readable = /^[\w.:-]{1,64}$/.test(error) ? error : 'an unreadable error'
+    super(`the provider returned ${readable}`)
     this.name = 'ProviderRefusal'
+    this.error = readable
   }
 }
 
@@ -54,8 +64,11 @@ export function callbackError(error: string): Exclude<RefusalCode, 'invalid_clie
   }
 }
 
-/** Maps the `error` of a token response (RFC 6749 §5.2). */
-function tokenError(error: string): GrantOutcome {
+/**
+ * Maps the `error` of a response to this client (RFC 6749 §5.2). An `access_denied` is the provider's own refusal here: a
+ * user who cancels never gets this far.
+ */
+function tokenError(error: string): FailedOutcome {
   const cause = new ProviderRefusal(error)
   switch (error) {
     case 'invalid_grant':
@@ -71,8 +84,28 @@ function tokenError(error: string): GrantOutcome {
   }
 }
 
+/** Reads a successful token response. @param fallbackMs the lifetime of tokens that name no usable one */
+export function granted(response: client.TokenEndpointResponse, fallbackMs: number): GrantOutcome {
+  const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
+  if (type !== 'bearer' || !TOKEN.test(accessToken)) {
+    return {
+      is: 'refused',
+      code: 'login_failed',
+      cause: new Error('the access token is not a usable bearer token'),
+    }
+  }
+  const grant: TokenGrant = {
+    accessToken,
+    expiresAt: Date.now() + (lifetime === undefined ? fallbackMs : lifetime * 1000),
+    ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
+    ...(response.scope === undefined ? {} : { scope: response.scope }),
+    lifetimeGuessed: lifetime === undefined,
+  }
+  return { is: 'granted', grant }
+}
+
 /** Maps errors of openid-client and fetch(), by class and code. @throws any other error unchanged */
-export function translate(error: unknown): GrantOutcome {
+export function translate(error: unknown): FailedOutcome {
   if (error instanceof client.AuthorizationResponseError) {
     const code = callbackError(error.error)
     const cause = new ProviderRefusal(error.error)
@@ -95,6 +128,6 @@ export function translate(error: unknown): GrantOutcome {
   throw error
 }
 
-function unavailable(cause: unknown): GrantOutcome {
+function unavailable(cause: unknown): FailedOutcome {
   return { is: 'unavailable', code: 'provider_unavailable', cause }
 }

@@ -1,84 +1,62 @@
 import * as client from 'openid-client'
-import { Agent, fetch as undiciFetch } from 'undici'
 import type { Config } from '../config/config.ts'
-import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import {
+  AuthorizationRequests,
+  type AuthorizationOutcome,
+  type AuthorizationRequest,
+} from './authorization-requests.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { translate, type GrantOutcome, type TokenGrant } from './grant-outcome.ts'
-import { readTokenResponse, UnusableResponse } from './token-response.ts'
+import { clientAuthentication } from './client-authentication.ts'
+import { clientConfiguration } from './client-configuration.ts'
+import { granted, type GrantOutcome, translate } from './grant-outcome.ts'
+import { isIssuer } from './issuer.ts'
+import { PROVIDER_TIMEOUT_MS, ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
+import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
+import { readTokenResponse } from './token-response.ts'
 
-/** Timeout of a request to the provider, including the response body. */
-export const PROVIDER_TIMEOUT_MS = 9_000
-const REVOCATION_TIMEOUT_MS = 2_000
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
-/** Characters that fit into a header. A token with any other could never be used. */
-const TOKEN = /^[\x21-\x7e]+$/
 
 /** The outcome of a refresh. `skipped`: nothing was sent, because the provider has failed recently or is busy. */
 export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly retryAfterMs: number }
 
-/** The parameters of an authorization request that do not come from the settings. */
-export interface AuthorizationRequest {
-  readonly state: string
-  readonly verifier: string
-  /** The partner's parameters; undefined unless this is a sign-up, empty if it has no partner. */
-  readonly signup: Readonly<Record<string, string>> | undefined
-}
-
-type ProviderRequest = 'exchange' | 'refresh' | 'revoke'
-
-/** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
-type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
-
-/** Notified of every request to the provider, once it is over. */
-export interface ProviderObserver {
-  asked(request: ProviderRequest, outcome: ProviderOutcome, seconds: number): void
-}
-
 /** Client of the OAuth 2.0 provider (docs/upstream.md, The provider), built on openid-client. */
 export class Provider {
   readonly #config: Config['oauth']
-  readonly #observer: ProviderObserver | undefined
+  readonly #traffic: ProviderTraffic
   readonly #exchanger: client.Configuration
   readonly #refresher: client.Configuration
-  readonly #revoker: client.Configuration
-  readonly #revocations = new Set<Promise<boolean>>()
+  readonly #authorizations: AuthorizationRequests
+  readonly #revocations: Revocations
   readonly #circuit = new CircuitBreaker(MAX_REFRESHES)
-  readonly #agent = new Agent({
-    headersTimeout: PROVIDER_TIMEOUT_MS,
-    bodyTimeout: PROVIDER_TIMEOUT_MS,
-    connect: { timeout: 3000 },
-    // One connection per request: a login would be lost on a reused connection that the provider is just closing.
-    pipelining: 0,
-  })
 
   constructor(config: Config['oauth'], observer?: ProviderObserver) {
+    const traffic = new ProviderTraffic(observer)
+    const authentication = clientAuthentication(config)
+    const configuration = (request: 'exchange' | 'refresh'): client.Configuration => {
+      const fetch = traffic.fetchFor(request, readTokenResponse)
+      return clientConfiguration(config, { authentication, timeoutMs: PROVIDER_TIMEOUT_MS, fetch })
+    }
     this.#config = config
-    this.#observer = observer
-    this.#exchanger = this.#configuration('exchange', PROVIDER_TIMEOUT_MS)
-    this.#refresher = this.#configuration('refresh', PROVIDER_TIMEOUT_MS)
-    this.#revoker = this.#configuration('revoke', REVOCATION_TIMEOUT_MS)
+    this.#traffic = traffic
+    this.#exchanger = configuration('exchange')
+    this.#refresher = configuration('refresh')
+    this.#authorizations = new AuthorizationRequests(config, authentication, traffic)
+    this.#revocations = new Revocations(config, authentication, traffic)
   }
 
-  /** Where to send the browser to log in (docs/upstream.md, Authorization request). No request is made for it. */
-  async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
-    const { clientId, redirectUri, scope, legacyAppId } = this.#config
-    return client.buildAuthorizationUrl(this.#exchanger, {
-      response_type: 'code',
-      client_id: clientId,
-      redirect_uri: redirectUri,
-      scope,
-      state: request.state,
-      code_challenge: await client.calculatePKCECodeChallenge(request.verifier),
-      code_challenge_method: 'S256',
-      ...(legacyAppId === undefined ? {} : { app_id: legacyAppId }),
-      ...(request.signup === undefined ? {} : { prompt: 'registration', ...request.signup }),
-    })
+  /** Where to send the browser to log in (docs/upstream.md, Authorization request). Asks the provider only with PAR_URL. */
+  authorizationUrl(request: AuthorizationRequest): Promise<AuthorizationOutcome> {
+    return this.#authorizations.url(request)
   }
 
   /** Exchanges the code of a callback for tokens (RFC 6749 §4.1.3). Never retried: a code can be used only once. */
   async exchange(callbackQuery: string, state: string, verifier: string): Promise<GrantOutcome> {
     const callback = new URL(`${this.#config.redirectUri}?${callbackQuery}`)
+    // openid-client takes an empty iss for a missing one.
+    if (callback.searchParams.get('iss') === '') {
+      return { is: 'refused', code: 'login_failed', cause: new Error('the iss of the callback is empty') }
+    }
     this.#normalizeIssuer(callback.searchParams)
     const outcome = await this.#grant(() =>
       client.authorizationCodeGrant(this.#exchanger, callback, {
@@ -121,104 +99,28 @@ export class Provider {
     return outcome ?? { is: 'skipped', retryAfterMs: this.#circuit.retryAfterMs }
   }
 
-  /** Revokes a token (RFC 7009) if REVOCATION_URL is set. Resolves to false if that failed; never rejects. */
-  async revoke(token: string): Promise<boolean> {
-    if (this.#config.revocationUrl === undefined) return true
-    const revocation = client.tokenRevocation(this.#revoker, token).then(
-      () => true,
-      () => false,
-    )
-    this.#revocations.add(revocation)
-    return revocation.finally(() => this.#revocations.delete(revocation))
+  /** Revokes tokens (RFC 7009) if REVOCATION_URL is set. Returns the failures; never rejects. */
+  revoke(tokens: RevokedTokens): Promise<readonly RevocationFailure[]> {
+    return this.#revocations.revoke(tokens)
   }
 
   /** Waits for running revocations, then closes all connections to the provider. */
   async close(): Promise<void> {
-    await Promise.all(this.#revocations)
-    await this.#agent.destroy()
+    await this.#revocations.finished()
+    await this.#traffic.close()
   }
 
-  #configuration(request: ProviderRequest, timeoutMs: number): client.Configuration {
-    const { authUrl, revocationUrl, clientId, clientSecret } = this.#config
-    const metadata: client.ServerMetadata = {
-      issuer: authUrl,
-      authorization_endpoint: `${authUrl}/oauth2/auth`,
-      token_endpoint: `${authUrl}/oauth2/token`,
-      ...(revocationUrl === undefined ? {} : { revocation_endpoint: revocationUrl }),
-    }
-    const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret)
-    const configuration = new client.Configuration(metadata, clientId, undefined, authentication)
-    configuration.timeout = timeoutMs / 1000
-    if ([authUrl, revocationUrl].some((url) => url?.toLowerCase().startsWith('http:'))) {
-      // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
-      client.allowInsecureRequests(configuration)
-    }
-    configuration[client.customFetch] = (url, options) => this.#fetch(request, url, options)
-    return configuration
-  }
-
-  async #fetch(request: ProviderRequest, url: string, options: object): Promise<Response> {
-    const sentAt = performance.now()
-    let outcome: ProviderOutcome = 'failed'
-    try {
-      // Node's own fetch does not accept a dispatcher of another undici version.
-      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
-      outcome = outcomeOf(response)
-      return request === 'revoke' ? response : await readTokenResponse(response)
-    } catch (error) {
-      outcome = failureOf(error)
-      throw error
-    } finally {
-      this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
-    }
-  }
-
-  /** RFC 9207 §2.4 compares `iss` exactly, but AUTH_URL is stored without the trailing slash that some issuers have. */
+  /** openid-client compares exactly, so an `iss` that differs from AUTH_URL by a final slash takes its form. */
   #normalizeIssuer(callback: URLSearchParams): void {
-    const { authUrl } = this.#config
-    const [issuer, ...more] = callback.getAll('iss')
-    if (more.length === 0 && issuer === `${authUrl}/`) callback.set('iss', authUrl)
+    const [received, ...more] = callback.getAll('iss')
+    if (more.length === 0 && isIssuer(this.#config, received)) callback.set('iss', this.#config.issuer)
   }
 
   async #grant(request: () => Promise<client.TokenEndpointResponse>): Promise<GrantOutcome> {
     try {
-      return this.#read(await request())
+      return granted(await request(), this.#config.tokenFallbackMs)
     } catch (error) {
       return translate(error)
     }
   }
-
-  #read(response: client.TokenEndpointResponse): GrantOutcome {
-    const { access_token: accessToken, token_type: type, expires_in: lifetime } = response
-    if (type !== 'bearer' || !TOKEN.test(accessToken)) {
-      return {
-        is: 'refused',
-        code: 'login_failed',
-        cause: new Error('the access token is not a usable bearer token'),
-      }
-    }
-    const grant: TokenGrant = {
-      accessToken,
-      expiresAt: Date.now() + (lifetime === undefined ? this.#config.tokenFallbackMs : lifetime * 1000),
-      ...(response.refresh_token === undefined ? {} : { refreshToken: response.refresh_token }),
-      ...(response.scope === undefined ? {} : { scope: response.scope }),
-      lifetimeGuessed: lifetime === undefined,
-    }
-    return { is: 'granted', grant }
-  }
-}
-
-function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
-  if (status === 429) return 'busy'
-  if (status >= 400 && status < 500) return 'refused'
-  return status >= 200 && status < 300 ? 'ok' : 'failed'
-}
-
-function failureOf(error: unknown): ProviderOutcome {
-  if (isOutOfDescriptors(error)) return 'no_descriptor'
-  if (error instanceof UnusableResponse) return error.busyForMs !== undefined ? 'busy' : 'failed'
-  // A timeout of openid-client (AbortSignal.timeout) or of undici.
-  const { name, cause } = error as { name?: string; cause?: { code?: string } }
-  const isTimeout = name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(cause?.code ?? '')
-  return isTimeout ? 'timeout' : 'unreachable'
 }

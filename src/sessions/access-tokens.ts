@@ -9,7 +9,8 @@ import type { Session, SessionRecord, SessionRepository } from './repository.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
-import { PROVIDER_TIMEOUT_MS, type Provider } from '../oauth/provider.ts'
+import type { Provider } from '../oauth/provider.ts'
+import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import { recordOf, renewAt } from './token-record.ts'
 
@@ -92,7 +93,8 @@ export class AccessTokens {
       return { is: 'good', session: found.session }
     }
     if (mayRenew && session.record.refreshToken !== undefined) {
-      return this.#renewOnce(session, PATIENCE_MS.expired)
+      // The session as it is now: another instance may have been issued the refused token once more.
+      return this.#renewOnce(found.session, PATIENCE_MS.expired)
     }
     await sessions.end(session.key, 'refused', requester)
     return { is: 'ended' }
@@ -142,7 +144,8 @@ export class AccessTokens {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
         const current = await sessions.load(session.id)
         if (current === undefined) return { is: 'ended' }
-        if (current.record.accessToken !== session.record.accessToken) return { is: 'good', session: current }
+        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        if (current.sealed !== session.sealed) return { is: 'good', session: current }
         if (hasLock) return await this.#refresh(current)
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
@@ -198,7 +201,7 @@ export class AccessTokens {
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
-    this.revoke(record)
+    this.revoke(record, session.tag)
     return { is: 'ended' }
   }
 
@@ -220,19 +223,18 @@ export class AccessTokens {
     // Read again: if this process stalled until its lock expired, another may have rotated the token meanwhile. Only a
     // refusal of the current token ends the session.
     const current = await sessions.load(session.id)
-    if (current !== undefined && current.record.accessToken !== session.record.accessToken) {
-      return { is: 'good', session: current }
-    }
+    if (current !== undefined && current.sealed !== session.sealed) return { is: 'good', session: current }
     await sessions.end(session.key, 'refused')
     return { is: 'ended' }
   }
 
-  /** Revokes the tokens of a session in the background. */
-  revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
+  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
+  revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>, tag?: string): void {
     const { provider, log } = this.#deps
-    const tokens = [record.refreshToken, record.accessToken].filter((token) => token !== undefined)
-    void Promise.all(tokens.map((token) => provider.revoke(token))).then((done) => {
-      if (done.includes(false)) logFailure(log, 'a token could not be revoked')
+    void provider.revoke(record).then((failures) => {
+      for (const { token, status, cause } of failures) {
+        log.warn({ audit: 'revocation_failed', session: tag, token, status, cause }, 'a token could not be revoked')
+      }
     })
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
+import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
@@ -139,13 +140,13 @@ export class Sessions {
     requester?: Requester,
   ): Promise<SessionRecord | undefined> {
     const record = await this.#repository.endById(id, reason, isAuthentic, requester)
-    if (record !== undefined) this.revoke(record)
+    if (record !== undefined) this.revoke(record, this.tag(sessionKey(id)))
     return record
   }
 
-  /** Revokes unused tokens in the background. */
-  revoke(tokens: Pick<SessionRecord, 'accessToken' | 'refreshToken'>): void {
-    this.#tokens.revoke(tokens)
+  /** Revokes unused tokens in the background. @param tag of their session, if they had one */
+  revoke(tokens: Pick<SessionRecord, 'accessToken' | 'refreshToken'>, tag?: string): void {
+    this.#tokens.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */

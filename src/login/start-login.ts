@@ -1,0 +1,74 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RawQuery } from '../http/server.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Attribution } from './attribution.ts'
+import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
+import type { LoginDependencies } from './login-dependencies.ts'
+import { recordKiB } from './login-transactions.ts'
+import { safeReturnTo } from './return-to.ts'
+
+/** A request that starts a login or a sign-up. */
+interface LoginStart {
+  readonly deps: LoginDependencies
+  readonly request: FastifyRequest<{ Querystring: RawQuery }>
+  readonly reply: FastifyReply
+  readonly flow: Flow
+  readonly signup?: { readonly values: Attribution; readonly isComplete: boolean }
+}
+
+/** Why a login was not started. `outcome` is the metric label, where it is not the error. */
+interface Refusal {
+  readonly error: AuthError
+  readonly outcome?: 'rate_limited'
+  readonly reason: 'limit' | 'store' | 'provider'
+  readonly cause?: unknown
+}
+
+/** Stores a login transaction, and redirects the browser to the provider, or back to the frontend with the reason. */
+export async function startLogin(start: LoginStart): Promise<FastifyReply> {
+  const { deps, request, reply, flow, signup } = start
+  const { config, transactions, provider, sessions } = deps
+  const query = new URLSearchParams(request.query.text)
+  const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
+  if (!(await deps.startLimit.allows(request.ip, recordKiB(returnTo)))) {
+    return refuse(start, returnTo, { error: 'try_later', outcome: 'rate_limited', reason: 'limit' })
+  }
+
+  const { cookie: cookies } = request.headers
+  const options = {
+    flow,
+    returnTo,
+    attributed: signup?.isComplete ?? false,
+    sessionKey: sessions.cookie.key(cookies),
+  }
+  const started = await transactions.start(cookies, options).catch((error: unknown) => {
+    if (!(error instanceof StoreUnavailable)) throw error
+    return error
+  })
+  if (started instanceof StoreUnavailable) {
+    return refuse(start, returnTo, { error: 'try_later', reason: 'store', cause: started })
+  }
+
+  const { ticket, stale } = started
+  const { name, value, state } = ticket.cookie
+  const { verifier } = ticket.transaction
+  const authorization = await provider.authorizationUrl({ state, verifier, signup: signup?.values })
+  if (authorization.is !== 'ready') {
+    // Best effort: the record expires in any case.
+    await transactions.forget([ticket.key]).catch(() => undefined)
+    return refuse(start, returnTo, { error: authorization.code, reason: 'provider', cause: authorization.cause })
+  }
+  for (const old of stale) reply.setCookie(old, '', transactions.attributes(0))
+  reply.setCookie(name, value, transactions.attributes())
+  return reply.redirect(authorization.url.href, 303)
+}
+
+/** Logs and counts a login that was not started, and redirects the browser to the frontend. */
+function refuse({ deps, request, reply, flow }: LoginStart, returnTo: string, refusal: Refusal): FastifyReply {
+  const { error, outcome = error, reason, cause } = refusal
+  deps.metrics.logins.inc({ flow, outcome })
+  const details = { audit: 'login_not_started', flow, reason, error, client: request.ip, cause }
+  // The provider rejects this client's registration, which only the operator can correct.
+  request.log[error === 'invalid_client' ? 'error' : 'warn'](details, 'a login could not be started')
+  return reply.redirect(failureUrl(deps.config.frontendUrl, error, { flow, returnTo }), 303)
+}

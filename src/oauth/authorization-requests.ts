@@ -1,0 +1,79 @@
+import * as client from 'openid-client'
+import type { Config } from '../config/config.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
+import { clientConfiguration } from './client-configuration.ts'
+import { translate, type FailedOutcome } from './grant-outcome.ts'
+import type { ProviderTraffic } from './provider-traffic.ts'
+import { readPushResponse } from './push-response.ts'
+
+/** A user waits for the push before the login page appears. */
+const PUSH_TIMEOUT_MS = 5000
+/** Concurrent pushes. If the provider does not respond, each uses up a file descriptor. */
+const MAX_PUSHES = 64
+
+/** The parameters of an authorization request that do not come from the settings. */
+export interface AuthorizationRequest {
+  readonly state: string
+  readonly verifier: string
+  /** The partner's parameters; undefined unless this is a sign-up, empty if it has no partner. */
+  readonly signup: Readonly<Record<string, string>> | undefined
+}
+
+/** Where to send the browser, or why the provider did not accept the pushed request. */
+export type AuthorizationOutcome = { readonly is: 'ready'; readonly url: URL } | FailedOutcome
+
+/** Makes authorization requests (RFC 6749 §4.1.1), and pushes them first if PAR_URL is set (RFC 9126). */
+export class AuthorizationRequests {
+  readonly #config: Config['oauth']
+  readonly #pusher: client.Configuration
+  /** Limits concurrency only: no failure opens it, since a user who starts a login should never be refused for another. */
+  readonly #pushes = new CircuitBreaker(MAX_PUSHES)
+
+  constructor(config: Config['oauth'], authentication: client.ClientAuth, traffic: ProviderTraffic) {
+    this.#config = config
+    const fetch = traffic.fetchFor('push', readPushResponse)
+    this.#pusher = clientConfiguration(config, { authentication, timeoutMs: PUSH_TIMEOUT_MS, fetch })
+  }
+
+  /** The address to send the browser to. */
+  async url(request: AuthorizationRequest): Promise<AuthorizationOutcome> {
+    const parameters = await this.#parameters(request)
+    if (this.#config.parUrl === undefined) {
+      return { is: 'ready', url: client.buildAuthorizationUrl(this.#pusher, parameters) }
+    }
+    const outcome = await this.#pushes.run(
+      () => this.#push(parameters),
+      () => false,
+    )
+    const cause = new Error('too many authorization requests are being pushed')
+    return outcome ?? { is: 'unavailable', code: 'try_later', cause }
+  }
+
+  async #push(parameters: URLSearchParams): Promise<AuthorizationOutcome> {
+    try {
+      return { is: 'ready', url: await client.buildAuthorizationUrlWithPAR(this.#pusher, parameters) }
+    } catch (error) {
+      return translate(error)
+    }
+  }
+
+  async #parameters({ state, verifier, signup }: AuthorizationRequest): Promise<URLSearchParams> {
+    const { clientId, redirectUri, scope, legacyAppId, authorizationParams } = this.#config
+    const parameters = new URLSearchParams({
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      scope,
+      state,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...(legacyAppId === undefined ? {} : { app_id: legacyAppId }),
+      ...(signup === undefined ? {} : { prompt: 'registration', ...signup }),
+    })
+    for (const [name, value] of authorizationParams) {
+      // A sign-up has its own prompt.
+      if (signup === undefined || name !== 'prompt') parameters.append(name, value)
+    }
+    return parameters
+  }
+}

@@ -1,0 +1,77 @@
+import type { ServerMetadata } from 'openid-client'
+import type { NamedEndpoints, ProviderConfig } from '../config/provider-config.ts'
+import { settingFormats } from '../config/setting-formats.ts'
+import { DocumentFault } from './metadata-requests.ts'
+
+/** The setting that takes precedence over each endpoint of the metadata. */
+const SETTINGS = {
+  authorization_endpoint: ['AUTHORIZATION_URL', 'authorizationUrl'],
+  token_endpoint: ['TOKEN_URL', 'tokenUrl'],
+  pushed_authorization_request_endpoint: ['PAR_URL', 'parUrl'],
+  revocation_endpoint: ['REVOCATION_URL', 'revocationUrl'],
+} as const satisfies Record<string, readonly [setting: string, name: keyof NamedEndpoints]>
+
+/** A complete configuration of the provider. `warnings` are for the operator. */
+export interface DiscoveredProvider {
+  readonly provider: ProviderConfig
+  readonly warnings: readonly string[]
+}
+
+type Endpoint = keyof typeof SETTINGS
+
+/**
+ * Completes the configuration of the provider with its metadata (RFC 8414 §2). What the settings name, they decide.
+ * @throws DocumentFault if an endpoint is missing or may not be used, or if the provider cannot do what this client needs
+ */
+export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): DiscoveredProvider {
+  const { code_challenge_methods_supported: challenges } = metadata
+  if (Array.isArray(challenges) && !challenges.includes('S256')) {
+    throw new DocumentFault('is a provider without PKCE by S256 (code_challenge_methods_supported)')
+  }
+  const read = (endpoint: Endpoint): string | undefined => endpointOf(endpoint, metadata, config)
+  const demand = (endpoint: Endpoint): string => {
+    const url = read(endpoint)
+    if (url !== undefined) return url
+    throw new DocumentFault(`has metadata without ${endpoint}: name it in ${SETTINGS[endpoint][0]}`)
+  }
+  // Without need a login should not depend on another request.
+  const isPushRequired = metadata.require_pushed_authorization_requests === true
+  const provider: ProviderConfig = {
+    ...config,
+    issuer: metadata.issuer,
+    isIssuerNamed: true,
+    issuerRequired: config.issuerRequired || metadata.authorization_response_iss_parameter_supported === true,
+    authorizationUrl: demand('authorization_endpoint'),
+    tokenUrl: demand('token_endpoint'),
+    parUrl: isPushRequired ? demand('pushed_authorization_request_endpoint') : config.discovery?.parUrl,
+    revocationUrl: read('revocation_endpoint'),
+    discovery: undefined,
+  }
+  return { provider, warnings: authenticationWarnings(metadata, config) }
+}
+
+/** An endpoint as the settings or else the metadata name it. */
+function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: ProviderConfig): string | undefined {
+  const [setting, name] = SETTINGS[endpoint]
+  const named = config.discovery?.[name]
+  if (named !== undefined) return named
+  const url: unknown = metadata[endpoint]
+  if (url === undefined || url === null) return undefined
+  if (typeof url !== 'string' || !settingFormats.httpUrl.test(url)) {
+    throw new DocumentFault(`has metadata whose ${endpoint} is not ${settingFormats.httpUrl.must}`)
+  }
+  // Otherwise the metadata could send codes, tokens and secrets to any host that this server can reach.
+  const { origin } = new URL(url)
+  const origins = [config.issuer, config.authUrl].map((address) => new URL(address).origin)
+  if (origins.includes(origin)) return url
+  throw new DocumentFault(
+    `has metadata whose ${endpoint} is on another host (${origin}): if it is right, name it in ${setting}`,
+  )
+}
+
+function authenticationWarnings(metadata: ServerMetadata, { clientAuth }: ProviderConfig): string[] {
+  const { token_endpoint_auth_methods_supported: methods } = metadata
+  if (!Array.isArray(methods) || methods.includes(clientAuth)) return []
+  const offered = methods.filter((method) => /^\w{1,64}$/.test(method)).join(', ')
+  return [`CLIENT_AUTH is ${clientAuth}, but the metadata of the provider offers only: ${offered}`]
+}

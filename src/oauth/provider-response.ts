@@ -1,0 +1,76 @@
+import { retryAfterMs } from '../http/retry-after.ts'
+
+const MAX_RESPONSE_BYTES = 256 * 1024
+
+/** The provider's response is not that of a working endpoint. The message quotes nothing of the response. */
+export class UnusableResponse extends Error {
+  /** What is wrong with the response, without any of its content. */
+  readonly why: string
+  readonly status: number
+  /** Set on a 429: how long the endpoint asks to be left alone (ms), 0 if it does not say. */
+  readonly busyForMs: number | undefined
+
+  constructor(why: string, status: number, busyForMs?: number) {
+    super(`unusable response of the provider: ${why}`)
+    this.name = 'UnusableResponse'
+    this.why = why
+    this.status = status
+    this.busyForMs = busyForMs
+  }
+}
+
+/** The part of a fetched response that is read. */
+export type RawResponse = Pick<Response, 'status' | 'body' | 'headers'>
+
+/** The body is undefined if it is not a JSON object. */
+type ProviderResponse =
+  | { readonly is: 'success'; readonly status: number; readonly body: Record<string, unknown> | undefined }
+  /** With the `error` of the body, and nothing else of it (RFC 6749 §5.2). */
+  | { readonly is: 'refusal'; readonly refusal: Response }
+
+/**
+ * Reads a response to a request that this client authenticates itself for, bounded in size.
+ * @throws UnusableResponse on a 5xx, a 429, a redirect, a body that is too large, and a 4xx that is not a JSON object
+ */
+export async function readProviderResponse(response: RawResponse): Promise<ProviderResponse> {
+  const { status, headers } = response
+  const text = await boundedText(response)
+  if (status === 429) {
+    throw new UnusableResponse(`status ${status}`, status, retryAfterMs(headers.get('retry-after')) ?? 0)
+  }
+  if (status >= 500 || (status >= 300 && status < 400)) throw new UnusableResponse(`status ${status}`, status)
+  const body = parsedObject(text)
+  // A 401 always concerns the client (RFC 6749 §5.2), even if its body and its challenge do not say so.
+  if (status === 401) return refusal(status, body?.['error'] ?? 'invalid_client')
+  if (status < 400) return { is: 'success', status, body }
+  if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
+  return refusal(status, body['error'])
+}
+
+/** Reads a body as UTF-8. @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
+export async function boundedText({ status, body }: RawResponse): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  // Leaving the loop early cancels the body.
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_RESPONSE_BYTES) throw new UnusableResponse('too large', status)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Parses a JSON object; undefined if the text is anything else. */
+export function parsedObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value instanceof Object && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
+  } catch {
+    // The error is dropped because it quotes the text, which may hold a token.
+    return undefined
+  }
+}
+
+function refusal(status: number, error: unknown): { is: 'refusal'; refusal: Response } {
+  return { is: 'refusal', refusal: Response.json({ error }, { status }) }
+}

@@ -1,0 +1,82 @@
+import * as client from 'openid-client'
+import type { ProviderConfig } from '../config/provider-config.ts'
+import { clientConfiguration } from './client-configuration.ts'
+import { ProviderRefusal } from './grant-outcome.ts'
+import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
+import type { ProviderTraffic } from './provider-traffic.ts'
+
+const REVOCATION_TIMEOUT_MS = 2_000
+
+/** The tokens of a session. */
+export interface RevokedTokens {
+  readonly accessToken: string
+  readonly refreshToken?: string
+}
+
+/** A token that may still be valid. */
+export interface RevocationFailure {
+  readonly token: 'refresh_token' | 'access_token'
+  /** The status of the response, if there was one. */
+  readonly status: number | undefined
+  readonly cause: unknown
+}
+
+/** Revokes tokens (RFC 7009), and knows which revocations are running. */
+export class Revocations {
+  readonly #isEnabled: boolean
+  readonly #revoker: client.Configuration
+  readonly #running = new Set<Promise<unknown>>()
+
+  constructor(config: ProviderConfig, authentication: client.ClientAuth, traffic: ProviderTraffic) {
+    this.#isEnabled = config.revocationUrl !== undefined
+    const fetch = traffic.fetchFor('revoke', readRevocationResponse)
+    this.#revoker = clientConfiguration(config, { authentication, timeoutMs: REVOCATION_TIMEOUT_MS, fetch })
+  }
+
+  /**
+   * Revokes both tokens, one after the other: the refresh token first, since it lives longer and could get another
+   * access token. The second is tried whether or not the first succeeded. Never rejects.
+   */
+  async revoke({ refreshToken, accessToken }: RevokedTokens): Promise<readonly RevocationFailure[]> {
+    if (!this.#isEnabled) return []
+    const revocation = this.#revokeInTurn([
+      ...(refreshToken === undefined ? [] : [['refresh_token', refreshToken] as const]),
+      ['access_token', accessToken],
+    ])
+    this.#running.add(revocation)
+    return revocation.finally(() => this.#running.delete(revocation))
+  }
+
+  /** Resolves once no revocation is running. */
+  async finished(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  async #revokeInTurn(
+    tokens: readonly (readonly [hint: RevocationFailure['token'], token: string])[],
+  ): Promise<RevocationFailure[]> {
+    const failures: RevocationFailure[] = []
+    for (const [hint, token] of tokens) {
+      try {
+        await client.tokenRevocation(this.#revoker, token, { token_type_hint: hint })
+      } catch (error) {
+        failures.push({ token: hint, ...failureOf(error) })
+      }
+    }
+    return failures
+  }
+}
+
+function failureOf(error: unknown): Pick<RevocationFailure, 'status' | 'cause'> {
+  if (error instanceof client.ResponseBodyError) {
+    return { status: error.status, cause: new ProviderRefusal(error.error) }
+  }
+  const inner = error instanceof client.ClientError ? error.cause : undefined
+  return { status: inner instanceof UnusableResponse ? inner.status : undefined, cause: error }
+}
+
+/** Reads the response to a revocation (RFC 7009 §2.2), whose body says nothing. @throws UnusableResponse */
+async function readRevocationResponse(response: RawResponse): Promise<Response> {
+  const read = await readProviderResponse(response)
+  return read.is === 'refusal' ? read.refusal : new Response(null, { status: 200 })
+}

@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Registry } from 'prom-client'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { ConfigError, type Config } from '../config/config.ts'
+import { pauseMs } from '../oauth/circuit-breaker.ts'
+import { discover } from '../oauth/discovery.ts'
+import { EXIT, exitAfterFlush } from './exit.ts'
+import { listenOrExit } from './listen-or-exit.ts'
+import { createOpsListener } from './ops-listener.ts'
+
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/**
+ * Completes the settings with what the provider says about itself (DISCOVERY). While the provider is away, the process
+ * waits, alive and not ready. If its answer shows that the settings are wrong, it prints why and ends with exit code 78.
+ * In both cases the promise stays pending, so nothing starts with half a configuration.
+ */
+export async function discoverOrExit(config: Config, log: Logger): Promise<Config> {
+  const { issuer } = config.oauth
+  let interim: FastifyInstance | undefined
+  const stop = (signal: string): void => {
+    log.info({ signal }, 'exiting while waiting for the provider')
+    exitAfterFlush(log, 0)
+  }
+  for (const signal of SIGNALS) process.once(signal, stop)
+  for (let attempts = 1; ; attempts++) {
+    const discovery = await discover(config.oauth)
+    switch (discovery.is) {
+      case 'found': {
+        const { provider, warnings } = discovery
+        for (const warning of warnings) log.warn(warning)
+        const { authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired } = provider
+        log.info({ issuer, authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired }, 'provider discovered')
+        for (const signal of SIGNALS) process.off(signal, stop)
+        // The server opens its own ops listener on the same port.
+        await interim?.close()
+        return { ...config, oauth: { ...config.oauth, ...provider } }
+      }
+      case 'refused':
+        return exitWith(new ConfigError([{ setting: 'ISSUER', message: discovery.message }]), log)
+      case 'away': {
+        interim ??= await listenForOperators(config, log)
+        const retryMs = Math.round(pauseMs(attempts))
+        log.warn({ issuer, retryMs, cause: discovery.cause }, 'waiting for the metadata of the provider')
+        await delay(retryMs)
+      }
+    }
+  }
+}
+
+/** Tells operators that this process is alive, and why it is not ready. */
+async function listenForOperators({ listen }: Config, log: Logger): Promise<FastifyInstance> {
+  const registry = new Registry()
+  const ops = createOpsListener({
+    reasons: () => ['waiting for the metadata of the provider'],
+    warnings: () => [],
+    registry: () => registry,
+  })
+  await listenOrExit(ops, { host: listen.host, port: listen.opsPort }, log)
+  return ops
+}
+
+async function exitWith(error: ConfigError, log: Logger): Promise<never> {
+  process.stderr.write(`${error.message}\n`)
+  exitAfterFlush(log, EXIT.config)
+  return new Promise<never>(() => undefined)
+}

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { connect as connectTcp, isIP } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { CheckResult } from '../config/check-result.ts'
+import { withoutBrackets } from '../config/hostname.ts'
+
+type Result = Omit<CheckResult, 'setting'>
+
+/** Time limit of a check. */
+export const TIMEOUT_MS = 5000
+
+/** Advice about common errors, by error code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'The name cannot be resolved: check the address, and DNS on this machine.',
+  EAI_AGAIN: 'The name server does not respond: check DNS on this machine.',
+  ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
+  TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
+}
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
+const CERTIFICATE_ADVICE =
+  'Its certificate is not trusted: check the address, or name your certificate authority in NODE_EXTRA_CA_CERTS.'
+const OTHER_ADVICE = 'Check the address, and whether it uses TLS.'
+
+/** Makes a check result of what `attempt` returns or throws. Its messages then start with the origin of the address. */
+export async function reach(
+  setting: string,
+  address: string,
+  attempt: (url: URL, signal: AbortSignal) => Promise<Result>,
+): Promise<CheckResult> {
+  const { origin } = new URL(address)
+  try {
+    const result = await attempt(new URL(address), AbortSignal.timeout(TIMEOUT_MS))
+    return { ...result, setting, message: `${origin} ${result.message}` }
+  } catch (error) {
+    return unreachable(setting, origin, faultOf(error))
+  }
+}
+
+/** The result for a service that does not respond. @param fault the code of the error */
+export function unreachable(setting: string, where: string, fault: string): CheckResult {
+  const advice = CERTIFICATE.test(fault) ? CERTIFICATE_ADVICE : (ADVICE[fault] ?? OTHER_ADVICE)
+  return { is: 'failed', setting, message: `${where} cannot be reached (${fault})`, advice }
+}
+
+/** Only connects: for an endpoint that no harmless request can be sent to. */
+export async function connect({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<Result> {
+  const isTls = protocol === 'https:'
+  const host = withoutBrackets(hostname)
+  const target = { host, port: Number(port) || (isTls ? 443 : 80) }
+  const socket = isTls ? connectTls({ ...target, ...(isIP(host) === 0 && { servername: host }) }) : connectTcp(target)
+  try {
+    await once(socket, isTls ? 'secureConnect' : 'connect', { signal })
+    return { is: 'ok', message: isTls ? 'accepts TLS connections' : 'accepts connections' }
+  } finally {
+    socket.on('error', () => undefined).destroy()
+  }
+}
+
+/** Returns the code of the innermost cause, since fetch wraps the errors of a connection. */
+function faultOf(error: unknown): string {
+  const { name, code, cause } = error as { name: string; code?: unknown; cause?: unknown }
+  if (name === 'TimeoutError' || (name === 'AbortError' && cause !== undefined)) return 'TIMEOUT'
+  if (cause instanceof Error) return faultOf(cause)
+  return typeof code === 'string' ? code : name
+}

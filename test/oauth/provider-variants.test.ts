@@ -1,0 +1,124 @@
+import { test, type Test } from 'tap'
+import type { ProviderOptions } from '../../sandbox/provider.ts'
+import { startUpstream } from '../../sandbox/upstream.ts'
+import { parseClientKeys, publicJwk } from '../../src/config/client-key.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { discover } from '../../src/oauth/discovery.ts'
+import { gatedProvider, type GatedProvider } from '../support/gated-provider.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { keepOutOfLogs } from '../support/log-scan.ts'
+import { newClientKey } from '../support/client-keys.ts'
+import { isLoggedIn } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+import { freePort } from '../../sandbox/listening.ts'
+import { logIn, testRedis, testServer, type TestServer } from '../support/world.ts'
+
+/** A secret with characters that form encoding changes. */
+const SECRET = 'a secret: with/every+kind&of%character'
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+
+interface Variant {
+  readonly gate: GatedProvider
+  readonly settings: Record<string, string>
+  readonly start: (port?: number) => Promise<TestServer>
+  readonly url: string
+}
+
+/** A provider whose only client is registered as `provider` says, and servers with Redis that have these settings. */
+async function variant(
+  t: Test,
+  provider: Partial<ProviderOptions>,
+  settingsOf: (gate: GatedProvider) => Record<string, string>,
+): Promise<Variant> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const gate = await gatedProvider(t, { redirectUris: [`${url}/auth/callback`], ...provider })
+  const upstream = await startUpstream({ provider: gate.provider })
+  t.teardown(() => upstream.close())
+  const redis = await testRedis(t)
+  const settings = {
+    PUBLIC_URL: url,
+    AUTH_URL: gate.url,
+    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REDIS_URL: redis.url,
+    ...settingsOf(gate),
+  }
+  return { gate, settings, url, start: (own = port) => testServer(t, { ...settings, PORT: String(own) }) }
+}
+
+/** Logs in, lets two instances refresh the token at once, and logs out. */
+async function wholeLife(t: Test, { gate, url, start }: Variant): Promise<void> {
+  const [server, other] = await Promise.all([start(), start(await freePort())])
+  const browser = new JarBrowser()
+  gate.expiresIn = 0.001
+  const arrival = await logIn(browser, url)
+  t.equal(arrival.url.href, `${url}/`, 'the login returns without an error')
+  gate.expiresIn = 3600
+  const there = browser.clone()
+  there.page = new URL(other.url)
+  const call = { headers: { 'x-csrf': '1' } }
+  const answers = await Promise.all([browser, there].map((tab) => tab.fetch(ACCOUNTS, call)))
+  t.same(
+    answers.map(({ status }) => status),
+    [200, 200],
+  )
+  t.equal(gate.refreshes.length, 1, 'two instances refresh once')
+  t.equal((await browser.fetch('/auth/logout', { method: 'POST', ...call })).status, 204)
+  await until(() => gate.revoked.length === 2, 'both tokens are revoked')
+  t.notOk(await isLoggedIn(browser, server.url))
+}
+
+const key = newClientKey('P-256')
+keepOutOfLogs([key.pem.replaceAll(/-----.*-----|\n/g, ''), SECRET])
+
+await test('client_secret_basic: a login, a refresh by two instances and a revocation are authenticated', async (t) => {
+  const client = { token_endpoint_auth_method: 'client_secret_basic', client_secret: SECRET } as const
+  const settings = { CLIENT_AUTH: 'client_secret_basic', CLIENT_SECRET: SECRET }
+  await wholeLife(t, await variant(t, { client }, () => settings))
+})
+
+await test('private_key_jwt with pushed requests: nothing of the request but its URI is in the address', async (t) => {
+  const client = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } } as const
+  const world = await variant(t, { client, requirePushed: true }, (gate) => ({
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: key.pem,
+    ISSUER: gate.url,
+    ISSUER_REQUIRED: 'true',
+    PAR_URL: `${gate.url}/oauth2/par`,
+  }))
+  await wholeLife(t, world)
+  t.same(
+    world.gate.provider.authorizations.map((parameters) => Object.keys(parameters).toSorted()),
+    [['client_id', 'request_uri']],
+  )
+})
+
+await test('discovery: the metadata of a real provider gives endpoints, issuer and the need to push', async (t) => {
+  const client = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } } as const
+  const { gate, settings } = await variant(t, { client, requirePushed: true }, (gate) => ({
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: JSON.stringify(key.privateJwk),
+    ISSUER: gate.url,
+    DISCOVERY: 'true',
+    REVOCATION_URL: '',
+  }))
+  const { oauth } = readConfig({ CLIENT_ID: 'test-client', ...settings })
+  const found = await discover(oauth)
+  t.match(found, {
+    is: 'found',
+    warnings: [],
+    provider: {
+      issuer: gate.url,
+      issuerRequired: true,
+      authorizationUrl: `${gate.url}/oauth2/auth`,
+      tokenUrl: `${gate.url}/oauth2/token`,
+      parUrl: `${gate.url}/oauth2/par`,
+      revocationUrl: `${gate.url}/oauth2/revoke`,
+      discovery: undefined,
+    },
+  })
+  const [parsed] = parseClientKeys(key.pem) ?? []
+  t.same(parsed && publicJwk(parsed), key.publicJwk)
+})

@@ -1,0 +1,99 @@
+import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { startProvider } from '../../sandbox/provider.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { document, metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
+import { ALONE } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { logIn, testRedis } from '../support/world.ts'
+
+/** The reasons that the ops listener gives for not being ready; undefined while nothing listens. */
+async function reasonsOf({ opsPort }: ServerProcess): Promise<string[] | undefined> {
+  const response = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
+  return response && ((await response.json()) as { reasons: string[] }).reasons
+}
+
+const isWaiting = async (server: ServerProcess): Promise<boolean> =>
+  (await reasonsOf(server))?.includes('waiting for the metadata of the provider') === true
+
+const isOpen = async ({ port }: ServerProcess): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/auth/session`).then(
+    () => true,
+    () => false,
+  )
+
+/** A process that starts while its provider is away. */
+async function waitingProcess(t: Test, settings: Record<string, string> = {}) {
+  const [port, providerPort] = [await freePort(), await freePort()]
+  const issuer = `http://127.0.0.1:${providerPort}`
+  const PUBLIC_URL = `http://localhost:${port}`
+  const server = await serverProcess(t, {
+    ...ALONE,
+    PUBLIC_URL,
+    AUTH_URL: issuer,
+    DISCOVERY: 'true',
+    PORT: String(port),
+    ...settings,
+  })
+  await until(() => isWaiting(server), 'the server waits', 30_000)
+  const startThere = () =>
+    startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
+  return { server, publicUrl: PUBLIC_URL, startThere }
+}
+
+await test('DISCOVERY: while the provider is away the server is alive, not ready and closed; then it starts', async (t) => {
+  const { server, publicUrl, startThere } = await waitingProcess(t)
+  t.equal((await fetch(`http://127.0.0.1:${server.opsPort}/livez`)).status, 200)
+  t.notOk(await isOpen(server))
+  const provider = await startThere()
+  t.ok(await ready(server))
+  t.match(server.output().stdout, /"issuer":"http[^}]*"msg":"provider discovered"/)
+  t.equal((await logIn(new JarBrowser(), publicUrl)).url.href, `${publicUrl}/`)
+
+  await provider.close()
+  const page = await fetch(`${publicUrl}/auth/login`, { redirect: 'manual' })
+  t.match(page.headers.get('location'), /\/oauth2\/auth\?/, 'the endpoints are kept while the provider is away again')
+  t.same(await reasonsOf(server), [])
+})
+
+await test('DISCOVERY with WORKERS: the supervisor asks once, and every worker has the endpoints', async (t) => {
+  const redis = await testRedis(t)
+  const issuer = await metadataServer(t)
+  issuer.responses[OIDC_PATH] = issuer.metadata()
+  const port = await freePort()
+  const settings = { ...ALONE, PUBLIC_URL: `http://localhost:${port}`, AUTH_URL: issuer.url, PORT: String(port) }
+  const server = await serverProcess(t, { ...settings, REDIS_URL: redis.url, WORKERS: '2', DISCOVERY: 'true' })
+  t.ok(await ready(server))
+  const page = await fetch(`http://127.0.0.1:${port}/auth/login`, { redirect: 'manual' })
+  t.match(page.headers.get('location'), `${issuer.url}/authorize?`)
+  t.same(issuer.requests, [OIDC_PATH])
+})
+
+await test('DISCOVERY: SIGTERM ends a server that waits for its provider', async (t) => {
+  const { server } = await waitingProcess(t)
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 0)
+})
+
+await test('DISCOVERY: exit code 78 and the reason if the metadata cannot be used', async (t) => {
+  const issuer = await metadataServer(t)
+  issuer.responses[OIDC_PATH] = issuer.metadata({ token_endpoint: 'http://10.0.0.1/token' })
+  const wrong = await serverProcess(t, { ...ALONE, AUTH_URL: issuer.url, DISCOVERY: 'true' })
+  t.equal(await wrong.exited, 78)
+  t.match(
+    wrong.output().stderr,
+    /^1 setting\(s\) are wrong:\n {2}ISSUER has metadata whose token_endpoint is on another/,
+  )
+  issuer.responses[OIDC_PATH] = document('<h1>Hello</h1>')
+  const page = await serverProcess(t, { ...ALONE, AUTH_URL: issuer.url, DISCOVERY: 'true' })
+  t.equal(await page.exited, 78)
+  t.match(page.output().stderr, /ISSUER must be an issuer with metadata/)
+})
+
+await test('Without DISCOVERY nothing is requested from the provider at the start', async (t) => {
+  const issuer = await metadataServer(t)
+  const server = await serverProcess(t, { ...ALONE, AUTH_URL: issuer.url })
+  t.ok(await ready(server))
+  t.same(issuer.requests, [])
+})

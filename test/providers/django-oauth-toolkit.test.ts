@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import { test } from 'tap'
+import { checkProduct } from '../support/product-checks.ts'
+import { hiddenFields, productProcess, type Product } from '../support/provider-product.ts'
+
+/** Debian's python3-django-oauth-toolkit. The names of its paths end with a slash. */
+const DJANGO: Product = {
+  name: 'django-oauth-toolkit',
+  isPersistent: true,
+  revocation: 'works',
+  start: (t, address) =>
+    productProcess(t, ['/usr/bin/python3', 'django_server.py'], address, {
+      DATABASE: join(address.folder, 'database'),
+    }),
+  settings: (provider, gate) => ({
+    AUTHORIZATION_URL: `${provider}/o/authorize/`,
+    TOKEN_URL: `${gate}/o/token/`,
+    REVOCATION_URL: `${gate}/o/revoke_token/`,
+    CLIENT_AUTH: 'client_secret_basic',
+    CLIENT_SECRET: 'django-secret',
+  }),
+  wrongClient: { CLIENT_SECRET: 'wrong' },
+  logIn: (browser, first) => browser.submit(first, { ...hiddenFields(first), allow: 'Authorize' }),
+  async deny(browser, start) {
+    const first = await start()
+    return browser.submit(first, hiddenFields(first))
+  },
+}
+
+await test('django-oauth-toolkit', (t) => checkProduct(t, DJANGO))

@@ -81,9 +81,9 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await scope.register(callbackRoute, login)
   })
 
-  const { http, upstream } = config
+  const { http, upstream, idempotency } = config
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, ...shared })
+  await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })

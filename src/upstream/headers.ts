@@ -50,6 +50,11 @@ export function responseHeaders(own: Record<string, unknown>, headers: UpstreamH
   return list
 }
 
+/** The headers of upstream's response that are passed on. */
+export function passedOn(headers: UpstreamHeaders): UpstreamHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isPassedOn(name)))
+}
+
 function isPassedOn(name: string): boolean {
   return RESPONSE_HEADERS.has(name) || name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')
 }

@@ -85,7 +85,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const endpoints = catalog(upstream.partnerOverviewPath)
   await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, ...shared })
   const { publicUrl, maxBodyBytes } = http
-  const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
+  const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, ...shared })

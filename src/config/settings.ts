@@ -105,7 +105,12 @@ export const settingRules = {
     'apiPaths',
     'Calls that are refused without an Idempotency-Key: none, all, or comma-separated paths of the API',
   ),
-  IDEMPOTENCY_TTL_SECONDS: whole(DAY, 60, 30 * DAY, 'How long an Idempotency-Key counts, at most until its session ends'),
+  IDEMPOTENCY_TTL_SECONDS: whole(
+    DAY,
+    60,
+    30 * DAY,
+    'How long an Idempotency-Key counts, at most until its session ends',
+  ),
   IDEMPOTENCY_MAX_BODY_BYTES: whole(262_144, 0, 16 * MIB, 'Largest body of a request with an Idempotency-Key'),
   IDEMPOTENCY_MAX_ANSWER_BYTES: whole(
     262_144,

@@ -14,9 +14,5 @@ export async function renewedSession(
   session: Session,
   mayRenew: boolean,
 ): Promise<Session> {
-  return authorizedSession(
-    await sessions.renewAfterRefusal(session, mayRenew, requesterOf(request)),
-    request,
-    http,
-  )
+  return authorizedSession(await sessions.renewAfterRefusal(session, mayRenew, requesterOf(request)), request, http)
 }

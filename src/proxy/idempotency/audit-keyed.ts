@@ -31,7 +31,7 @@ export function auditKeyed(
   { endpoint, request, session }: Call,
   outcome: KeyedOutcome,
 ): void {
-  metrics.idempotency.inc({ outcome: outcome === 'notKept' ? 'not_kept' : outcome })
+  metrics.idempotency.inc({ outcome: outcome })
   const message = MESSAGES[outcome]
   if (message === undefined) return
   const { method, path: route } = endpoint

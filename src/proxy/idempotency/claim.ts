@@ -14,7 +14,7 @@ export interface RecordDependencies {
 }
 
 /** How a call ended, as its record says it to those who repeat the call. */
-export type Ending = 'answered' | 'notKept' | 'unknown' | 'freed'
+export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
 
 /** A record that this process has created. */
 export interface OwnRecord extends RecordPlace {
@@ -63,7 +63,7 @@ export class Claim {
   /** Keeps the response, if the session's limits allow it. */
   async keep(answer: KeptAnswer): Promise<Ending> {
     const { status, headers, body } = answer
-    if (!this.mayKeep || !(await this.#reserve(body.length))) return this.finish({ is: 'notKept', status })
+    if (!this.mayKeep || !(await this.#reserve(body.length))) return this.finish({ is: 'not_kept', status })
     return this.finish({ is: 'answered', status, headers, body: body.toString('base64') })
   }
 

@@ -14,16 +14,21 @@ export type Claimed =
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
   | { readonly is: 'unknown' }
-  | { readonly is: 'notKept'; readonly status: number }
+  | { readonly is: 'not_kept'; readonly status: number }
   /** The key belongs to a different call. */
   | { readonly is: 'otherCall' }
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
 
-/** Without a renewal for this long, a call counts as lost. */
-const LEASE_MS = 15_000
-/** By how much the clocks of the instances and of the store may differ. */
-const CLOCK_SKEW_MS = 5000
+/** Times that only tests change. */
+interface RecordTimes {
+  /** Without a renewal for this long, a call counts as lost. */
+  readonly leaseMs: number
+  /** By how much the clocks of the instances and of the store may differ. */
+  readonly clockSkewMs: number
+}
+
+const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000 }
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
 /** A write without a reply may still be carried out after the store has replied to later ones. */
@@ -36,12 +41,13 @@ const LATE_WRITE_MS = 5000
 export class IdempotencyRecords {
   readonly #deps: RecordDependencies
   readonly #ttlMs: number
+  readonly #clockSkewMs: number
 
-  /** @param leaseMs see {@link Claim}; only tests change it */
-  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], leaseMs = LEASE_MS) {
+  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
     const usage = new KeyUsage(store, config)
-    this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs }
+    this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.#ttlMs = config.ttlMs
+    this.#clockSkewMs = times.clockSkewMs
   }
 
   /**
@@ -53,7 +59,7 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + CLOCK_SKEW_MS)
+    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
@@ -109,15 +115,15 @@ export class IdempotencyRecords {
         const { status, headers, body } = record
         return { is: 'answered', answer: { status, headers, body: Buffer.from(body, 'base64') } }
       }
-      case 'notKept':
-        return { is: 'notKept', status: record.status }
+      case 'not_kept':
+        return { is: 'not_kept', status: record.status }
       case 'unknown':
         return { is: 'unknown' }
     }
   }
 
   #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
-    return Date.now() > leaseUntil + CLOCK_SKEW_MS
+    return Date.now() > leaseUntil + this.#clockSkewMs
   }
 
   /**

@@ -20,7 +20,9 @@ export function keyOf({ raw }: FastifyRequest, isRequired: boolean): string | un
   }
   // Node joins repeated headers, so that two keys would look like a third.
   if (typeof key !== 'string' || !KEY.test(key) || raw.headersDistinct[NAME]?.length !== 1) {
-    throw new Problem('bad_request', { detail: 'An Idempotency-Key must be one text of 1 to 255 printable ASCII characters.' })
+    throw new Problem('bad_request', {
+      detail: 'An Idempotency-Key must be one text of 1 to 255 printable ASCII characters.',
+    })
   }
   return key
 }

@@ -19,12 +19,12 @@ export type CallRecord = { readonly digest: string } & (
   /** `body` is base64. */
   | { readonly is: 'answered'; readonly status: number; readonly headers: UpstreamHeaders; readonly body: string }
   /** The call was answered with this status, and nothing more is known. */
-  | { readonly is: 'notKept'; readonly status: number }
+  | { readonly is: 'not_kept'; readonly status: number }
   /** The call may have been executed. */
   | { readonly is: 'unknown' }
 )
 
-const KINDS: ReadonlySet<unknown> = new Set<CallRecord['is']>(['running', 'answered', 'notKept', 'unknown'])
+const KINDS: ReadonlySet<unknown> = new Set<CallRecord['is']>(['running', 'answered', 'not_kept', 'unknown'])
 
 /** Identifies a call by its method, its path with the query, and its body. */
 export function digestOf(method: string, path: string, body: Buffer | null): string {

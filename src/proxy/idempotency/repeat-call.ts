@@ -29,7 +29,7 @@ export function repeatCall(
     case 'unknown':
       audit('repeated_unknown')
       throw new Problem('outcome_unknown', { outcome: 'unknown' })
-    case 'notKept':
+    case 'not_kept':
       audit('repeated_not_kept')
       throw new Problem('answer_not_kept', {
         outcome: 'unknown',

@@ -80,7 +80,7 @@ async function sendClaimed(
   claim.onLost = () => auditKeyed(deps.metrics, call, 'record_lost')
   let large: Promise<Ending> | undefined
   const sink = new AnswerSink(reply, claim.mayKeep ? deps.keyed.maxAnswerBytes : 0, (status) => {
-    if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'notKept', status })
+    if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
   })
   const outcome = await sendOnce(deps, call, framed(content), sink)
   deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { gone, ok } from '../support/raw-upstream.ts'
+import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { ok } from '../support/raw-upstream.ts'
 import { until } from '../support/until.ts'
 
 const write = (text: string) => (socket: Socket) => void socket.write(text)
@@ -25,7 +25,7 @@ const UNKNOWN: Readonly<Record<string, readonly [code: string, respond: (socket:
 
 await test('What upstream did decides what becomes of an Idempotency-Key', async (t) => {
   const world = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1' })
-  const { upstream, post, other, instance } = world
+  const { upstream, post, other, instance, abandon } = world
 
   for (const [name, [code, respond]] of Object.entries(UNKNOWN)) {
     await t.test(`after ${name} the outcome is unknown, and the key is never sent again`, async (t) => {
@@ -77,17 +77,21 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
 
   await t.test('a browser that leaves before its call is lost leaves an unknown outcome behind', async (t) => {
     upstream.reset()
-    const arrived = new Promise<Socket>((resolve) => (upstream.answer = (_request, socket) => resolve(socket)))
-    const socket = await world.connection()
-    socket.write(
-      `POST ${TRANSFER} HTTP/1.1\r\nHost: h\r\nCookie: ${world.cookie}\r\nX-CSRF: 1\r\nIdempotency-Key: gone\r\n` +
-        'Content-Length: 12\r\n\r\n{"amount":1}',
-    )
-    const upstreamSocket = await arrived
-    socket.destroy()
-    await gone(socket)
+    const upstreamSocket = await abandon('gone')
     upstreamSocket.resetAndDestroy()
     await until(async () => codeOf(await post('gone')) === 'outcome_unknown')
+    t.equal(upstream.requests.length, 1)
+  })
+
+  await t.test('a shutdown waits for a call whose browser has left, and records it', async (t) => {
+    upstream.reset()
+    const server = await instance({})
+    const upstreamSocket = await abandon('restart', server)
+    const closed = server.close()
+    t.equal(codeOf(await post('restart')), 'idempotency_in_progress')
+    upstreamSocket.write(ok('{"done":2}'))
+    await closed
+    t.equal((await post('restart')).text, '{"done":2}')
     t.equal(upstream.requests.length, 1)
   })
 

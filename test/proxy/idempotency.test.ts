@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
 import { samplesOf } from '../support/metrics.ts'
-import { gone, ok } from '../support/raw-upstream.ts'
+import { ok } from '../support/raw-upstream.ts'
 import { until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
 
@@ -14,7 +14,7 @@ const KIB = 1024
 
 await test('A call with an Idempotency-Key', async (t) => {
   const world = await keyedWorld(t)
-  const { upstream, post, other, call } = world
+  const { upstream, post, other, call, abandon } = world
   const audited = (outcome: string) =>
     [...world.world.server.log, ...other.log].filter(
       (line) => line['audit'] === 'idempotency' && line['outcome'] === outcome,
@@ -178,17 +178,9 @@ await test('A call with an Idempotency-Key', async (t) => {
 
   await t.test('is finished and recorded although its browser has left', async (t) => {
     upstream.reset()
-    const arrived = new Promise<() => void>((resolve) => {
-      upstream.answer = (_request, socket) => resolve(() => void socket.write(ok('{"left":1}')))
-    })
-    const socket = await world.connection()
-    const head = `POST ${TRANSFER} HTTP/1.1\r\nHost: h\r\nCookie: ${world.cookie}\r\nX-CSRF: 1\r\nIdempotency-Key: left\r\n`
-    socket.write(`${head}Content-Length: 12\r\n\r\n{"amount":1}`)
-    const respond = await arrived
-    socket.destroy()
-    await gone(socket)
+    const upstreamSocket = await abandon('left')
     t.equal(codeOf(await post('left')), 'idempotency_in_progress')
-    respond()
+    upstreamSocket.write(ok('{"left":1}'))
     await until(async () => (await post('left')).text === '{"left":1}', 'the response was recorded')
     t.equal(upstream.requests.length, 1)
     const lines = world.world.server.log.filter(({ audit }) => audit === 'browser_left')

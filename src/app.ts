@@ -86,12 +86,12 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await scope.register(callbackRoute, login)
   })
 
-  const { http, upstream } = config
+  const { http, upstream, idempotency } = config
   const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, callLimit, ...shared })
+  await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
-  const facts = { publicUrl, maxBodyBytes, sessionCookie: sessions.cookie.name }
+  const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, callLimit, budget, ...shared })

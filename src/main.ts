@@ -32,6 +32,14 @@ if (isWarmUp) {
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')
 const config = configOrExit()
+if (config.idempotency.requiredFor !== 'all' && config.idempotency.requiredFor.size > 0) {
+  const { unknownKeyPaths } = await import('./proxy/required-key-paths.ts')
+  const unknown = unknownKeyPaths(config.idempotency)
+  // A misspelt path would leave the call that it means unprotected.
+  if (unknown.length > 0) {
+    exit(`REQUIRE_IDEMPOTENCY_KEY must name paths of POST and PATCH calls; these items do not: ${unknown.join(', ')}`)
+  }
+}
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')

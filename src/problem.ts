@@ -14,6 +14,11 @@ const KINDS = {
   unsupported_media_type: [415, 'This media type is not supported'],
   rate_limited: [429, 'Too many requests'],
   upstream_budget: [429, 'All users together have called the trading service too often'],
+  idempotency_key_required: [400, 'This call needs an Idempotency-Key'],
+  idempotency_key_reused: [422, 'This Idempotency-Key belongs to another call'],
+  idempotency_in_progress: [409, 'A call with this Idempotency-Key is in progress'],
+  outcome_unknown: [409, 'Nobody knows whether the call with this Idempotency-Key was executed'],
+  answer_not_kept: [409, 'The response to this Idempotency-Key was not kept'],
   upstream_error: [502, 'The trading service answered with an error'],
   upstream_unreachable: [502, 'The trading service could not be reached'],
   upstream_lost: [502, 'The connection to the trading service was lost'],
@@ -49,6 +54,14 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
   upstream_budget:
     'The trading service limits the calls of all users together. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',
+  idempotency_key_required: 'Send the call with a new key in the header Idempotency-Key.',
+  idempotency_key_reused:
+    'Nothing was executed. Use a new key for every call. The same key is only for sending exactly the same call again.',
+  idempotency_in_progress: 'Nothing was sent again. Repeat the call with the same key later to get its response.',
+  outcome_unknown:
+    'The first call may have been executed: look before you do anything else. This key will never be sent again.',
+  answer_not_kept:
+    'The first call has finished, and its response was too large to be kept. Look at what it did. This key will never be sent again.',
   upstream_error:
     'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
   upstream_unreachable: 'Nothing was sent to the trading service, so nothing was executed. Try again later.',

@@ -18,6 +18,13 @@ await test('A start exits with 78, names every wrong setting and prints no value
   t.notMatch(stderr, /99999|not-to-print/)
 })
 
+await test('A start exits with 78 if REQUIRE_IDEMPOTENCY_KEY names a path that takes no key', async (t) => {
+  const paths = '/payment-agents/v1/transfer,/wallet/v1/wallets,/payment-agents/v1/tranfser'
+  const server = await serverProcess(t, { ...ALONE, REQUIRE_IDEMPOTENCY_KEY: paths })
+  t.equal(await server.exited, 78)
+  t.match(server.output().stderr, /REQUIRE_IDEMPOTENCY_KEY .*: 2, 3/)
+})
+
 await test('A start reads a secret from a file and warns about insecure settings in development', async (t) => {
   const file = join(t.testdir({}), 'secret')
   writeFileSync(file, 'a-secret-from-a-file-of-thirty-two-bytes\n')

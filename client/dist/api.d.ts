@@ -28,13 +28,17 @@ export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
 /** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
 export interface ApiInit<M extends Method> extends CallInit {
     readonly method?: M;
-    /** The `Idempotency-Key` header of the call; `true` makes a new key. */
+    /**
+     * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
+     * most once, and answers its repetition with the first response.
+     */
     readonly idempotencyKey?: string | true;
 }
 /**
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
  * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
- * which mean that it was not executed, and a GET also after `shutting_down`.
+ * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()

@@ -1,6 +1,7 @@
 import type { Responses } from './catalog.ts'
 import { ApiError } from './errors.ts'
 import { call, type CallInit } from './call.ts'
+import { newKey } from './once.ts'
 import type { Server } from './server.ts'
 
 /**
@@ -37,14 +38,18 @@ export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
 /** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
 export interface ApiInit<M extends Method> extends CallInit {
   readonly method?: M
-  /** The `Idempotency-Key` header of the call; `true` makes a new key. */
+  /**
+   * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
+   * most once, and answers its repetition with the first response.
+   */
   readonly idempotencyKey?: string | true
 }
 
 /**
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
  * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
- * which mean that it was not executed, and a GET also after `shutting_down`.
+ * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
@@ -63,33 +68,42 @@ export interface Api {
 const PAUSE_MS = 500
 /** A call is not repeated if the server asks for a longer pause. */
 const MAX_PAUSE_MS = 5000
+/** How often the response of a call that is still running is asked for, which takes about a minute. */
+const MAX_POLLS = 45
 
 /** @param onAnonymous called when the server refuses a call because there is no session */
 export function apiOf(server: Server, onAnonymous: () => void): Api {
-  return async (path: string, { idempotencyKey: key, headers, ...init }: ApiInit<Method> = {}) => {
-    const keyHeader = key && { 'Idempotency-Key': key === true ? newKey() : key }
-    const send = (): Promise<Response> =>
-      call(server, `/api${path}`, { ...init, headers: { ...headers, ...keyHeader } })
-    try {
-      return await send()
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      const code = error.problem?.code ?? ''
-      if (code === 'login_required' || code === 'session_expired') onAnonymous()
-      const pauseMs = repeatableAfterMs(error, init.method)
-      // The first attempt has consumed a stream, so it cannot be sent again.
-      if (pauseMs === undefined || init.body instanceof ReadableStream) throw error
-      await pause(pauseMs, init.signal)
-      return send()
+  return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
+    const key = idempotencyKey === true ? newKey() : idempotencyKey
+    const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
+    let mayRepeat = true
+    for (let polls = 0; ;) {
+      try {
+        return await call(server, `/api${path}`, { ...init, headers: allHeaders })
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        const code = error.problem?.code ?? ''
+        if (code === 'login_required' || code === 'session_expired') onAnonymous()
+        const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
+        const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, init.method, key) : undefined
+        // The first attempt has consumed a stream, so it cannot be sent again.
+        if (pauseMs === undefined || init.body instanceof ReadableStream) throw error
+        if (!isRunning) mayRepeat = false
+        await pause(pauseMs, init.signal)
+      }
     }
   }
 }
 
 /** The pause before a failed call is repeated; undefined if it must not be repeated, because it may have been executed. */
-function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method = 'GET'): number | undefined {
-  const code = problem?.code
+function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method = 'GET', key?: string): number | undefined {
+  const code = problem?.code ?? ''
   if (code === 'credential_renewed') return 0
-  const isRepeatable = code === 'upstream_unreachable' || (code === 'shutting_down' && method === 'GET')
+  const isRepeatable =
+    code === 'upstream_unreachable' ||
+    (code === 'shutting_down' && method === 'GET') ||
+    // With a key, these mean that nothing was sent this time.
+    (key !== undefined && (code === 'idempotency_in_progress' || code === 'session_store_unavailable'))
   const waitMs = retryAfter * 1000
   return isRepeatable && waitMs <= MAX_PAUSE_MS ? Math.max(PAUSE_MS * (1 + Math.random()), waitMs) : undefined
 }
@@ -106,9 +120,4 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
     }, ms)
     signal?.addEventListener('abort', onAbort)
   })
-}
-
-/** A page without TLS has no `crypto.randomUUID`. */
-function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 }

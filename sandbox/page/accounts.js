@@ -141,7 +141,7 @@ class Accounts extends EventTarget {
   async #create(button) {
     await this.#act(button, 'The account could not be created.', async () => {
       const json = { currency: 'USD', group: 'row', account_type: 'demo' }
-      const content = await (await client.api(ACCOUNTS, { method: 'POST', json })).json()
+      const content = await (await client.api(ACCOUNTS, { method: 'POST', json, idempotencyKey: true })).json()
       const id = accountOf(records(content)[0] ?? {}).id
       const known = this.#list.some((account) => account.id === id)
       const text = known ? `You already have the demo account ${id}.` : 'Your new demo account is ready.'
@@ -151,7 +151,8 @@ class Accounts extends EventTarget {
 
   async #reset(button, { id }) {
     await this.#act(button, `The balance of ${id} could not be reset.`, async () => {
-      await client.api(`${ACCOUNTS}/${encodeURIComponent(id)}/reset-demo-balance`, { method: 'POST' })
+      const path = `${ACCOUNTS}/${encodeURIComponent(id)}/reset-demo-balance`
+      await client.api(path, { method: 'POST', idempotencyKey: true })
       notice({ key: 'account', kind: 'success', text: `The balance of ${id} was reset.`, brief: true })
     })
   }

@@ -113,6 +113,12 @@ function changedLimits(settings: Settings): Record<string, number> {
   return changed
 }
 
+/** The paths of REQUIRE_IDEMPOTENCY_KEY, with the parameters written as in the catalog. */
+function requiredFor(value: string): 'all' | ReadonlySet<string> {
+  if (value === 'all') return 'all'
+  return new Set(value === 'none' ? [] : splitList(value).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
+}
+
 function feedConfig(settings: Settings) {
   return {
     isShared: settings.PUBLIC_FEED === 'shared',
@@ -215,6 +221,14 @@ function parse(settings: Settings) {
       headersMs: seconds(settings.UPSTREAM_HEADERS_SECONDS),
       bodyMs: seconds(settings.UPSTREAM_BODY_SECONDS),
       budget: budgetConfig(settings),
+    },
+    idempotency: {
+      requiredFor: requiredFor(settings.REQUIRE_IDEMPOTENCY_KEY),
+      ttlMs: seconds(settings.IDEMPOTENCY_TTL_SECONDS),
+      maxBodyBytes: settings.IDEMPOTENCY_MAX_BODY_BYTES,
+      maxAnswerBytes: settings.IDEMPOTENCY_MAX_ANSWER_BYTES,
+      maxRecords: settings.IDEMPOTENCY_MAX_RECORDS,
+      maxKeptBytes: settings.IDEMPOTENCY_MAX_KEPT_BYTES,
     },
     relay: {
       wsUrl,

@@ -14,6 +14,7 @@ export interface Format {
 const isOrigin = (value: string) =>
   isUrl(value, ['http:', 'https:'], (url) => url.href === `${url.origin}/` && url.hostname !== '')
 const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{1,5})?$/i.test(value)
+const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
 const isBase = ({ search, hash, username, password }: URL) =>
@@ -58,6 +59,10 @@ export const settingFormats = {
   path: {
     test: (value) => /^(\/[A-Za-z0-9_-]+)+$/.test(value),
     must: 'a path such as /partners/v1/overview, of letters, digits, _ and - only',
+  },
+  apiPaths: {
+    test: (value) => value === 'none' || value === 'all' || everyPart(value, isApiPath),
+    must: 'none, all, or comma-separated paths of POST and PATCH calls as in /openapi.json, without /api',
   },
   jsonPointer: {
     test: (value) => /^(\/([^~]|~[01])*)+$/.test(value),

@@ -73,6 +73,31 @@ export const settingRules = {
 
   API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, per process; 0 = no limit'),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
+  REQUIRE_IDEMPOTENCY_KEY: textOr(
+    'none',
+    'apiPaths',
+    'Calls that are refused without an Idempotency-Key: none, all, or comma-separated paths of the API',
+  ),
+  IDEMPOTENCY_TTL_SECONDS: whole(
+    DAY,
+    60,
+    30 * DAY,
+    'How long an Idempotency-Key counts, at most until its session ends',
+  ),
+  IDEMPOTENCY_MAX_BODY_BYTES: whole(262_144, 0, 16 * MIB, 'Largest body of a request with an Idempotency-Key'),
+  IDEMPOTENCY_MAX_ANSWER_BYTES: whole(
+    262_144,
+    0,
+    16 * MIB,
+    'Largest response to a request with an Idempotency-Key that is kept for its repetition',
+  ),
+  IDEMPOTENCY_MAX_RECORDS: whole(
+    1000,
+    1,
+    100_000,
+    'Idempotency-Keys of one session whose responses are kept; twice as many are accepted',
+  ),
+  IDEMPOTENCY_MAX_KEPT_BYTES: whole(4 * MIB, 0, 1024 * MIB, 'Bytes of the responses that are kept for one session'),
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, per process'),
   MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),

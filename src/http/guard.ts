@@ -6,7 +6,7 @@ import { MinuteCounts } from './minute-counts.ts'
 const ALLOWED_HEADERS =
   'accept, accept-language, content-type, if-none-match, if-modified-since, idempotency-key, traceparent, tracestate, x-csrf'
 const EXPOSED_HEADERS =
-  'content-disposition, etag, last-modified, retry-after, x-request-id, ratelimit, ratelimit-policy, ratelimit-limit, ratelimit-remaining, ratelimit-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
+  'content-disposition, etag, idempotency-replayed, last-modified, retry-after, x-request-id, ratelimit, ratelimit-policy, ratelimit-limit, ratelimit-remaining, ratelimit-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
 const PREFLIGHT_SECONDS = '600'
 
 /** Longer Origins are logged truncated. */

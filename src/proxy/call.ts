@@ -15,6 +15,8 @@ export interface Call {
   readonly path: string
   /** Absent where the endpoint needs none. */
   readonly session: Session | undefined
+  /** The Idempotency-Key, where there is one. */
+  readonly idempotencyKey: string | undefined
 }
 
 /** What calls work with. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config/config.ts'
 import type { CallLimit, CallVerdict } from '../http/call-limit.ts'
 import type { Guard } from '../http/guard.ts'
 import { Permits } from '../http/permits.ts'
@@ -6,7 +7,9 @@ import { Problem } from '../problem.ts'
 import type { Session } from '../sessions/index.ts'
 import { requireSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
-import { CREDENTIALS, pathBuilder, takesBody, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
+import { keyOf, requiresKey } from './idempotency/key-header.ts'
+import { KeyedCalls } from './idempotency/keyed-calls.ts'
 import { proxy } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
 
@@ -16,22 +19,26 @@ interface CatalogDependencies extends CallDependencies {
   readonly guard: Guard
   /** Absent without API_REQUESTS_PER_MINUTE. */
   readonly callLimit: CallLimit | undefined
+  readonly idempotency: Config['idempotency']
 }
 
 const MAX_QUERY_BYTES = 4096
 
 /** One route below /api for every endpoint of the catalog. */
 export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDependencies): Promise<void> {
-  const { endpoints, guard, callLimit } = deps
+  const { endpoints, guard, callLimit, idempotency } = deps
   // Bodies pass unparsed, whatever they are.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
-  const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits() }
+  const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency)
+  fastify.addHook('onClose', () => keyed.close())
+  const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), keyed }
   for (const endpoint of endpoints) {
     const buildPath = pathBuilder(endpoint)
     const needsSession = CREDENTIALS[endpoint.credential].session
+    const needsKey = requiresKey(endpoint, idempotency)
     const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
     const respond = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
       const path = buildPath(request.params as Record<string, string>)
@@ -39,7 +46,8 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
       const query = checkedQuery(endpoint, request)
       if (takesBody(endpoint)) requireUnencoded(request)
       if (shared !== undefined) return shared.send(request, reply)
-      return proxy(proxyDeps, { endpoint, request, reply, path: path + query, session })
+      const idempotencyKey = takesKey(endpoint) ? keyOf(request, needsKey) : undefined
+      return proxy(proxyDeps, { endpoint, request, reply, path: path + query, session, idempotencyKey })
     }
     const limited = (request: FastifyRequest, reply: FastifyReply, session?: Session): Promise<void> => {
       if (session === undefined || callLimit === undefined) return respond(request, reply, session)

@@ -43,6 +43,11 @@ export function takesBody({ method }: Endpoint): boolean {
   return method !== 'GET'
 }
 
+/** Whether an Idempotency-Key counts for the endpoint: for everything that may change something. */
+export function takesKey({ method }: Endpoint): boolean {
+  return method !== 'GET'
+}
+
 /** What an id in a path may be (docs/reference.md, REST). */
 export const ID = /^[A-Za-z0-9_-]{1,64}$/
 

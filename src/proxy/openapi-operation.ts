@@ -1,20 +1,30 @@
+import type { Config } from '../config/config.ts'
 import type { ProblemCode } from '../problem.ts'
-import { CREDENTIALS, ID, takesBody, type Endpoint } from './endpoint.ts'
+import { CREDENTIALS, ID, takesBody, takesKey, type Endpoint } from './endpoint.ts'
+import { requiresKey } from './idempotency/key-header.ts'
 import { content, parameter, ref, type Json } from './openapi-parts.ts'
 import { problemResponses, response } from './openapi-problems.ts'
 import { mediaTypeOf, type BodyName } from './upstream-bodies.ts'
 
+/** What an operation needs to know of the settings. */
+export interface OperationFacts {
+  readonly maxBodyBytes: number
+  readonly idempotency: Pick<Config['idempotency'], 'requiredFor' | 'maxBodyBytes'>
+}
+
 /** The OpenAPI operation of an endpoint of the catalog. */
-export function openApiOperation(endpoint: Endpoint, { maxBodyBytes }: { readonly maxBodyBytes: number }): Json {
+export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency }: OperationFacts): Json {
   const { path, credential, summary, query, request = 'RequestBody' } = endpoint
   const hasBody = takesBody(endpoint)
+  const needsKey = hasBody && requiresKey(endpoint, idempotency)
+  const keyParameter = needsKey ? 'RequiredIdempotencyKey' : 'IdempotencyKey'
   return {
     operationId: operationId(endpoint),
     tags: ['api'],
     summary,
     description: howItIsSent(endpoint),
     parameters: [
-      ...(hasBody ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+      ...(takesKey(endpoint) ? [{ $ref: `#/components/parameters/${keyParameter}` }] : []),
       ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
         const { source } = endpoint.parameters?.[name] ?? ID
         return parameter('path', name, { type: 'string', pattern: source }, 'Checked before anything is sent upstream')
@@ -23,13 +33,13 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes }: { readonl
     ],
     requestBody: hasBody
       ? {
-          description: `Passed on as it comes, up to ${maxBodyBytes} bytes, with its Content-Type, which may be another one.`,
+          description: `Passed on as it comes, up to ${maxBodyBytes} bytes (${Math.min(maxBodyBytes, idempotency.maxBodyBytes)} with an Idempotency-Key), with its Content-Type, which may be another one.`,
           required: credential === 'pat',
           content: content(mediaTypeOf(request), ref(request)),
         }
       : undefined,
     security: [CREDENTIALS[credential].session ? { session: [], csrf: [] } : { csrf: [] }],
-    responses: { ...successes(endpoint), ...failures(endpoint) },
+    responses: { ...successes(endpoint), ...failures(endpoint, needsKey) },
   }
 }
 
@@ -47,9 +57,13 @@ function howItIsSent({ credential, isShared }: Endpoint): string {
   }
 }
 
-function successes({ method, response: body }: Endpoint): Json {
+function successes(endpoint: Endpoint): Json {
+  const { method, response: body } = endpoint
   const bodies = typeof body === 'object' ? body : { '2XX': body }
-  const responses = Object.entries(bodies).map(([status, name]) => [status, passedOn(name)])
+  const headers = takesKey(endpoint) && {
+    headers: { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } },
+  }
+  const responses = Object.entries(bodies).map(([status, name]) => [status, { ...passedOn(name), ...headers }])
   return {
     ...(Object.fromEntries(responses) as Json),
     ...(method === 'GET' && { '304': { description: 'Not modified' } }),
@@ -63,10 +77,10 @@ function passedOn(name: BodyName | undefined): Json {
   }
 }
 
-function failures(endpoint: Endpoint): Json {
+function failures(endpoint: Endpoint, needsKey: boolean): Json {
   const { bearer } = CREDENTIALS[endpoint.credential]
   return {
-    ...problemResponses(problemsOf(endpoint), (status) => {
+    ...problemResponses(problemsOf(endpoint, needsKey), (status) => {
       if (status >= 500) return ['upstream_error']
       // A 401 to the session's token is not passed on.
       return status === 401 && bearer ? [] : ['upstream']
@@ -78,15 +92,18 @@ function failures(endpoint: Endpoint): Json {
 }
 
 /** The problems that a call can get. */
-function problemsOf(endpoint: Endpoint): readonly ProblemCode[] {
+function problemsOf(endpoint: Endpoint, needsKey: boolean): readonly ProblemCode[] {
   const { session, bearer } = CREDENTIALS[endpoint.credential]
   return [
     'bad_request',
+    ...where(needsKey, 'idempotency_key_required'),
     ...where(endpoint.query !== undefined, 'validation_failed'),
     ...where(session, 'login_required', 'session_expired'),
     'csrf_rejected',
     ...where(endpoint.path.includes(':'), 'not_found'),
     ...where(takesBody(endpoint), 'body_too_large', 'unsupported_media_type'),
+    ...where(takesKey(endpoint), 'idempotency_in_progress', 'outcome_unknown', 'answer_not_kept'),
+    ...where(takesKey(endpoint), 'idempotency_key_reused'),
     'rate_limited',
     'upstream_budget',
     'internal_error',

@@ -56,7 +56,9 @@ function component(status: string, causes: readonly Cause[]): Json {
   if (isRefusal) descriptions.push('The refusal of the trading service as it came')
   return {
     description: descriptions.join(' · '),
-    ...(['429', '503'].includes(status) && { headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } }),
+    ...(['409', '429', '503'].includes(status) && {
+      headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+    }),
     content: {
       ...(codes.length > 0 && { [PROBLEM]: problemContent(status, codes) }),
       // In front of the trading service there may be a network that answers with pages.

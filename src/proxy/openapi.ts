@@ -1,15 +1,14 @@
 import type { Endpoint } from './endpoint.ts'
-import { openApiOperation } from './openapi-operation.ts'
+import { openApiOperation, type OperationFacts } from './openapi-operation.ts'
 import type { Json } from './openapi-parts.ts'
 import { OTHER_PATHS } from './openapi-paths.ts'
 import { problemSamples, responseComponents } from './openapi-problems.ts'
 import { schemaComponents } from './openapi-schemas.ts'
 
 /** What the document needs to know of the server. */
-export interface OpenApiFacts {
+export interface OpenApiFacts extends OperationFacts {
   readonly publicUrl: string
   readonly sessionCookie: string
-  readonly maxBodyBytes: number
 }
 
 /** Version of this server's own interface: its routes and errors, not upstream's responses. */
@@ -56,7 +55,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], facts: OpenApiFa
   }
 }
 
-function components({ sessionCookie }: OpenApiFacts): Json {
+function components({ sessionCookie, idempotency }: OpenApiFacts): Json {
   return {
     securitySchemes: {
       session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'Set by a finished login' },
@@ -68,15 +67,28 @@ function components({ sessionCookie }: OpenApiFacts): Json {
       },
     },
     parameters: {
-      IdempotencyKey: {
-        name: 'Idempotency-Key',
-        in: 'header',
-        schema: { type: 'string' },
-        description: 'Passed on to the trading service',
-      },
+      IdempotencyKey: idempotencyKey(false),
+      ...(idempotency.requiredFor === 'all' || idempotency.requiredFor.size > 0
+        ? { RequiredIdempotencyKey: idempotencyKey(true) }
+        : {}),
     },
     headers: {
+      IdempotencyReplayed: {
+        description: 'The response is that of an earlier request with the same Idempotency-Key; nothing was sent',
+        schema: { const: 'true' },
+      },
       RetryAfter: { description: 'Seconds to wait before the next attempt', schema: { type: 'integer' } },
     },
+  }
+}
+
+function idempotencyKey(isRequired: boolean): Json {
+  return {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: isRequired,
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+    description:
+      'A new text for every call. A call that is repeated with the same key is not sent again: it gets the response of the first, or a 409',
   }
 }

@@ -1,17 +1,18 @@
 import type { Permits } from '../http/permits.ts'
-import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
-import { authorizedSession, requireSession } from './authorized-session.ts'
-import type { Call, CallDependencies } from './call.ts'
+import { requireSession } from './authorized-session.ts'
+import type { Call } from './call.ts'
 import { conclude } from './conclude.ts'
 import { CREDENTIALS, takesBody } from './endpoint.ts'
+import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
+import { renewedSession } from './renewed-session.ts'
 import { failedBeforeResponse, sendOnce } from './send-once.ts'
 import { upstreamOutcome } from './upstream-problem.ts'
 
 /** What the proxy works with. */
-export interface ProxyDependencies extends CallDependencies {
+export interface ProxyDependencies extends KeyedDependencies {
   /** Calls in progress, by session. */
   readonly calls: Permits
   /** Calls with a streamed body, by session: each occupies an upstream connection for as long as its browser takes. */
@@ -37,22 +38,32 @@ export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> 
 }
 
 async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> {
-  const { endpoint, request } = call
-  const body = await receiveBody(request.raw, deps.http.maxBodyBytes)
+  const { endpoint, request, idempotencyKey } = call
+  const { maxBodyBytes } = deps.http
+  const limit = idempotencyKey === undefined ? maxBodyBytes : Math.min(maxBodyBytes, deps.keyed.maxBodyBytes)
+  const body = await receiveBody(request.raw, limit)
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.
     const session = CREDENTIALS[endpoint.credential].session ? await requireSession(deps, request) : undefined
-    if (body.is === 'whole') return await sendWithRetries(deps, { ...call, session }, body)
+    if (body.is === 'whole') return await send(deps, { ...call, session }, body)
     const key = acquirePermit(deps.uploads, session, MAX_UPLOADS)
     try {
-      await sendWithRetries(deps, { ...call, session }, body)
+      await send(deps, { ...call, session }, body)
     } finally {
       deps.uploads.release(key)
     }
   } finally {
     discard(body.content)
   }
+}
+
+/** Sends a call whose body is there, or has begun to arrive. */
+function send(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<void> {
+  const { session, idempotencyKey } = call
+  // A key belongs to a session. Every endpoint that takes one needs a session.
+  if (idempotencyKey === undefined || session === undefined) return sendWithRetries(deps, call, body)
+  return sendKeyed(deps, { ...call, session, idempotencyKey }, body)
 }
 
 /** @returns the key to release @throws Problem rate_limited when the session has as many such calls in progress as it may */
@@ -69,7 +80,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
   let mayReconnect = isSafe
   let mayRenew = true
   for (;;) {
-    const { request, session } = current
+    const { session } = current
     const outcome = await sendOnce(deps, current, body)
     deps.metrics.upstreamRequests.count(call.endpoint.path, upstreamOutcome(outcome))
     if (outcome.is === 'answered') return
@@ -78,8 +89,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
       continue
     }
     if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
-      const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
-      current = { ...call, session: authorizedSession(found, request, deps.http) }
+      current = { ...call, session: await renewedSession(deps, current, session, mayRenew) }
       // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET again.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false

@@ -3,13 +3,18 @@ import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Call, CallDependencies } from './call.ts'
 import { CREDENTIALS } from './endpoint.ts'
+import type { AnswerSink } from './idempotency/answer-sink.ts'
 import { isWithheld } from './upstream-problem.ts'
 
-/** Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects. */
+/**
+ * Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects.
+ * @param sink gets the response instead of the browser
+ */
 export function sendOnce(
   deps: CallDependencies,
   { endpoint, request, reply, path, session }: Call,
   body: OutgoingBody,
+  sink?: AnswerSink,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
   const { metrics, upstream } = deps
@@ -25,8 +30,9 @@ export function sendOnce(
     { method, path, headers, body: body.content, subject: session?.key },
     {
       isSafe,
-      response: reply.raw,
+      response: sink ?? reply.raw,
       begin: (status, upstreamHeaders) => {
+        if (sink !== undefined) return sink.begin(status, upstreamHeaders)
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
         reply.hijack()
       },

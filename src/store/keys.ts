@@ -70,6 +70,16 @@ export function ledgerChannel(name: string): string {
   return `${PREFIX}budget-news:${name}`
 }
 
+/** Key of what is known of a call with an Idempotency-Key. It takes the session's id to compute it. */
+export function idempotencyKey(sessionId: string, key: string): string {
+  return `${PREFIX}idempotency:${sha256(`${sessionId}.${key}`)}`
+}
+
+/** Key of the counter of a session's calls with an Idempotency-Key. */
+export function idempotencyUsageKey(key: string): string {
+  return `${key}:keys`
+}
+
 /** Key that the check of the settings writes and removes. */
 export function probeKey(id: string): string {
   return `${PREFIX}probe:${id}`

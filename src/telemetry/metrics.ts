@@ -57,6 +57,9 @@ export function createMetrics() {
       'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
       ['method', 'route'],
     ),
+    idempotency: counter('bff_idempotency_requests_total', 'Requests with an Idempotency-Key, by what became of them', [
+      'outcome',
+    ]),
     relays: new Gauge({ name: 'bff_relays', help: 'Open sockets, by kind', labelNames: ['kind'], registers }),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
     relayCloses: counter('bff_relay_endings_total', 'Closed and refused sockets, by close code sent to the browser', [

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
 import type { OverBudget, Reservation } from './budget/admission.ts'
@@ -21,11 +20,26 @@ export type ForwardOutcome =
   /** The browser left. `status` is that of upstream's response if the request was allowed to finish, else 0. */
   | { readonly is: 'browserGone'; readonly sent: Sent; readonly status: number; readonly cause?: Error }
 
+/** Where a response goes: a browser, or something that keeps it. The part of a `ServerResponse` that a forwarding uses. */
+export interface ResponseSink {
+  /** The sink is gone, so nothing can be forwarded. */
+  readonly destroyed: boolean
+  on(event: 'close', listener: () => void): unknown
+  once(event: 'drain', listener: () => void): unknown
+  off(event: 'drain', listener: () => void): unknown
+  /** Returns false to make upstream wait for `drain`. */
+  write(chunk: Buffer): boolean
+  /** Called again, without a chunk, after the end of a response whose last chunk was known as such. */
+  end(chunk?: Buffer): unknown
+  end(text: string, encoding: 'latin1'): unknown
+  destroy(): unknown
+}
+
 /** What a forwarding needs to know about its request. */
 export interface ForwardRequest {
   /** True for GET, which can be aborted without loss. Any other request, once fully sent, is allowed to finish. */
   readonly isSafe: boolean
-  readonly response: ServerResponse
+  readonly response: ResponseSink
   /** Writes status and headers to the browser. Called when the response is to be passed on. */
   readonly begin: (status: number, headers: UpstreamHeaders) => void
   /** True for a status that is not passed on. */

@@ -52,12 +52,16 @@ export function responseHeaders(
   const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
   for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {
-    if (RESPONSE_HEADERS.has(name) || (!hasBudget && isAboutLimits(name)))
-      list.push(name, headers[name] as string | string[])
+    if (isPassedOn(name, hasBudget)) list.push(name, headers[name] as string | string[])
   }
   return list
 }
 
-function isAboutLimits(name: string): boolean {
-  return name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')
+/** The headers of upstream's response that are passed on. For the budget see {@link responseHeaders}. */
+export function passedOn(headers: UpstreamHeaders, hasBudget: boolean): UpstreamHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isPassedOn(name, hasBudget)))
+}
+
+function isPassedOn(name: string, hasBudget: boolean): boolean {
+  return RESPONSE_HEADERS.has(name) || (!hasBudget && (name.startsWith('ratelimit') || name.startsWith('x-ratelimit-')))
 }

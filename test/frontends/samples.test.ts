@@ -45,7 +45,7 @@ await test('every sample of docs/frontends.md has a file name, and the TypeScrip
     t.ok(name, `the sample starting with ${code.slice(0, 40)}`)
     if (/^tsx?$/.test(language) && name !== 'vite.config.ts') files[`src/${name}`] = code
   }
-  t.equal(Object.keys(files).length, 6)
+  t.equal(Object.keys(files).length, 7)
   const dir = await examplePage(t, files)
   await t.resolves(compile(['-p', dir, '--jsx', 'preserve'], dir))
 })
@@ -97,7 +97,8 @@ function respondWith(line: string): RawUpstream['answer'] {
 
 async function transfers(t: Test, browser: Browser): Promise<void> {
   const main = `import { transfer } from './transfer.ts'
-    globalThis.transfer = (wasMade) => transfer({ amount: 1 }, async () => wasMade).catch((error) => error.status)`
+    globalThis.transfer = (wasMade) =>
+      transfer({ amount: 1 }, async () => wasMade).then(() => 'made', (error) => error.status)`
   const { upstream, world } = await apiWorld(t, {
     settings: { STATIC_DIR: await pageWith(t, ['transfer.ts'], main) },
   })
@@ -110,11 +111,11 @@ async function transfers(t: Test, browser: Browser): Promise<void> {
   const requests = upstream.requests.length
 
   upstream.answer = respondWith('200 OK')
-  t.equal(await transfer(false), true)
+  t.equal(await transfer(false), 'made')
   upstream.answer = (_request, socket) => socket.resetAndDestroy()
-  t.same([await transfer(true), await transfer(false)], [true, false])
+  t.same([await transfer(true), await transfer(false)], ['made', 502])
   upstream.answer = respondWith('503 Service Unavailable')
-  t.equal(await transfer(true), true)
+  t.equal(await transfer(true), 'made')
   upstream.answer = respondWith('422 Unprocessable Content')
   t.equal(await transfer(true), 422)
   t.equal(upstream.requests.length - requests, 5, 'each transfer was sent once')

@@ -76,7 +76,8 @@ await test('every endpoint arrives upstream with its method, path, credential an
     const name = `${method} ${path}`
     const query = path === OVERVIEW ? '?start_date=2024-02-29&end_date=2026-02-28' : '?b=2&a=%20/%2F&b=1&c'
     const body = `{"quantity": 1.50,\n "text":"\u00e9\u0000"} trailing ${path}`
-    const headers = { ...PASSED_ON, ...KEPT_BACK }
+    const passedOn = { ...PASSED_ON, 'idempotency-key': name }
+    const headers = { ...passedOn, ...KEPT_BACK }
     upstream.reset()
     const response = await call(method, `/api${path}${query}`, { headers, ...(method !== 'GET' && { body }) })
     t.equal(response.status, 200, name)
@@ -94,7 +95,7 @@ await test('every endpoint arrives upstream with its method, path, credential an
     t.equal(seen?.body, method === 'GET' ? '' : Buffer.from(body).toString('latin1'))
     const { authorization, ...others } = Object.fromEntries(seen?.headers ?? [])
     const { 'x-request-id': requestId, ...expected } = {
-      ...PASSED_ON,
+      ...passedOn,
       host: new URL(upstream.url).host,
       connection: 'keep-alive',
       'user-agent': 'trading-bff',

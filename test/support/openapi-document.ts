@@ -37,7 +37,12 @@ export interface OpenApi {
 
 /** The document of a server that has every route. */
 export function fullDocument(): OpenApi {
-  const facts = { publicUrl: 'https://trading.test', sessionCookie: '__Host-session', maxBodyBytes: 1_048_576 }
+  const facts = {
+    publicUrl: 'https://trading.test',
+    sessionCookie: '__Host-session',
+    maxBodyBytes: 1_048_576,
+    idempotency: { requiredFor: new Set<string>(), maxBodyBytes: 262_144 },
+  }
   return JSON.parse(JSON.stringify(openApiDocument(catalog('/partners/analytics/v1/overview'), facts))) as OpenApi
 }
 

@@ -1,0 +1,41 @@
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Call } from '../call.ts'
+import type { Ending } from './claim.ts'
+
+/** What happened to a request with an Idempotency-Key. */
+type KeyedOutcome =
+  | Ending
+  | 'replayed'
+  | 'in_progress'
+  | 'repeated_unknown'
+  | 'repeated_not_kept'
+  | 'key_reused'
+  | 'too_many'
+  | 'record_lost'
+
+/** What an operator reads about an outcome. The others are what is expected, and are only counted. */
+const MESSAGES: Partial<Readonly<Record<KeyedOutcome, string>>> = {
+  unknown: 'nobody knows whether a call with an Idempotency-Key was executed',
+  replayed: 'a repeated call got the response of the first',
+  in_progress: 'a repeated call was refused while the first runs',
+  repeated_unknown: 'a repeated call was refused, because the outcome of the first is unknown',
+  repeated_not_kept: 'a repeated call was refused, because the response of the first was not kept',
+  key_reused: 'another call with a used Idempotency-Key was refused',
+  too_many: 'a call was refused, because its session has used too many Idempotency-Keys',
+  record_lost: 'the record of a call with an Idempotency-Key was replaced or lost while the call ran',
+}
+
+/** Counts the outcome of a request with a key, and logs it for the audit. Neither the key nor the body is ever logged. */
+export function auditKeyed(
+  metrics: Pick<Metrics, 'idempotency'>,
+  { endpoint, request, session }: Call,
+  outcome: KeyedOutcome,
+): void {
+  metrics.idempotency.inc({ outcome: outcome })
+  const message = MESSAGES[outcome]
+  if (message === undefined) return
+  const { method, path: route } = endpoint
+  const details = { audit: 'idempotency', outcome, method, route, session: session?.tag, client: request.ip }
+  if (outcome === 'replayed') request.log.info(details, message)
+  else request.log.warn(details, message)
+}

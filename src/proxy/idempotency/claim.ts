@@ -1,0 +1,163 @@
+import type { Envelope, Session } from '../../sessions/index.ts'
+import { StoreUnavailable, type Store } from '../../store/store.ts'
+import type { KeyUsage, Usage } from './key-usage.ts'
+import type { PendingWrites } from './pending-writes.ts'
+import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
+
+/** What the records work with. */
+export interface RecordDependencies {
+  readonly store: Store
+  readonly envelope: Envelope
+  readonly usage: KeyUsage
+  readonly pending: PendingWrites
+  readonly leaseMs: number
+}
+
+/** How a call ended, as its record says it to those who repeat the call. */
+export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
+
+/** A record that this process has created. */
+export interface OwnRecord extends RecordPlace {
+  readonly session: Session
+  readonly digest: string
+  /** The text that was written. */
+  readonly text: string
+  readonly leaseUntil: number
+  /** When the record ends (epoch ms). */
+  readonly expiresAt: number
+}
+
+/**
+ * The right to send the call of a key, once. While the call runs, the claim renews its lease. Exactly one of the methods
+ * `keep`, `finish` and `free` must be called in the end. They resolve when the record is written, or when it will be
+ * written later because the store is unavailable, and they never reject. If the record was lost in a failover, it is
+ * created again.
+ */
+export class Claim {
+  /** Whether the response of this call may be kept. */
+  readonly mayKeep: boolean
+  readonly #deps: RecordDependencies
+  readonly #own: OwnRecord
+  /** What the store may hold of this claim, the latest first. More than one text after a write without a reply. */
+  #texts: readonly string[]
+  #leaseUntil: number
+  #timer: NodeJS.Timeout | undefined
+  #renewal: Promise<unknown> = Promise.resolve()
+  /** Called when somebody else has replaced the record, after a lost lease or a failover. */
+  onLost: () => void = () => undefined
+
+  constructor(deps: RecordDependencies, own: OwnRecord, usage: Usage) {
+    this.#deps = deps
+    this.#own = own
+    this.#texts = [own.text]
+    this.#leaseUntil = own.leaseUntil
+    this.mayKeep = deps.usage.isWithinLimits(usage)
+    this.#timer = setInterval(() => void (this.#renewal = this.#renew()), deps.leaseMs / 3).unref()
+  }
+
+  /** Whether others may already consider the call lost, so that it must not be sent any more. */
+  get isLate(): boolean {
+    return Date.now() >= this.#leaseUntil
+  }
+
+  /** Keeps the response, if the session's limits allow it. */
+  async keep(answer: KeptAnswer): Promise<Ending> {
+    const { status, headers, body } = answer
+    if (!this.mayKeep || !(await this.#reserve(body.length))) return this.finish({ is: 'not_kept', status })
+    return this.finish({ is: 'answered', status, headers, body: body.toString('base64') })
+  }
+
+  /** Ends the record with what is known of the call. */
+  async finish(result: Result): Promise<Ending> {
+    await this.#stop()
+    const text = this.#seal({ ...result, digest: this.#own.digest })
+    await this.#eventually(text.length, () => this.#replace(text))
+    return result.is
+  }
+
+  /** Removes the record, because the call was certainly not executed. */
+  async free(): Promise<Ending> {
+    await this.#stop()
+    await this.#eventually(0, async () => {
+      for (const text of this.#texts) {
+        if (!(await this.#deps.store.removeIf(this.#own.recordKey, text))) continue
+        // A count that stays too high only costs the session a key.
+        await this.#deps.usage.removeRecord(this.#own.session).catch(() => undefined)
+        return
+      }
+    })
+    return 'freed'
+  }
+
+  /** Counts the bytes of a response that is larger than the usual one. */
+  async #reserve(bytes: number): Promise<boolean> {
+    const { usage } = this.#deps
+    const more = bytes - usage.prepaidBytes
+    if (more <= 0) return true
+    try {
+      if (usage.isWithinLimits(await usage.addBytes(this.#own.session, more))) return true
+      await usage.addBytes(this.#own.session, -more)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+    return false
+  }
+
+  async #renew(): Promise<void> {
+    const { store, leaseMs } = this.#deps
+    // A write that is certain to fail would only add to what the store may hold.
+    if (store.unavailableSince() !== undefined) return
+    const leaseUntil = Date.now() + leaseMs
+    const text = this.#seal({ is: 'running', digest: this.#own.digest, leaseUntil })
+    try {
+      if (await this.#replace(text)) this.#leaseUntil = leaseUntil
+      else clearInterval(this.#timer)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  /** Returns false if the record belongs to somebody else now. @throws StoreUnavailable */
+  async #replace(next: string): Promise<boolean> {
+    const { store } = this.#deps
+    const { recordKey, expiresAt } = this.#own
+    const texts = this.#texts
+    this.#texts = [next, ...texts.filter((text) => text !== next)]
+    for (const text of texts) {
+      if (!(await store.replace(recordKey, text, next, expiresAt))) continue
+      this.#texts = [next]
+      return true
+    }
+    // A failover may have lost the record. As long as nobody else has created it anew, the key still belongs here.
+    if (texts.length > 0 && expiresAt > Date.now() && (await store.create(recordKey, next, expiresAt))) {
+      this.#texts = [next]
+      return true
+    }
+    if (texts.length > 0) this.onLost()
+    this.#texts = []
+    return false
+  }
+
+  async #stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#renewal
+  }
+
+  async #eventually(bytes: number, write: () => Promise<unknown>): Promise<void> {
+    const { pending } = this.#deps
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      pending.add({ bytes, until: this.#own.expiresAt, write: async () => void (await write()) })
+    }
+  }
+
+  #seal(record: CallRecord): string {
+    return sealRecord(this.#deps.envelope, this.#own, record)
+  }
+}
+
+type WithoutDigest<Kind> = Kind extends CallRecord ? Omit<Kind, 'digest'> : never
+/** What a record says in the end. */
+export type Result = WithoutDigest<Exclude<CallRecord, { is: 'running' }>>

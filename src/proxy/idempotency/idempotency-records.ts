@@ -1,0 +1,149 @@
+import type { Config } from '../../config/config.ts'
+import type { Envelope, Session } from '../../sessions/index.ts'
+import { idempotencyKey } from '../../store/keys.ts'
+import { StoreUnavailable, type Store } from '../../store/store.ts'
+import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
+import { KeyUsage } from './key-usage.ts'
+import { PendingWrites } from './pending-writes.ts'
+import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
+
+/** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
+export type Claimed =
+  /** The call is new. Whoever gets this must send it, or free the claim. */
+  | { readonly is: 'claimed'; readonly claim: Claim }
+  | { readonly is: 'answered'; readonly answer: KeptAnswer }
+  | { readonly is: 'running' }
+  | { readonly is: 'unknown' }
+  | { readonly is: 'not_kept'; readonly status: number }
+  /** The key belongs to a different call. */
+  | { readonly is: 'otherCall' }
+  /** The session has used too many keys. */
+  | { readonly is: 'tooMany' }
+
+/** Times that only tests change. */
+interface RecordTimes {
+  /** Without a renewal for this long, a call counts as lost. */
+  readonly leaseMs: number
+  /** By how much the clocks of the instances and of the store may differ. */
+  readonly clockSkewMs: number
+}
+
+const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000 }
+/** How often a record may appear and disappear before the call is said to be running. */
+const MAX_TRIES = 5
+/** A write without a reply may still be carried out after the store has replied to later ones. */
+const LATE_WRITE_MS = 5000
+
+/**
+ * What is known of the calls with an Idempotency-Key, one record for each session and key, in the store. A record is sealed
+ * like its session, so only that session can read it.
+ */
+export class IdempotencyRecords {
+  readonly #deps: RecordDependencies
+  readonly #ttlMs: number
+  readonly #clockSkewMs: number
+
+  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
+    const usage = new KeyUsage(store, config)
+    this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
+    this.#ttlMs = config.ttlMs
+    this.#clockSkewMs = times.clockSkewMs
+  }
+
+  /**
+   * Claims a key for a call, or says what is known of the call that has it.
+   * @param digest identifies the call
+   * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
+   */
+  async claim(session: Session, key: string, digest: string): Promise<Claimed> {
+    const { envelope, leaseMs } = this.#deps
+    const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
+    // The record must not end before the session, not even by the store's clock: the key would count as new.
+    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#clockSkewMs)
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const leaseUntil = Date.now() + leaseMs
+      const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
+      const own = { ...place, session, digest, text, leaseUntil, expiresAt }
+      if (await this.#create(own)) return this.#admit(own)
+      const found = await this.#find(own)
+      if (found !== undefined) return found
+    }
+    return { is: 'running' }
+  }
+
+  /** Gives up what could not be written yet. */
+  close(): void {
+    this.#deps.pending.close()
+  }
+
+  async #create(own: OwnRecord): Promise<boolean> {
+    try {
+      return await this.#deps.store.create(own.recordKey, own.text, own.expiresAt)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#removeLater(own)
+      throw error
+    }
+  }
+
+  /** Counts a record that was created, and removes it again if that is one too many. */
+  async #admit(own: OwnRecord): Promise<Claimed> {
+    const { store, usage } = this.#deps
+    try {
+      const used = await usage.addRecord(own.session)
+      if (!usage.isExhausted(used)) return { is: 'claimed', claim: new Claim(this.#deps, own, used) }
+      await store.removeIf(own.recordKey, own.text)
+      await usage.removeRecord(own.session)
+      return { is: 'tooMany' }
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#removeLater(own)
+      throw error
+    }
+  }
+
+  /** Undefined if the record is gone again. */
+  async #find(own: OwnRecord): Promise<Claimed | undefined> {
+    const { store, envelope } = this.#deps
+    const stored = await store.readUntracked(own.recordKey)
+    if (stored === undefined) return undefined
+    const record = openRecord(envelope, own, stored.value)
+    if (record === undefined) return { is: 'unknown' }
+    if (record.digest !== own.digest) return { is: 'otherCall' }
+    switch (record.is) {
+      case 'running':
+        return this.#isLost(record) ? this.#markLost(own, stored.value) : { is: 'running' }
+      case 'answered': {
+        const { status, headers, body } = record
+        return { is: 'answered', answer: { status, headers, body: Buffer.from(body, 'base64') } }
+      }
+      case 'not_kept':
+        return { is: 'not_kept', status: record.status }
+      case 'unknown':
+        return { is: 'unknown' }
+    }
+  }
+
+  #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
+    return Date.now() > leaseUntil + this.#clockSkewMs
+  }
+
+  /**
+   * Writes that nobody knows the outcome before anybody is told so. Otherwise the holder could still free the key, and a
+   * call that somebody believes lost would be sent. Undefined if the record has just changed.
+   */
+  async #markLost(own: OwnRecord, found: string): Promise<Claimed | undefined> {
+    const { store, envelope } = this.#deps
+    const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
+    return (await store.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
+  }
+
+  /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */
+  #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
+    const { store, pending } = this.#deps
+    const until = Math.min(expiresAt, Date.now() + this.#ttlMs)
+    const write = async (): Promise<void> => {
+      if (await store.removeIf(recordKey, text)) return
+      setTimeout(() => void store.removeIf(recordKey, text).catch(() => undefined), LATE_WRITE_MS).unref()
+    }
+    pending.add({ bytes: text.length, until, write })
+  }
+}

@@ -1,0 +1,63 @@
+import type { Config } from '../../config/config.ts'
+import type { Session } from '../../sessions/index.ts'
+import { idempotencyUsageKey } from '../../store/keys.ts'
+import type { Store } from '../../store/store.ts'
+
+/** The keys of a session, and the bytes of responses kept for them. */
+export interface Usage {
+  readonly records: number
+  readonly bytes: number
+}
+
+/** One counter holds both numbers, so that one command counts both. The bytes never reach this. */
+const RECORD = 2 ** 32
+
+/**
+ * Counts what the keys of each session occupy in the store, for all instances together. The counts start anew after
+ * IDEMPOTENCY_TTL_SECONDS, so the records of a session that lives longer may reach twice the limits.
+ */
+export class KeyUsage {
+  /** Counted with every record, so that a response up to this size needs no counting of its own. */
+  readonly prepaidBytes: number
+  readonly #store: Store
+  readonly #limits: Config['idempotency']
+
+  constructor(store: Store, limits: Config['idempotency']) {
+    this.#store = store
+    this.#limits = limits
+    this.prepaidBytes = Math.floor(limits.maxKeptBytes / limits.maxRecords)
+  }
+
+  /** Counts a new record. @throws StoreUnavailable */
+  addRecord(session: Session): Promise<Usage> {
+    return this.#add(session, RECORD + this.prepaidBytes)
+  }
+
+  /** No longer counts a record that was removed. @throws StoreUnavailable */
+  removeRecord(session: Session): Promise<Usage> {
+    return this.#add(session, -RECORD - this.prepaidBytes)
+  }
+
+  /** Counts a response that is to be kept, or with a negative number, no longer counts it. @throws StoreUnavailable */
+  addBytes(session: Session, bytes: number): Promise<Usage> {
+    return this.#add(session, bytes)
+  }
+
+  /** Whether the session may not send another key. */
+  isExhausted({ records }: Usage): boolean {
+    return records > 2 * this.#limits.maxRecords
+  }
+
+  /** Whether the latest response of the session is kept. */
+  isWithinLimits({ records, bytes }: Usage): boolean {
+    return records <= this.#limits.maxRecords && bytes <= this.#limits.maxKeptBytes
+  }
+
+  async #add(session: Session, by: number): Promise<Usage> {
+    const expiresAt = Math.min(Date.now() + this.#limits.ttlMs, session.record.endsAt)
+    const total = await this.#store.count(idempotencyUsageKey(session.key), by, expiresAt)
+    // It is negative when a record is removed just after the counts have started anew.
+    if (total <= 0) return { records: 0, bytes: 0 }
+    return { records: Math.floor(total / RECORD), bytes: total % RECORD }
+  }
+}

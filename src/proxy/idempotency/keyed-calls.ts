@@ -1,0 +1,40 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../../config/config.ts'
+import type { Envelope } from '../../sessions/index.ts'
+import type { Store } from '../../store/store.ts'
+import { IdempotencyRecords } from './idempotency-records.ts'
+
+/** At shutdown, calls whose browsers have left get this long to finish and to be recorded. */
+const CLOSE_GRACE_MS = 5000
+
+/** The calls with an Idempotency-Key that this process is sending, and the records of all. */
+export class KeyedCalls {
+  readonly records: IdempotencyRecords
+  readonly maxBodyBytes: number
+  readonly maxAnswerBytes: number
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(store: Store, envelope: Envelope, config: Config['idempotency']) {
+    this.records = new IdempotencyRecords(store, envelope, config)
+    this.maxBodyBytes = config.maxBodyBytes
+    this.maxAnswerBytes = config.maxAnswerBytes
+  }
+
+  /** Has the shutdown wait for a call. */
+  async track(call: Promise<void>): Promise<void> {
+    const tracked = call.finally(() => this.#running.delete(tracked))
+    this.#running.add(tracked)
+    return tracked
+  }
+
+  /** Waits for the calls that are running. */
+  async close(): Promise<void> {
+    const grace = new AbortController()
+    await Promise.race([
+      Promise.allSettled(this.#running),
+      delay(CLOSE_GRACE_MS, undefined, { ref: false, signal: grace.signal }).catch(() => undefined),
+    ])
+    grace.abort()
+    this.records.close()
+  }
+}

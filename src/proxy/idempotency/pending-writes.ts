@@ -1,0 +1,63 @@
+import { StoreUnavailable, type Store } from '../../store/store.ts'
+
+/** A write to the store that failed because the store was unavailable. */
+interface PendingWrite {
+  readonly write: () => Promise<void>
+  /** What it keeps in memory. */
+  readonly bytes: number
+  /** When it has become pointless (epoch ms). */
+  readonly until: number
+}
+
+const RETRY_MS = 250
+const MAX_WRITES = 10_000
+const MAX_BYTES = 16_777_216
+
+/** Repeats writes until the store is available again. Costs nothing while there are none. */
+export class PendingWrites {
+  readonly #store: Pick<Store, 'unavailableSince'>
+  readonly #writes = new Set<PendingWrite>()
+  #bytes = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(store: Pick<Store, 'unavailableSince'>) {
+    this.#store = store
+  }
+
+  /** Repeats a write. Returns false if it is dropped, because too many are waiting. */
+  add(write: PendingWrite): boolean {
+    if (this.#writes.size >= MAX_WRITES || this.#bytes + write.bytes > MAX_BYTES) return false
+    this.#writes.add(write)
+    this.#bytes += write.bytes
+    this.#timer ??= setTimeout(() => void this.#repeat(), RETRY_MS).unref()
+    return true
+  }
+
+  /** Forgets all writes. */
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#writes.clear()
+  }
+
+  async #repeat(): Promise<void> {
+    for (const pending of this.#writes) {
+      if (this.#store.unavailableSince() !== undefined) break
+      if (pending.until <= Date.now() || (await succeeds(pending))) this.#forget(pending)
+    }
+    this.#timer = this.#writes.size === 0 ? undefined : setTimeout(() => void this.#repeat(), RETRY_MS).unref()
+  }
+
+  #forget(pending: PendingWrite): void {
+    if (this.#writes.delete(pending)) this.#bytes -= pending.bytes
+  }
+}
+
+async function succeeds({ write }: PendingWrite): Promise<boolean> {
+  try {
+    await write()
+    return true
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return false
+    throw error
+  }
+}

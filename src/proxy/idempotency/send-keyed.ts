@@ -1,0 +1,137 @@
+import { Problem } from '../../problem.ts'
+import type { Session } from '../../sessions/index.ts'
+import type { ForwardOutcome } from '../../upstream/forwarding.ts'
+import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
+import { requireSession } from '../authorized-session.ts'
+import type { Call, CallDependencies } from '../call.ts'
+import { conclude } from '../conclude.ts'
+import { renewedSession } from '../renewed-session.ts'
+import { sendOnce } from '../send-once.ts'
+import { upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
+import { AnswerSink } from './answer-sink.ts'
+import { auditKeyed } from './audit-keyed.ts'
+import type { Claim, Ending } from './claim.ts'
+import type { KeyedCalls } from './keyed-calls.ts'
+import { digestOf } from './record.ts'
+import { repeatCall, sendAnswer } from './repeat-call.ts'
+
+/** What keyed calls work with. */
+export interface KeyedDependencies extends CallDependencies {
+  readonly keyed: KeyedCalls
+}
+
+/** A call with a key. */
+export interface KeyedCall extends Call {
+  readonly session: Session
+  readonly idempotencyKey: string
+}
+
+/** Statuses by which upstream refuses a call before it executes anything. */
+const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
+
+/**
+ * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
+ * in the store before its first byte goes upstream, and it is finished whether or not the browser waits for it.
+ * @throws Problem, StoreUnavailable; nothing was sent if the store is unavailable
+ */
+export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: OutgoingBody): Promise<void> {
+  const { endpoint, idempotencyKey, path } = call
+  const received = await wholeBody(deps, call, body)
+  if (received === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
+  const { session, content } = received
+  const current = { ...call, session }
+  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digestOf(endpoint.method, path, content))
+  if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
+  return deps.keyed.track(sendClaimed(deps, current, claimed.claim, content))
+}
+
+/**
+ * The body, read to its end. A large one may have taken a while, and its user may have logged out since, so the session is
+ * read again. Undefined when the browser left.
+ */
+async function wholeBody(
+  deps: KeyedDependencies,
+  { request, session }: KeyedCall,
+  body: OutgoingBody,
+): Promise<{ session: Session; content: Buffer | null } | undefined> {
+  if (body.is === 'whole') return { session, content: body.content }
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of body.content) chunks.push(chunk as Buffer)
+  } catch (error) {
+    if (error instanceof BodyRefused) throw error.problem
+    return undefined
+  }
+  return { session: await requireSession(deps, request), content: Buffer.concat(chunks) }
+}
+
+async function sendClaimed(
+  deps: KeyedDependencies,
+  call: KeyedCall,
+  claim: Claim,
+  content: Buffer | null,
+): Promise<void> {
+  const { endpoint, reply, session } = call
+  const hasBudget = deps.upstream.budget !== undefined
+  if (claim.isLate) {
+    // This process was stopped for so long that others may have given the call up already.
+    await claim.free()
+    throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
+  }
+  claim.onLost = () => auditKeyed(deps.metrics, call, 'record_lost')
+  let large: Promise<Ending> | undefined
+  const maxBytes = claim.mayKeep ? deps.keyed.maxAnswerBytes : 0
+  const onLarge = (status: number): void => {
+    if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
+  }
+  const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
+  const outcome = await sendOnce(deps, call, framed(content), sink)
+  deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
+  const ending = await (large ?? settle(claim, outcome, sink))
+  auditKeyed(deps.metrics, call, ending)
+  if (sink.isStreaming) return outcome.is === 'answered' ? undefined : conclude(outcome, call)
+  if (reply.raw.destroyed) return conclude(left(outcome), call)
+  if (outcome.is === 'answered') return sendAnswer(reply, sink.answer, { hasBudget })
+  if (outcome.is === 'withheld' && outcome.status === 401) {
+    await renewedSession(deps, call, session, true)
+    throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
+  }
+  // The browser has not seen any of it yet.
+  if (outcome.is === 'cut') {
+    throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, false)
+  }
+  return conclude(outcome, call)
+}
+
+/** Writes into the record what became of the call. */
+function settle(claim: Claim, outcome: ForwardOutcome, sink: AnswerSink): Promise<Ending> {
+  switch (outcome.is) {
+    case 'answered':
+      return NOT_EXECUTED.has(outcome.status) ? claim.free() : claim.keep(sink.answer)
+    case 'withheld':
+      // Upstream refused the session's token, so it executed nothing.
+      return outcome.status === 401 ? claim.free() : claim.finish({ is: 'unknown' })
+    case 'unreachable':
+    case 'overBudget':
+    case 'bodyRefused':
+      return claim.free()
+    case 'browserGone':
+      return outcome.sent === 'nothing' ? claim.free() : claim.finish({ is: 'unknown' })
+    case 'lost':
+    case 'timeout':
+    case 'cut':
+      return claim.finish({ is: 'unknown' })
+  }
+}
+
+/** The outcome of a call whose browser has left. */
+function left(outcome: ForwardOutcome): Extract<ForwardOutcome, { is: 'browserGone' }> {
+  if (outcome.is === 'browserGone') return outcome
+  const status = 'status' in outcome ? outcome.status : 0
+  const sent = outcome.is === 'unreachable' || outcome.is === 'overBudget' ? 'nothing' : 'whole'
+  return { is: 'browserGone', sent, status, ...('cause' in outcome && { cause: outcome.cause }) }
+}
+
+function framed(content: Buffer | null): OutgoingBody {
+  return { is: 'whole', content, headers: content === null ? [] : ['content-length', String(content.length)] }
+}

@@ -1,0 +1,109 @@
+import type { Socket } from 'node:net'
+import { test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+
+const write = (text: string) => (socket: Socket) => void socket.write(text)
+const status = (line: string) => write(`HTTP/1.1 ${line}\r\nContent-Length: 2\r\n\r\n{}`)
+
+/** What upstream does after which nobody knows whether the call was executed. The first response says which problem. */
+const UNKNOWN: Readonly<Record<string, readonly [code: string, respond: (socket: Socket) => void]>> = {
+  'a reset': ['upstream_lost', (socket) => socket.resetAndDestroy()],
+  'a close': ['upstream_lost', (socket) => socket.end()],
+  'a 500': ['upstream_error', status('500 Oops')],
+  'a 503': ['upstream_error', status('503 Busy')],
+  'a redirect': ['upstream_error', write('HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')],
+  silence: ['upstream_timeout', () => undefined],
+  'half a body': ['upstream_lost', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')],
+  'half a chunked body': [
+    'upstream_lost',
+    (socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
+  ],
+}
+
+await test('What upstream did decides what becomes of an Idempotency-Key', async (t) => {
+  const world = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1' })
+  const { upstream, post, other, instance, abandon } = world
+
+  for (const [name, [code, respond]] of Object.entries(UNKNOWN)) {
+    await t.test(`after ${name} the outcome is unknown, and the key is never sent again`, async (t) => {
+      upstream.reset()
+      upstream.answer = (_request, socket) => respond(socket)
+      t.match((await post(name)).json, { code, outcome: 'unknown' })
+      upstream.answer = (_request, socket) => void socket.write(ok())
+      for (const at of [world.world.server, other]) {
+        const again = await post(name, { at })
+        t.equal(again.status, 409)
+        t.match(again.json, { code: 'outcome_unknown', outcome: 'unknown' })
+      }
+      t.equal(upstream.requests.length, 1)
+      const lines = world.world.server.log.filter(({ audit }) => audit === 'idempotency')
+      t.match(lines.at(-1), { outcome: 'repeated_unknown', method: 'POST', session: /[\w-]{10}/ })
+    })
+  }
+
+  for (const line of ['429 Slow down', '413 Too large']) {
+    await t.test(`after a ${line} of upstream the key is free again`, async (t) => {
+      upstream.reset()
+      upstream.answer = (_request, socket) => status(line)(socket)
+      for (const count of [1, 2]) {
+        t.equal((await post(line)).status, Number.parseInt(line, 10))
+        t.equal(upstream.requests.length, count)
+      }
+      upstream.answer = (_request, socket) => void socket.write(ok())
+      t.equal((await post(line, { at: other, body: 'another' })).status, 200, 'for any call')
+    })
+  }
+
+  await t.test('after upstream_unreachable the key is free again', async (t) => {
+    upstream.reset()
+    const unreachable = await instance({ API_URL: `http://127.0.0.1:${await freePort()}` })
+    t.equal(codeOf(await post('unreachable', { at: unreachable })), 'upstream_unreachable')
+    t.equal((await post('unreachable')).status, 200)
+  })
+
+  await t.test('after credential_renewed the key is free again', async (t) => {
+    upstream.reset()
+    upstream.answer = (_request, socket) =>
+      upstream.requests.length === 1 ? status('401 No')(socket) : void socket.write(ok())
+    t.equal(codeOf(await post('renewed')), 'credential_renewed')
+    const sent = await post('renewed', { at: other })
+    t.equal(sent.status, 200)
+    t.equal(sent.headers['idempotency-replayed'], undefined)
+    t.equal(upstream.requests.length, 2)
+  })
+
+  await t.test('a browser that leaves before its call is lost leaves an unknown outcome behind', async (t) => {
+    upstream.reset()
+    const upstreamSocket = await abandon('gone')
+    upstreamSocket.resetAndDestroy()
+    await until(async () => codeOf(await post('gone')) === 'outcome_unknown')
+    t.equal(upstream.requests.length, 1)
+  })
+
+  await t.test('a shutdown waits for a call whose browser has left, and records it', async (t) => {
+    upstream.reset()
+    const server = await instance({})
+    const upstreamSocket = await abandon('restart', server)
+    const closed = server.close()
+    t.equal(codeOf(await post('restart')), 'idempotency_in_progress')
+    upstreamSocket.write(ok('{"done":2}'))
+    await closed
+    t.equal((await post('restart')).text, '{"done":2}')
+    t.equal(upstream.requests.length, 1)
+  })
+
+  await t.test('a session that logs out during the call does not stop it', async (t) => {
+    upstream.reset()
+    const arrived = new Promise<Socket>((resolve) => (upstream.answer = (_request, socket) => resolve(socket)))
+    const response = post('logged out')
+    const upstreamSocket = await arrived
+    t.equal((await world.call('POST', '/auth/logout')).status, 204)
+    upstreamSocket.write(ok('{"done":1}'))
+    t.equal((await response).text, '{"done":1}')
+    t.equal((await post('logged out')).status, 401, 'nobody can ask for the record')
+    t.equal(upstream.requests.length, 1)
+  })
+})

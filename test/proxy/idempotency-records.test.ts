@@ -1,0 +1,185 @@
+import { test } from 'tap'
+import { digestOf } from '../../src/proxy/idempotency/record.ts'
+import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
+import type { Claim } from '../../src/proxy/idempotency/claim.ts'
+import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { idempotencyKey } from '../../src/store/keys.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { instanceOn, newSession } from '../support/session-instance.ts'
+import { until } from '../support/until.ts'
+import { SECRETS } from '../support/world.ts'
+
+/** The way of one instance to a store that all share. */
+class Link extends MemoryStore {
+  /** `silent`: commands are carried out, and their replies are lost. */
+  is: 'up' | 'silent' | 'down' = 'up'
+  readonly #shared: MemoryStore
+
+  constructor(shared: MemoryStore) {
+    super()
+    this.#shared = shared
+  }
+
+  async #ask<Reply>(command: (store: MemoryStore) => Promise<Reply>): Promise<Reply> {
+    if (this.is === 'down') throw new StoreUnavailable('down')
+    const reply = await command(this.#shared)
+    if (this.is === 'silent') throw new StoreUnavailable('no reply')
+    return reply
+  }
+
+  override create(...args: Parameters<MemoryStore['create']>) {
+    return this.#ask((store) => store.create(...args))
+  }
+  override readUntracked(key: string) {
+    return this.#ask((store) => store.readUntracked(key))
+  }
+  override replace(...args: Parameters<MemoryStore['replace']>) {
+    return this.#ask((store) => store.replace(...args))
+  }
+  override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
+    return this.#ask((store) => store.removeIf(...args))
+  }
+  override count(...args: Parameters<MemoryStore['count']>) {
+    return this.#ask((store) => store.count(...args))
+  }
+  override unavailableSince(): undefined {
+    return (this.is === 'up' ? undefined : 1) as undefined
+  }
+}
+
+const LIMITS = {
+  requiredFor: new Set<string>(),
+  ttlMs: 60_000,
+  maxBodyBytes: 1000,
+  maxAnswerBytes: 1000,
+  maxRecords: 100,
+  maxKeptBytes: 100_000,
+}
+const DIGEST = digestOf('POST', '/path', null)
+const ANSWER = { status: 200, headers: { etag: '"1"' }, body: Buffer.from('done') }
+
+/** Two instances on one store, and a session. */
+async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
+  const store = new MemoryStore()
+  const sessions = instanceOn(store)
+  const id = await newSession(sessions)
+  const found = await sessions.reader.reload(id)
+  if (found.is !== 'live') throw new Error('no session')
+  const { session } = found
+  const links = [new Link(store), new Link(store)] as const
+  const [here, there] = links.map((link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, times))
+  if (here === undefined || there === undefined) throw new Error('no instance')
+  return { store, session, links, here, there }
+}
+
+const claim = async (records: IdempotencyRecords, session: Session): Promise<Claim> => {
+  const claimed = await records.claim(session, 'key', DIGEST)
+  if (claimed.is !== 'claimed') throw new Error(claimed.is)
+  return claimed.claim
+}
+const repeat = async (records: IdempotencyRecords, session: Session): Promise<Claimed['is']> =>
+  (await records.claim(session, 'key', DIGEST)).is
+
+await test('a call whose holder is gone is unknown for ever once its lease has run out', async (t) => {
+  const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 50 })
+  const held = await claim(here, session)
+  t.equal(await repeat(there, session), 'running')
+  links[0].is = 'down'
+  await until(async () => (await repeat(there, session)) === 'unknown')
+  t.equal(held.isLate, true)
+  links[0].is = 'up'
+  let lost = 0
+  held.onLost = () => lost++
+  await held.keep(ANSWER)
+  t.equal(await repeat(there, session), 'unknown', 'what was said once stays true')
+  t.equal(lost, 1)
+})
+
+await test('a holder that is late cannot free a key that was called unknown', async (t) => {
+  const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 0 })
+  const held = await claim(here, session)
+  links[0].is = 'down'
+  await until(async () => (await repeat(there, session)) === 'unknown')
+  links[0].is = 'up'
+  await held.free()
+  t.equal(await repeat(there, session), 'unknown')
+})
+
+await test('a lease is renewed while the call runs', async (t) => {
+  const times = { leaseMs: 300, clockSkewMs: 0 }
+  const { session, here, there } = await twoInstances(times)
+  const held = await claim(here, session)
+  const over = Date.now() + 3 * times.leaseMs
+  const seen = new Set<string>()
+  await until(async () => {
+    seen.add(await repeat(there, session))
+    return Date.now() > over
+  })
+  t.same([...seen], ['running'])
+  t.equal(held.isLate, false)
+  await held.keep(ANSWER)
+  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: ANSWER })
+})
+
+await test('a record that was written without a reply is removed when the store is back', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  links[0].is = 'silent'
+  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
+  t.equal(await repeat(there, session), 'running', 'it was written')
+  links[0].is = 'up'
+  await until(async () => (await repeat(there, session)) === 'claimed')
+})
+
+await test('a response that could not be recorded is recorded when the store is back', async (t) => {
+  for (const failure of ['down', 'silent'] as const) {
+    const { session, links, here, there } = await twoInstances()
+    const held = await claim(here, session)
+    links[0].is = failure
+    t.equal(await held.keep(ANSWER), 'answered')
+    links[0].is = 'up'
+    await until(async () => (await repeat(there, session)) === 'answered', failure)
+    t.match(await there.claim(session, 'key', DIGEST), { answer: ANSWER })
+  }
+})
+
+await test('a renewal without a reply does not lose the record', async (t) => {
+  const { session, links, here, there } = await twoInstances({ leaseMs: 300, clockSkewMs: 60_000 })
+  const held = await claim(here, session)
+  const key = idempotencyKey(session.id, 'key')
+  const before = (await links[1].readUntracked(key))?.value
+  // The link is believed to be up, or it would not be tried.
+  links[0].is = 'silent'
+  links[0].unavailableSince = () => undefined
+  await until(async () => (await links[1].readUntracked(key))?.value !== before, 'a renewal was carried out')
+  links[0].is = 'up'
+  await held.keep(ANSWER)
+  t.equal(await repeat(there, session), 'answered')
+})
+
+await test('a record that a failover has lost is written again when the call ends', async (t) => {
+  const { store, session, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  await store.remove(idempotencyKey(session.id, 'key'))
+  await held.keep(ANSWER)
+  t.equal(await repeat(there, session), 'answered')
+})
+
+await test('a record that this instance cannot read is not taken for a free key', async (t) => {
+  const { store, session, here } = await twoInstances()
+  const foreign = new IdempotencyRecords(store, new Envelope(['another secret of thirty-two bytes']), LIMITS)
+  const held = await claim(foreign, session)
+  t.equal(await repeat(here, session), 'unknown')
+  await held.keep(ANSWER)
+  t.equal(await repeat(foreign, session), 'answered', 'and it is left as it is')
+})
+
+await test('the store learns neither the key nor the body nor the response of a call', async (t) => {
+  const { store, session, here } = await twoInstances()
+  const held = await claim(here, session)
+  await held.keep(ANSWER)
+  const key = idempotencyKey(session.id, 'key')
+  const { value = '' } = (await store.read(key)) ?? {}
+  t.notMatch(Buffer.from(value.split('.').at(-1) ?? '', 'base64url').toString('latin1'), /done|etag|digest/)
+  t.not(key, idempotencyKey('another session', 'key'))
+})

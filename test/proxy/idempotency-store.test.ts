@@ -1,0 +1,44 @@
+import { test } from 'tap'
+import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { until } from '../support/until.ts'
+
+await test('While the store is away, a call with an Idempotency-Key', async (t) => {
+  const {
+    upstream,
+    post,
+    send,
+    world: { redis },
+  } = await keyedWorld(t)
+
+  await t.test(
+    'whose record was written without a reply is not sent, and its key is free once the store is back',
+    async (t) => {
+      upstream.reset()
+      redis?.process.kill('SIGSTOP')
+      const response = await post('frozen')
+      t.equal(codeOf(response), 'session_store_unavailable')
+      t.equal(upstream.requests.length, 0)
+      redis?.process.kill('SIGCONT')
+      const codes = new Set<unknown>()
+      await until(async () => {
+        const { status, json } = await post('frozen', { body: '{"amount":1}' })
+        codes.add(json['code'])
+        return status === 200
+      }, 'the key is free')
+      t.notOk(codes.has('outcome_unknown'))
+      t.equal(upstream.requests.length, 1)
+    },
+  )
+
+  await t.test('sends nothing while the store is down, and never waits for it in vain', async (t) => {
+    upstream.reset()
+    await redis?.close()
+    const response = await post('no store')
+    t.equal(response.status, 503)
+    t.equal(codeOf(response), 'session_store_unavailable')
+    t.equal(response.headers['retry-after'], '1')
+    t.equal(response.json['outcome'], undefined)
+    t.equal(upstream.requests.length, 0)
+    t.equal((await send('GET', '/api/v1/health', { headers: { 'x-csrf': '1' } })).status, 200)
+  })
+})

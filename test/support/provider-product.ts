@@ -25,8 +25,8 @@ export interface Product {
   readonly wrongClient: Record<string, string>
   /** Logs in and consents, from the first page of the provider to the callback. */
   logIn(browser: JarBrowser, first: Arrival): Promise<Arrival>
-  /** Starts a login, and cancels it or denies the consent. */
-  deny(browser: JarBrowser, start: () => Promise<Arrival>): Promise<Arrival>
+  /** Starts a login, and cancels it or denies the consent. Missing if its pages have no way to. */
+  deny?(browser: JarBrowser, start: () => Promise<Arrival>): Promise<Arrival>
   /** Whether tokens survive a restart of it. */
   readonly isPersistent: boolean
   /** What revocation does: the token is refused from then on, or nothing. */

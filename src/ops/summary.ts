@@ -12,12 +12,25 @@ export function summary(config: Config): object {
     node: process.versions.node,
     frontends: [...http.frontendOrigins],
     provider: config.oauth.authUrl,
+    client: clientFacts(config.oauth),
     upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
     publicFeed: config.feed.isShared ? 'shared' : 'relay',
     sessions: sessionStore(config.redisUrl),
     trustProxy: config.trustProxy,
     secrets: config.secrets.length,
     changedLimits: config.changedLimits,
+  }
+}
+
+/** How this client presents itself to the provider. */
+function clientFacts({ issuer, clientAuth, clientKeys, parUrl, discovery }: Config['oauth']): object {
+  return {
+    issuer,
+    auth: clientAuth,
+    // The ids are public: the provider has them.
+    ...(clientKeys.length > 0 && { keys: clientKeys.map(({ id }) => id) }),
+    pushes: parUrl !== undefined,
+    discovers: discovery !== undefined,
   }
 }
 

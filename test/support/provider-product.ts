@@ -79,10 +79,12 @@ async function stop(child: ChildProcess): Promise<void> {
 /** The hidden fields of the first form of a page, whatever their values. */
 export function hiddenFields({ body }: Arrival): Record<string, string> {
   const inputs = [...body.matchAll(/<input[^>]*type=["']hidden["'][^>]*>/g)].map(([input]) => input)
-  const attribute = (input: string, name: string): string =>
-    (new RegExp(`\\s${name}=["']([^"']*)["']`).exec(input)?.[1] ?? '')
-      .replaceAll('&amp;', '&')
-      .replaceAll('&quot;', '"')
-      .replaceAll('&#x27;', "'")
   return Object.fromEntries(inputs.map((input) => [attribute(input, 'name'), attribute(input, 'value')]))
+}
+
+function attribute(input: string, name: string): string {
+  return (new RegExp(`\\s${name}=["']([^"']*)["']`).exec(input)?.[1] ?? '')
+    .replaceAll('&amp;', '&')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#x27;', "'")
 }

@@ -32,13 +32,7 @@ await test('PAR_URL: the whole request is pushed, and the browser carries only i
   const world = await pushedWorld(t, { AUTHORIZATION_PARAMS: 'audience=api&prompt=consent', CLIENT_SECRET: 'secret' })
   const { par, server } = world
   const { arrival } = await startLogin(world)
-  t.same(
-    [...arrival.url.searchParams],
-    [
-      ['client_id', 'test-client'],
-      ['request_uri', REQUEST_URI],
-    ],
-  )
+  t.same(Object.fromEntries(arrival.url.searchParams), { client_id: 'test-client', request_uri: REQUEST_URI })
   const [form] = par.forms
   t.match(Object.fromEntries(form ?? []), {
     response_type: 'code',

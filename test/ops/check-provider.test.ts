@@ -54,7 +54,7 @@ await test('--check: metadata that is away, wrong or lacks the method is a line 
   const settings = { AUTH_URL: issuer.url, DISCOVERY: 'true' }
   t.match(await check(settings), [/^DISCOVERY failed: .* no metadata that can be used: ISSUER must be an issuer/])
   issuer.responses[OIDC_PATH] = document({}, 503)
-  t.match(await check(settings), [/^DISCOVERY failed: .* cannot be reached/])
+  t.match(await check(settings), [/^DISCOVERY failed: .* has no metadata at the moment \(status 503\)$/])
   issuer.responses[OIDC_PATH] = issuer.metadata({ token_endpoint_auth_methods_supported: ['client_secret_basic'] })
   t.match(await check(settings), [
     /^DISCOVERY ok/,

@@ -3,6 +3,7 @@ import type { ProviderConfig } from '../config/provider-config.ts'
 import { isInsecure } from './client-configuration.ts'
 import { DocumentFault, MetadataRequests } from './metadata-requests.ts'
 import { endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
+import { UnusableResponse } from './provider-response.ts'
 import { PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
 /** What came of a discovery. */
@@ -56,9 +57,14 @@ async function attempt(
     return { is: 'found', ...endpointsOf(found.serverMetadata(), config) }
   } catch (error) {
     const fault = faultOf(error)
-    if (fault === undefined) return { is: 'away', cause: error }
+    if (fault === undefined) return { is: 'away', cause: innerFailure(error) }
     return { is: fault.isElsewhere ? 'missing' : 'refused', message: fault.message }
   }
+}
+
+/** openid-client wraps what its fetch() throws, and says nothing more about it. */
+function innerFailure(error: unknown): unknown {
+  return error instanceof client.ClientError && error.cause instanceof UnusableResponse ? error.cause : error
 }
 
 /** The fault of a document, which openid-client wraps. */

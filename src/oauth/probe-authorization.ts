@@ -2,6 +2,7 @@ import { fetch as undiciFetch } from 'undici'
 import type { Config } from '../config/config.ts'
 import { Provider } from './provider.ts'
 import { isIssuer } from './issuer.ts'
+import { UnusableResponse } from './provider-response.ts'
 import { CLIENT_ADVICE, PROBE, PROBE_VERIFIER, refusalOf, type ProbeResult } from './probe.ts'
 
 const TIMEOUT_MS = 5000
@@ -19,9 +20,9 @@ export async function probePush(config: Config['oauth']): Promise<ProbeResult> {
       return { is: 'failed', message, advice: CLIENT_ADVICE }
     }
     case 'unavailable': {
-      const cause = outcome.cause as Error
-      if (cause.cause === undefined || !('why' in (cause.cause as object))) throw cause
-      return { is: 'failed', message: `is not an endpoint for pushed requests: ${(cause.cause as Error).message}` }
+      const { cause } = outcome.cause as Error
+      if (!(cause instanceof UnusableResponse)) throw outcome.cause
+      return { is: 'failed', message: `is not an endpoint for pushed requests: ${cause.why}` }
     }
   }
 }

@@ -38,8 +38,11 @@ export async function probeTokenEndpoint(config: Config['oauth']): Promise<Probe
           fault === 'OAUTH_RESPONSE_IS_NOT_CONFORM' ? 'it refuses without an error code' : 'it accepts any request'
         return { is: 'failed', message: `is not a token endpoint: ${why}`, advice: ADDRESS_ADVICE }
       }
-      if (code === 'invalid_grant') return probeAuthentication(config)
-      return { is: 'warning', message: `is a token endpoint, but ${cause.message}`, advice: CLIENT_ADVICE }
+      const authentication = await probeAuthentication(config)
+      if (code === 'invalid_grant') return authentication
+      // Refused for another reason than the code, so a login may fail, too.
+      const message = `${authentication.message}, but ${cause.message} instead of invalid_grant`
+      return { is: 'warning', message, advice: authentication.advice ?? CLIENT_ADVICE }
     }
     case 'unavailable': {
       const { cause } = outcome.cause as Error

@@ -2,6 +2,7 @@ import type { CheckResult } from '../config/check-result.ts'
 import type { Config } from '../config/config.ts'
 import { discover } from '../oauth/discovery.ts'
 import { probeIssuer, probePush } from '../oauth/probe-authorization.ts'
+import { UnusableResponse } from '../oauth/provider-response.ts'
 import { probeTokenEndpoint } from '../oauth/probe.ts'
 import { connect, reach } from './reach.ts'
 
@@ -22,8 +23,11 @@ export async function checkProvider(oauth: OAuth): Promise<CheckResult[]> {
       }
       case 'refused':
         return { is: 'failed', message: `has no metadata that can be used: ISSUER ${discovery.message}` }
-      case 'away':
-        throw discovery.cause
+      case 'away': {
+        const { cause } = discovery
+        if (!(cause instanceof UnusableResponse)) throw cause
+        return { is: 'failed', message: `has no metadata at the moment (${cause.why})` }
+      }
     }
   })
   return complete === undefined ? [found] : [found, ...warnings, ...(await checkEndpoints(complete))]

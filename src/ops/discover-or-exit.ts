@@ -18,12 +18,12 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
  */
 export async function discoverOrExit(config: Config, log: Logger): Promise<Config> {
   const { issuer } = config.oauth
-  let interim: FastifyInstance | undefined
   const stop = (signal: string): void => {
     log.info({ signal }, 'exiting while waiting for the provider')
     exitAfterFlush(log, 0)
   }
   for (const signal of SIGNALS) process.once(signal, stop)
+  const interim = await listenForOperators(config, log)
   for (let attempts = 1; ; attempts++) {
     const discovery = await discover(config.oauth)
     switch (discovery.is) {
@@ -34,13 +34,12 @@ export async function discoverOrExit(config: Config, log: Logger): Promise<Confi
         log.info({ issuer, authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired }, 'provider discovered')
         for (const signal of SIGNALS) process.off(signal, stop)
         // The server opens its own ops listener on the same port.
-        await interim?.close()
+        await interim.close()
         return { ...config, oauth: { ...config.oauth, ...provider } }
       }
       case 'refused':
         return exitWith(new ConfigError([{ setting: 'ISSUER', message: discovery.message }]), log)
       case 'away': {
-        interim ??= await listenForOperators(config, log)
         const retryMs = Math.round(pauseMs(attempts))
         log.warn({ issuer, retryMs, cause: discovery.cause }, 'waiting for the metadata of the provider')
         await delay(retryMs)

@@ -12,6 +12,7 @@ export function summary(config: Config): object {
     node: process.versions.node,
     frontends: [...http.frontendOrigins],
     provider: config.oauth.authUrl,
+    client: clientFacts(config.oauth),
     upstream: { rest: config.upstream.apiUrl, sockets: config.relay.wsUrl },
     upstreamBudget: budget(config),
     publicFeed: config.feed.isShared ? 'shared' : 'relay',
@@ -28,6 +29,18 @@ function budget({ upstream }: Config): object | string {
   const { windows, name, shares, alone, instances } = upstream.budget
   const calls = windows.map(({ calls, windowMs }) => `${calls}/${windowMs / 1000}`).join(',')
   return { calls, name, shares, alone, instances }
+}
+
+/** How this client presents itself to the provider. */
+function clientFacts({ issuer, clientAuth, clientKeys, parUrl, discovery }: Config['oauth']): object {
+  return {
+    issuer,
+    auth: clientAuth,
+    // The ids are public: the provider has them.
+    ...(clientKeys.length > 0 && { keys: clientKeys.map(({ id }) => id) }),
+    pushes: parUrl !== undefined,
+    discovers: discovery !== undefined,
+  }
 }
 
 /** The address of the session store without its credentials. */

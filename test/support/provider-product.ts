@@ -25,8 +25,8 @@ export interface Product {
   readonly wrongClient: Record<string, string>
   /** Logs in and consents, from the first page of the provider to the callback. */
   logIn(browser: JarBrowser, first: Arrival): Promise<Arrival>
-  /** Starts a login, and cancels it or denies the consent. */
-  deny(browser: JarBrowser, start: () => Promise<Arrival>): Promise<Arrival>
+  /** Starts a login, and cancels it or denies the consent. Missing if its pages have no way to. */
+  deny?(browser: JarBrowser, start: () => Promise<Arrival>): Promise<Arrival>
   /** Whether tokens survive a restart of it. */
   readonly isPersistent: boolean
   /** What revocation does: the token is refused from then on, or nothing. */
@@ -79,10 +79,12 @@ async function stop(child: ChildProcess): Promise<void> {
 /** The hidden fields of the first form of a page, whatever their values. */
 export function hiddenFields({ body }: Arrival): Record<string, string> {
   const inputs = [...body.matchAll(/<input[^>]*type=["']hidden["'][^>]*>/g)].map(([input]) => input)
-  const attribute = (input: string, name: string): string =>
-    (new RegExp(`\\s${name}=["']([^"']*)["']`).exec(input)?.[1] ?? '')
-      .replaceAll('&amp;', '&')
-      .replaceAll('&quot;', '"')
-      .replaceAll('&#x27;', "'")
   return Object.fromEntries(inputs.map((input) => [attribute(input, 'name'), attribute(input, 'value')]))
+}
+
+function attribute(input: string, name: string): string {
+  return (new RegExp(`\\s${name}=["']([^"']*)["']`).exec(input)?.[1] ?? '')
+    .replaceAll('&amp;', '&')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#x27;', "'")
 }

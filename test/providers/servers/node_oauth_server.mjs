@@ -34,7 +34,7 @@ const model = {
 }
 const oauth = new OAuth2Server({ model })
 
-createServer(async (incoming, outgoing) => {
+async function respond(incoming, outgoing) {
   const { pathname, searchParams } = new URL(incoming.url, 'http://localhost')
   const body = Object.fromEntries(new URLSearchParams(await text(incoming)))
   const { method, headers } = incoming
@@ -55,4 +55,6 @@ createServer(async (incoming, outgoing) => {
   }
   outgoing.writeHead(response.status, response.headers)
   outgoing.end(Object.keys(response.body ?? {}).length === 0 ? undefined : JSON.stringify(response.body))
-}).listen(Number(process.env.PORT), '127.0.0.1')
+}
+
+createServer((incoming, outgoing) => void respond(incoming, outgoing)).listen(Number(process.env.PORT), '127.0.0.1')

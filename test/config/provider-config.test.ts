@@ -1,0 +1,128 @@
+import { test } from 'tap'
+import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
+import { newClientKey } from '../support/client-keys.ts'
+import { ALONE } from '../support/settings.ts'
+
+const PRODUCTION = {
+  ...ALONE,
+  PUBLIC_URL: 'https://bff.example',
+  AUTH_URL: 'https://auth.example',
+  API_URL: 'https://api.example',
+  WS_URL: 'wss://api.example',
+  SESSION_SECRETS: 'a-secret-that-must-never-be-printed-anywhere',
+  REDIS_URL: 'redis://redis.example',
+  TRUST_PROXY: '1',
+}
+const key = newClientKey('P-256')
+
+/** The wrong settings, each once, and the message. */
+function faults(settings: Record<string, string>): { names: string[]; message: string } {
+  try {
+    readConfig(settings)
+    return { names: [], message: '' }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { names: error.problems.map(({ setting }) => setting), message: error.message }
+  }
+}
+
+await test('The defaults of the provider are those of the first version', (t) => {
+  t.match(readConfig({ ...ALONE, AUTH_URL: 'http://127.0.0.1:1/' }).oauth, {
+    issuer: 'http://127.0.0.1:1',
+    isIssuerNamed: false,
+    issuerRequired: false,
+    authorizationUrl: 'http://127.0.0.1:1/oauth2/auth',
+    tokenUrl: 'http://127.0.0.1:1/oauth2/token',
+    parUrl: undefined,
+    authorizationParams: [],
+    clientAuth: 'none',
+    clientKeys: [],
+    discovery: undefined,
+  })
+  t.equal(readConfig({ ...ALONE, CLIENT_SECRET: 'x' }).oauth.clientAuth, 'client_secret_post')
+  t.end()
+})
+
+await test('Production demands https of every endpoint and of the issuer', (t) => {
+  const names = ['AUTHORIZATION_URL', 'TOKEN_URL', 'PAR_URL', 'REVOCATION_URL', 'ISSUER']
+  const insecure = Object.fromEntries(names.map((name) => [name, 'http://auth.example/x']))
+  t.same(faults({ ...PRODUCTION, ...insecure }).names.toSorted(), names.toSorted())
+  const withQuery = Object.fromEntries(names.map((name) => [name, 'https://auth.example/x?client_id=y']))
+  t.same(faults({ ...PRODUCTION, ...withQuery }).names.toSorted(), names.toSorted())
+  t.end()
+})
+
+await test('CLIENT_AUTH must be a known method whose credential is set; CLIENT_KEY needs ISSUER', (t) => {
+  for (const [settings, names] of [
+    [{ CLIENT_AUTH: 'tls_client_auth' }, ['CLIENT_AUTH']],
+    [{ CLIENT_AUTH: 'client_secret_basic' }, ['CLIENT_SECRET']],
+    [{ CLIENT_AUTH: 'client_secret_post' }, ['CLIENT_SECRET']],
+    [{ CLIENT_AUTH: 'private_key_jwt' }, ['CLIENT_KEY']],
+    [{ CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: key.pem }, ['ISSUER']],
+    [{ CLIENT_KEY: key.pem, DISCOVERY: 'true' }, ['ISSUER']],
+    [{ CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: 'secret', ISSUER: 'http://x' }, ['CLIENT_KEY']],
+    [{ ISSUER: 'nonsense', CLIENT_KEY: key.pem }, ['ISSUER']],
+    [{ ISSUER_REQUIRED: 'maybe', DISCOVERY: 'yes' }, ['ISSUER_REQUIRED', 'DISCOVERY']],
+    [{ CLIENT_KEY: key.pem, CLIENT_KEY_FILE: '/nowhere', ISSUER: 'http://x' }, ['CLIENT_KEY', 'CLIENT_KEY_FILE']],
+  ] as const) {
+    const { names: found, message } = faults({ ...ALONE, ...settings })
+    t.same(found, names)
+    t.notMatch(message, /BEGIN|secret$/)
+  }
+  const unused = { CLIENT_KEY: key.pem, ISSUER: 'http://x', CLIENT_SECRET: 'x', CLIENT_AUTH: 'none' }
+  const { warnings } = readConfig({ ...ALONE, ...unused })
+  t.match(warnings, [/^CLIENT_SECRET is not used/, /^CLIENT_KEY is not used/])
+  t.end()
+})
+
+await test('AUTHORIZATION_PARAMS cannot smuggle a parameter that this server sets, in any spelling', (t) => {
+  const reserved = [
+    ...['response_type', 'client_id', 'redirect_uri', 'scope', 'state', 'code_challenge', 'code_challenge_method'],
+    ...['app_id', 'sidc', 'utm_campaign', 'utm_medium', 'utm_source', 'request', 'request_uri', 'response_mode'],
+    ...['client_secret', 'client_assertion', 'client_assertion_type'],
+  ]
+  const refused = [
+    ...reserved.flatMap((name) => [`${name}=x`, `a=b&${name.toUpperCase()}=x`, `${name.replace('_', '%5F')}=x`, name]),
+    ...['client.id=x', 'client_id[]=x', 'client%20id=x', 'client_id%00=x', '%20client_id=x', 'a=1&a=2', 'a=1&A=2'],
+    ...['prompt=registration', 'prompt=login+registration', 'Prompt=login', 'prompt=login&prompt=none'],
+    ...['=x', '&', '#a=b', 'a=b#c', 'a=%0d%0aX: y', 'a=%zz', 'a=%ff', 'a=%C3', 'ä=b', 'a=b c', `a=${'x'.repeat(2048)}`],
+  ]
+  for (const params of refused) {
+    t.same(faults({ ...ALONE, AUTHORIZATION_PARAMS: params }).names, ['AUTHORIZATION_PARAMS'], params.slice(0, 40))
+  }
+  for (const params of ['audience=api', '?audience=api', 'prompt=consent', 'prompt=login+consent', 'a=b;client_id=x']) {
+    t.same(faults({ ...ALONE, AUTHORIZATION_PARAMS: params }).names, [], params)
+  }
+  const { authorizationParams } = readConfig({
+    ...ALONE,
+    AUTHORIZATION_PARAMS: 'resource=a&x=b;client_id=c&resource=d',
+  }).oauth
+  t.same(authorizationParams, [
+    ['resource', 'a'],
+    ['x', 'b;client_id=c'],
+    ['resource', 'd'],
+  ])
+  t.end()
+})
+
+await test('Workers read the same provider from their environment as their supervisor', (t) => {
+  const settings = {
+    ...ALONE,
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: key.pem + newClientKey(2048).pem,
+    ISSUER: 'http://127.0.0.1:1/',
+    ISSUER_REQUIRED: 'true',
+    PAR_URL: 'http://127.0.0.1:1/par',
+    AUTHORIZATION_PARAMS: 'audience=api',
+  }
+  const config = readConfig(settings)
+  const discovered = {
+    ...config,
+    oauth: { ...config.oauth, tokenUrl: 'http://127.0.0.1:1/found', discovery: undefined },
+  }
+  const worker = readConfig({ ...settings, DISCOVERY: 'true', ...workerEnvironment(discovered) }).oauth
+  const ids = (keys: typeof worker.clientKeys): string[] => keys.map(({ id }) => id)
+  t.same(ids(worker.clientKeys), ids(config.oauth.clientKeys))
+  t.same({ ...worker, clientKeys: [] }, { ...discovered.oauth, clientKeys: [] })
+  t.end()
+})

@@ -1,0 +1,127 @@
+import { test, type Test } from 'tap'
+import { samplesOf } from '../support/metrics.ts'
+import {
+  html,
+  isLoggedIn,
+  json,
+  logInThere,
+  loginWorld,
+  startLogin,
+  storeClient,
+  tokenEndpoint,
+  type LoginWorld,
+  type TokenEndpoint,
+} from '../support/token-endpoint.ts'
+
+const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:abc'
+const PUSHED = json({ request_uri: REQUEST_URI, expires_in: 60 }, 201)
+
+interface PushedWorld extends LoginWorld {
+  /** The endpoint that requests are pushed to. */
+  readonly par: TokenEndpoint
+}
+
+async function pushedWorld(t: Test, settings: Record<string, string> = {}): Promise<PushedWorld> {
+  const par = await tokenEndpoint(t)
+  par.behaviour = PUSHED
+  const all = { PAR_URL: `${par.url}/par`, AUTH_STARTS_PER_MINUTE: '0', ...settings }
+  return { ...(await loginWorld(t, { redis: true, settings: all })), par }
+}
+
+await test('PAR_URL: the whole request is pushed, and the browser carries only its URI', async (t) => {
+  const world = await pushedWorld(t, { AUTHORIZATION_PARAMS: 'audience=api&prompt=consent', CLIENT_SECRET: 'secret' })
+  const { par, server } = world
+  const { arrival } = await startLogin(world)
+  t.same(Object.fromEntries(arrival.url.searchParams), { client_id: 'test-client', request_uri: REQUEST_URI })
+  const [form] = par.forms
+  t.match(Object.fromEntries(form ?? []), {
+    response_type: 'code',
+    client_id: 'test-client',
+    client_secret: 'secret',
+    redirect_uri: `${server.url}/auth/callback`,
+    scope: 'trade account_manage',
+    state: /^[\w-]{43}$/,
+    code_challenge: /^[\w-]{43}$/,
+    code_challenge_method: 'S256',
+    audience: 'api',
+    prompt: 'consent',
+  })
+  const state = form?.get('state') ?? ''
+  await world.browser.navigate(`${server.url}/auth/callback?code=x&state=${state}`, { from: arrival.url })
+  t.ok(await isLoggedIn(world.browser, server.url))
+
+  await startLogin(world, '/auth/signup?sidc=9d8b3a44-0d2c-4c55-9f0e-2f6a7a1f2b3c')
+  const signUp = par.forms.at(-1)
+  t.same(signUp?.getAll('prompt'), ['registration'], 'a sign-up has its own prompt')
+  t.equal(signUp?.get('audience'), 'api')
+  t.ok(signUp?.has('sidc'))
+})
+
+await test('PAR_URL: a push that fails returns the browser with the reason, and leaves nothing behind', async (t) => {
+  const world = await pushedWorld(t)
+  const { browser, par, server } = world
+  await logInFirst(world)
+  const store = await storeClient(t, world)
+  const keys = async (): Promise<string[]> => (await store.keys('*')).toSorted()
+  const before = await keys()
+  const cookies = browser.named('__Host-login-').length
+  for (const [behaviour, error] of [
+    [json({ error: 'invalid_client' }, 401), 'invalid_client'],
+    [json({ error: 'unauthorized_client' }, 400), 'invalid_client'],
+    [json({ error: 'invalid_request' }, 400), 'login_failed'],
+    [json({ error: 'access_denied' }, 403), 'login_failed'],
+    [json({ error: 'slow_down' }, 429), 'try_later'],
+    [json({}, 503), 'provider_unavailable'],
+    [html(), 'provider_unavailable'],
+    [json({ expires_in: 60 }, 201), 'provider_unavailable'],
+    [json({ request_uri: 'x'.repeat(2000) }, 201), 'provider_unavailable'],
+    [json({ request_uri: 'a\r\nset-cookie: x' }, 201), 'provider_unavailable'],
+    [json({ request_uri: ['a'] }, 201), 'provider_unavailable'],
+  ] as const) {
+    par.behaviour = behaviour
+    const { arrival } = await startLogin(world, '/auth/login?return_to=/here')
+    t.equal(arrival.url.href, `${server.url}/?auth_error=${error}&flow=login&return_to=%2Fhere`)
+  }
+  par.behaviour = (_request, response) => response.destroy()
+  t.match((await startLogin(world)).arrival.url.search, /auth_error=provider_unavailable/)
+  t.same(await keys(), before, 'no transaction stays in the store')
+  t.equal(browser.named('__Host-login-').length, cookies, 'no cookie is set')
+  t.ok(await isLoggedIn(browser, server.url), 'the session before lives')
+  const counts = await samplesOf(server.opsUrl, 'bff_logins_total')
+  t.equal(counts.get('flow="login",outcome="invalid_client"'), 2)
+  t.equal((await samplesOf(server.opsUrl, 'bff_provider_requests_total')).get('request="push",outcome="busy"'), 1)
+  const alarms = server.log.filter(({ level, audit }) => Number(level) === 50 && audit === 'login_not_started')
+  t.equal(alarms.length, 2, 'a refused client is an alarm')
+})
+
+/** Logs in, so that there is something to lose. */
+async function logInFirst(world: PushedWorld): Promise<void> {
+  const { arrival } = await startLogin(world)
+  const state = world.par.forms.at(-1)?.get('state') ?? ''
+  await world.browser.navigate(`${world.server.url}/auth/callback?code=x&state=${state}`, { from: arrival.url })
+}
+
+await test('PAR_URL: a 200 is as good as a 201', async (t) => {
+  const world = await pushedWorld(t)
+  world.par.behaviour = json({ request_uri: REQUEST_URI })
+  t.equal((await startLogin(world)).arrival.url.searchParams.get('request_uri'), REQUEST_URI)
+})
+
+await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of sign-ups', async (t) => {
+  const params = 'audience=a%26b&resource=urn:1&resource=urn:2&prompt=consent'
+  const world = await loginWorld(t, { settings: { AUTHORIZATION_PARAMS: params } })
+  const own = 11
+  const login = await startLogin(world)
+  const added = [...login.authorize.searchParams].slice(7, own)
+  t.same(added, [
+    ['audience', 'a&b'],
+    ['resource', 'urn:1'],
+    ['resource', 'urn:2'],
+    ['prompt', 'consent'],
+  ])
+  t.equal([...login.authorize.searchParams].length, own)
+  const signUp = await startLogin(world, '/auth/signup')
+  t.same(signUp.authorize.searchParams.getAll('prompt'), ['registration'])
+  t.equal(signUp.authorize.searchParams.get('audience'), 'a&b')
+  t.equal((await logInThere(world)).url.search, '')
+})

@@ -1,0 +1,50 @@
+import { test } from 'tap'
+import { loginWorld, startLogin, type LoginWorld } from '../support/token-endpoint.ts'
+
+const ISSUER = 'https://login.example/tenant/'
+
+/** Where a login ends whose callback has these `iss`. */
+async function outcome({ browser, server, ...world }: LoginWorld, issuers: readonly string[], answer = 'code=x') {
+  const { state, authorize } = await startLogin({ browser, server, ...world })
+  const query = new URLSearchParams(answer)
+  for (const issuer of issuers) query.append('iss', issuer)
+  query.set('state', state)
+  const arrival = await browser.navigate(`${server.url}/auth/callback?${query.toString()}`, { from: authorize })
+  return arrival.url.searchParams.get('auth_error')
+}
+
+await test('ISSUER: a callback from another issuer fails before its code is sent anywhere', async (t) => {
+  const world = await loginWorld(t, { settings: { ISSUER, AUTH_STARTS_PER_MINUTE: '0' } })
+  const { endpoint } = world
+  t.equal(await outcome(world, [ISSUER]), null)
+  t.equal(await outcome(world, []), null, 'iss may be absent')
+  t.equal(endpoint.forms.length, 2)
+  for (const wrong of [
+    [ISSUER.slice(0, -1)],
+    [`${ISSUER}/`],
+    [ISSUER.toUpperCase()],
+    [endpoint.url],
+    ['https://attacker.example/'],
+    [''],
+    [ISSUER, ISSUER],
+    [ISSUER, 'https://attacker.example/'],
+    ['', ISSUER],
+  ]) {
+    t.equal(await outcome(world, wrong), 'login_failed', wrong.join(' and '))
+  }
+  t.equal(
+    await outcome(world, ['https://attacker.example/'], 'error=access_denied'),
+    'login_failed',
+    'in an error, too',
+  )
+  t.equal(endpoint.forms.length, 2, 'no code was exchanged')
+})
+
+await test('ISSUER_REQUIRED: a callback without iss fails before its code is sent anywhere', async (t) => {
+  const world = await loginWorld(t, { settings: { ISSUER, ISSUER_REQUIRED: 'true', AUTH_STARTS_PER_MINUTE: '0' } })
+  t.equal(await outcome(world, []), 'login_failed')
+  t.equal(await outcome(world, [], 'error=access_denied'), 'login_failed')
+  t.equal(world.endpoint.forms.length, 0)
+  t.equal(await outcome(world, [ISSUER], 'error=access_denied'), 'access_denied')
+  t.equal(await outcome(world, [ISSUER]), null)
+})

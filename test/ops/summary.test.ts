@@ -1,0 +1,34 @@
+import { test } from 'tap'
+import { readConfig } from '../../src/config/config.ts'
+import { summary } from '../../src/ops/summary.ts'
+import { newClientKey } from '../support/client-keys.ts'
+import { ALONE } from '../support/settings.ts'
+
+await test('The first log line names the ids of the client keys, and nothing else of them', async (t) => {
+  const keys = [newClientKey('P-256'), newClientKey(2048)]
+  const config = readConfig({
+    ...ALONE,
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: keys.map(({ pem }) => pem).join(''),
+    ISSUER: 'https://login.example/',
+    DISCOVERY: 'true',
+  })
+  const line = summary(config)
+  t.match(line, {
+    client: {
+      issuer: 'https://login.example/',
+      auth: 'private_key_jwt',
+      keys: keys.map(({ publicJwk }) => publicJwk['kid']),
+      pushes: false,
+      discovers: true,
+    },
+  })
+  for (const printed of [JSON.stringify(line), JSON.stringify(config)]) {
+    for (const { privateJwk } of keys) {
+      for (const member of ['d', 'p', 'q']) {
+        const secret = privateJwk[member]
+        if (typeof secret === 'string') t.notOk(printed.includes(secret), member)
+      }
+    }
+  }
+})

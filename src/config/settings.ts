@@ -71,7 +71,7 @@ export const settingRules = {
   ),
   RELAYS_KEEP_SESSION: flag(true, 'Whether an open relay counts as activity of its session'),
 
-  API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, per process; 0 = no limit'),
+  API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, one-time URLs included; 0 = no limit'),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
   REQUIRE_IDEMPOTENCY_KEY: textOr(
     'none',
@@ -98,7 +98,7 @@ export const settingRules = {
     'Idempotency-Keys of one session whose responses are kept; twice as many are accepted',
   ),
   IDEMPOTENCY_MAX_KEPT_BYTES: whole(4 * MIB, 0, 1024 * MIB, 'Bytes of the responses that are kept for one session'),
-  MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, per process'),
+  MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),
   MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),
   PUBLIC_HANDSHAKES_PER_MINUTE: {

@@ -57,12 +57,12 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
 }
 
 /** Nothing of it is loaded without a budget. */
-async function createReturns({ config, budget, store }: SharedDependencies): Promise<Returns | undefined> {
+async function createReturns({ config, budget, store, log }: SharedDependencies): Promise<Returns | undefined> {
   const { budget: settings } = config.upstream
   if (settings === undefined || budget === undefined) return undefined
   const { Returns } = await import('./returns.ts')
   const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)
-  return new Returns({ budget, instances: settings.instances, enqueue })
+  return new Returns({ budget, instances: settings.instances, enqueue, log })
 }
 
 /** @throws Problem origin_rejected */

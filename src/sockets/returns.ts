@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { after, CLOSE, type CloseStatus } from './close-codes.ts'
 
@@ -9,6 +10,7 @@ export interface ReturnsOptions {
   readonly instances: number
   /** Takes a stretch of time in the queue of all instances that drain (ms). Resolves with the delay of its beginning. */
   readonly enqueue: (durationMs: number) => Promise<number>
+  readonly log: Pick<FastifyBaseLogger, 'info'>
 }
 
 /** The closes of this server after which the page of an open relay comes back. Upstream's own are passed on as they came. */
@@ -23,7 +25,7 @@ const COME_BACK_CODES: ReadonlySet<number> = new Set([CLOSE.restarting.code, CLO
 
 /**
  * Tells pages whose trading sockets close when to come back, since each that does costs a one-time URL of the upstream budget
- * (docs/operating.md, The upstream budget). Each gets a place in a queue that is as long as the budget needs.
+ * (docs/operating.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs.
  */
 export class Returns {
   readonly #options: ReturnsOptions
@@ -77,7 +79,10 @@ export class Returns {
     answered.abort()
     if (delayMs !== undefined) this.#sharers = 1
     this.#begin(performance.now() + (delayMs ?? 0))
-    return (delayMs ?? 0) + this.#placeAt(this.#relays)
+    const lastMs = (delayMs ?? 0) + this.#placeAt(this.#relays - 1)
+    const details = { relays: this.#relays, firstAfterMs: delayMs ?? 0, lastAfterMs: Math.round(lastMs) }
+    this.#options.log.info(details, 'pages are told when to come back')
+    return lastMs
   }
 
   /** Takes the next place. Returns how far away it is (ms). */

@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import { PageCrowd, type PageChange } from '../support/budget/page-crowd.ts'
 import { startSwitch, type Switch } from '../support/budget/switch.ts'
 import { answerJson, ScriptedUpstream } from '../support/scripted-upstream.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
+import { ready, serverProcess } from '../support/server-process.ts'
 import { newSession, sessionInstance } from '../support/session-instance.ts'
 import { ALONE } from '../support/settings.ts'
 import { TradingService } from '../support/trading-service.ts'
@@ -73,13 +73,18 @@ function sendOrders(t: Test, balancer: Switch, cookie: string): Map<number, numb
   return statuses
 }
 
+const seconds = (ms: number): string => (ms / 1000).toFixed(1)
+
 /** How long each page was without a socket (ms), shortest first. */
 function gaps(changes: readonly PageChange[], since: number): number[] {
-  const closes = changes.filter(({ code, at }) => code === 1012 && at >= since)
-  const lastOpen = changes.filter(({ state, at }) => state === 'open' && at >= since)
-  const sum = (list: readonly PageChange[]): number[] => list.map(({ at }) => at - since).sort((a, b) => a - b)
-  const [opened, closed] = [sum(lastOpen), sum(closes)]
-  return opened.map((at, index) => at - (closed[index] ?? 0))
+  const closedAt = new Map<string, number>()
+  const found: number[] = []
+  for (const { page, state, code, at } of changes) {
+    if (at < since) continue
+    if (code === 1012 && !closedAt.has(page)) closedAt.set(page, at)
+    else if (state === 'open') found.push(at - (closedAt.get(page) ?? since))
+  }
+  return found.sort((one, other) => one - other)
 }
 
 await test(`${RELAYS} trading sockets of an instance that drains come back within the budget, and no order is refused`, async (t) => {
@@ -98,10 +103,7 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
     LOG_LEVEL: 'warn',
     DRAIN_SECONDS: '20',
   }
-  const [first, second] = (await Promise.all([serverProcess(t, settings), serverProcess(t, settings)])) as [
-    ServerProcess,
-    ServerProcess,
-  ]
+  const [first, second] = await Promise.all([serverProcess(t, settings), serverProcess(t, settings)])
   for (const server of [first, second]) t.ok(await ready(server))
   balancer.target = first.port
   const instance = await sessionInstance(t, redis.url)
@@ -126,7 +128,6 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
   const times = arrivals.otps.filter((at) => at >= drainedAtMs)
   const lastMs = (times.at(-1) ?? 0) - drainedAtMs
   const found = gaps(crowd.changes, drainedAt)
-  const seconds = (ms: number): string => (ms / 1000).toFixed(1)
   t.comment(`the instance exited after ${seconds(exitMs)} s; the last page was back after ${seconds(lastMs)} s`)
   t.comment(
     `a page was away for ${seconds(found[found.length >> 1] ?? 0)} s in the middle, ${seconds(found.at(-1) ?? 0)} s at most`,

@@ -191,10 +191,7 @@ await test('after 4429, the socket waits for at least nine seconds', async (t) =
   t.ok(Number(socket.status().retryAt) - Date.now() > 9000)
 })
 
-for (const [code, reason] of [
-  [1013, 'upstream_lost'],
-  [4429, 'upstream_budget'],
-] as const) {
+for (const [code, reason] of Object.entries({ 1013: 'upstream_lost', 4429: 'upstream_budget' })) {
   await test(`retry_after is obeyed after ${code}, and removed from the reason`, async (t) => {
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
     await once(server, 'listening')
@@ -202,7 +199,7 @@ for (const [code, reason] of [
     const times: number[] = []
     server.on('connection', (socket) => {
       times.push(Date.now())
-      socket.close(code, `${reason};retry_after=2`)
+      socket.close(Number(code), `${reason};retry_after=2`)
     })
     const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
     t.teardown(() => client.close())

@@ -6,6 +6,7 @@ import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
@@ -26,6 +27,8 @@ import {
   secretsScenario,
 } from '../support/alert-scenarios-processes.ts'
 import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
+import { heldBackScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
+import { NO_BUDGET } from '../support/no-budget.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
@@ -71,6 +74,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
+    UPSTREAM_BUDGET: '300/60',
     WORKERS: workers,
   })
   t.ok(await ready(server))
@@ -126,6 +130,7 @@ await test('promtool accepts docs/alerts.yaml', (t) => {
 await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
+  createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
   // Prometheus adds these two labels itself.
@@ -165,6 +170,8 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   narrowFeedScenario,
   brokenFeedScenario,
   lostFeedScenario,
+  usedBudgetScenario,
+  heldBackScenario,
   secretsScenario,
   firstRefusalScenario,
   restartScenario,

@@ -3,9 +3,9 @@ import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support
 import { until } from '../support/until.ts'
 import type { BrowserSocket } from '../support/browser-socket.ts'
 
-/** One-time URLs have room for 18 a minute, one every 3.3 s, beside what reads may use. */
+/** One-time URLs have room for 12 to 48 a minute, depending on what else there is: one every 1.25 to 5 s. */
 const BUDGET = { UPSTREAM_BUDGET: '60/60', DRAIN_SECONDS: '4', UPSTREAM_BUDGET_INSTANCES: '2' }
-const GAP_SECONDS = 60 / 18
+const GAPS = [60 / 48, 60 / 12] as const
 
 async function openTrading(world: RelayWorld, count: number): Promise<BrowserSocket[]> {
   const clients: BrowserSocket[] = []
@@ -24,6 +24,14 @@ async function timesIn(clients: readonly BrowserSocket[], code: number, reason: 
   return times.sort((one, other) => one - other)
 }
 
+/** Whether each time is so much later than the one before it. */
+function areApart(times: readonly number[], least: number, most: number): boolean {
+  return times.every((seconds, index) => {
+    const apart = seconds - (times[index - 1] ?? seconds)
+    return index === 0 || (apart >= least && apart <= most)
+  })
+}
+
 await test('a server that drains gives every trading socket its own time, and public sockets none', async (t) => {
   const world = await relayWorld(t, { settings: BUDGET })
   const trading = await openTrading(world, 5)
@@ -34,11 +42,9 @@ await test('a server that drains gives every trading socket its own time, and pu
   t.same(await market.closed, { code: 1012, reason: 'shutting_down' })
   await closing
   t.comment(`seconds: ${times.join(', ')}`)
-  // The sockets close within two seconds.
-  for (const [index, seconds] of times.entries()) {
-    t.ok(seconds <= Math.ceil(index * GAP_SECONDS) && seconds >= Math.floor(index * GAP_SECONDS - 2), `${seconds} s`)
-  }
-  t.equal(new Set(times).size, 5)
+  // The sockets close within two seconds, and times are whole seconds.
+  t.ok(areApart(times, GAPS[0] - 2, GAPS[1] + 1))
+  t.ok((times[4] ?? 0) >= 4 * GAPS[0] - 2)
 })
 
 await test('after a loss of upstream the trading sockets come back at the pace that is left to one instance', async (t) => {
@@ -49,18 +55,13 @@ await test('after a loss of upstream the trading sockets come back at the pace t
   t.same(await market.closed, { code: 1013, reason: 'upstream_lost' })
   await world.upstream.close()
   const times = await timesIn(trading, 1013, 'upstream_lost')
-  t.same(
-    times,
-    [0, 1, 2, 3].map((index) => Math.ceil(index * 2 * GAP_SECONDS)),
-  )
-  const refused = await world.connect(TRADING).closed
-  t.equal(refused.code, 1013)
-  t.match(
-    refused.reason,
-    /^upstream_unreachable;retry_after=2[67]$/,
-    'who tries again meanwhile gets a place behind them',
-  )
-  t.match((await world.connect(TRADING).closed).reason, /^upstream_unreachable;retry_after=2[67]$/, 'and keeps it')
+  t.comment(`seconds: ${times.join(', ')}`)
+  t.equal(times[0], 0)
+  t.ok(areApart(times, 2 * GAPS[0] - 1, 2 * GAPS[1] + 1), 'each instance has half of the room')
+  const [place = 0] = await timesIn([world.connect(TRADING)], 1013, 'upstream_unreachable')
+  t.ok(place > (times[3] ?? 0), 'who tries again meanwhile gets a place behind them')
+  const [again = 0] = await timesIn([world.connect(TRADING)], 1013, 'upstream_unreachable')
+  t.ok(again <= place && again > place - 3, 'and keeps it')
   const labels = [...(await world.metric('bff_relay_refusals_total')).keys()]
   t.same(labels, ['reason="upstream_unreachable"'], 'the label has no time')
   t.equal(world.server.log.find(({ msg }) => msg === 'relay refused')?.['reason'], 'upstream_unreachable')

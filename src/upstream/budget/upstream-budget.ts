@@ -55,7 +55,7 @@ export class UpstreamBudget implements Budget {
   readonly #holder: Leaseholder
   readonly #alone: AlonePart
   readonly #demand: Demand
-  readonly #gates: Readonly<Record<BudgetClass, Gate>> = { orders: gate(), otps: gate(), reads: gate() }
+  readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
   /** For each window the calls that counted when the ledger replied last. */
   #used: readonly number[]
@@ -73,6 +73,13 @@ export class UpstreamBudget implements Budget {
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.#demand = new Demand(clock, terms.leaseMs)
+    const gate = (): Gate => ({
+      line: new WaitingLine(),
+      share: new FairShare(clock, terms.leaseMs),
+      emptyUntil: -Infinity,
+      heldBackUntil: -Infinity,
+    })
+    this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     const ceiling = Math.min(...terms.windows.map(({ ceilings }) => ceilings.orders))
     this.#ready = Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
@@ -127,7 +134,10 @@ export class UpstreamBudget implements Budget {
   }
 
   spread(count: number): number {
-    return spreadMs(count, this.#terms.windows)
+    // The ledger does not count by class, so the calls of this process have to stand for those of all.
+    const part = this.#demand.partOtherThan('otps')
+    const others = this.#used.map((used) => used * part)
+    return spreadMs(count, this.#terms.windows, others)
   }
 
   /** For each window the calls that are left for orders, as far as this process knows. */
@@ -218,10 +228,8 @@ export class UpstreamBudget implements Budget {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
     const expected = this.#demand.expected()
-    const wanted = (each: BudgetClass, least: number): number => {
-      const { line, emptyUntil } = this.#gates[each]
-      return emptyUntil > this.#clock.now() ? 0 : Math.max(least, line.length + expected[each])
-    }
+    const wanted = (each: BudgetClass, least: number): number =>
+      Math.max(least, this.#gates[each].line.length + expected[each])
     const target = { orders: wanted('orders', this.#ready), otps: wanted('otps', 0), reads: wanted('reads', 0) }
     const most = { orders: Math.max(expected.orders, this.#ready), otps: expected.otps, reads: expected.reads }
     const settlement = await this.#holder.settle({ most, target })
@@ -239,7 +247,9 @@ export class UpstreamBudget implements Budget {
 
   #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
     const each = this.#gates[budgetClass]
+    // A class that got all that it asked for need not wait any more.
     if (waitMs[budgetClass] > 0) each.emptyUntil = this.#clock.now() + waitMs[budgetClass]
+    else if (granted[budgetClass] > 0) each.emptyUntil = -Infinity
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
     if (granted[budgetClass] > 0) each.share.begin(this.#holder.lease.free(budgetClass))
   }
@@ -288,10 +298,6 @@ export class UpstreamBudget implements Budget {
     this.#holder.lease.drop(budgetClass)
     this.#dismiss(budgetClass)
   }
-}
-
-function gate(): Gate {
-  return { line: new WaitingLine(), share: new FairShare(), emptyUntil: -Infinity, heldBackUntil: -Infinity }
 }
 
 function zero(): Record<BudgetClass, number> {

@@ -3,7 +3,7 @@ import { createClient, type ServerOptions } from '../../../client/dist/client.js
 import type { CrowdInit, PageChange } from './page-crowd.ts'
 
 /** Opens a page's trading socket, and reports its changes to the parent process. */
-function openPage(pageUrl: string, cookie: string, page: number): void {
+function openPage(pageUrl: string, cookie: string): void {
   class PageSocket extends WebSocket {
     constructor(url: string) {
       super(url, { headers: { origin: pageUrl, cookie }, perMessageDeflate: false })
@@ -22,7 +22,7 @@ function openPage(pageUrl: string, cookie: string, page: number): void {
     if (state === last) return
     last = state
     const change: PageChange = {
-      page,
+      page: cookie,
       state,
       at: Date.now(),
       ...(code !== undefined && { code }),
@@ -33,6 +33,6 @@ function openPage(pageUrl: string, cookie: string, page: number): void {
 }
 
 process.once('message', ({ pageUrl, cookies }: CrowdInit) => {
-  for (const [page, cookie] of cookies.entries()) openPage(pageUrl, cookie, page)
+  for (const cookie of cookies) openPage(pageUrl, cookie)
 })
 process.once('disconnect', () => process.exit())

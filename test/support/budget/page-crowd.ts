@@ -14,8 +14,8 @@ export interface CrowdInit {
 
 /** A change of the trading socket of one page. */
 export interface PageChange {
-  /** The index of the page in its process. */
-  readonly page: number
+  /** The Cookie header of the page. */
+  readonly page: string
   readonly state: string
   readonly code?: number
   readonly reason?: string
@@ -36,7 +36,7 @@ export class PageCrowd {
     for (let index = 0; index < processes; index++) {
       const child = fork(CHILD, { execArgv: ['--no-warnings'], stdio: 'inherit' })
       crowd.#children.push(child)
-      child.on('message', (change: PageChange) => crowd.#note(index, change))
+      child.on('message', (change: PageChange) => crowd.#note(change))
       child.send({ ...init, cookies: init.cookies.slice(index * size, (index + 1) * size) })
       t.teardown(async () => {
         if (child.exitCode !== null || child.signalCode !== null) return
@@ -52,10 +52,9 @@ export class PageCrowd {
     return this.#open.size
   }
 
-  #note(process: number, change: PageChange): void {
+  #note(change: PageChange): void {
     this.changes.push(change)
-    const page = `${process} ${change.page}`
-    if (change.state === 'open') this.#open.add(page)
-    else this.#open.delete(page)
+    if (change.state === 'open') this.#open.add(change.page)
+    else this.#open.delete(change.page)
   }
 }

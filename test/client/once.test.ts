@@ -35,11 +35,10 @@ await test('with a key, a call is repeated while the first is in progress, and w
   const script = [
     [409, 'idempotency_in_progress'],
     [503, 'session_store_unavailable'],
-    [409, 'idempotency_in_progress'],
   ] as const
   const { client, keys } = await scripted(t, script)
   t.equal((await client.api(TRANSFER, { method: 'POST', json: {}, idempotencyKey: true })).status, 200)
-  t.equal(keys.length, 4)
+  t.equal(keys.length, 3)
   t.equal(new Set(keys).size, 1)
   const twice = await scripted(t, [script[1], script[1]])
   t.match(await failure(twice.client.api(TRANSFER, { method: 'POST', idempotencyKey: 'mine' })), { status: 503 })

@@ -7,3 +7,8 @@ export type Requester = ReturnType<typeof requesterOf>
 export function requesterOf({ id, ip }: FastifyRequest) {
   return { reqId: id, client: ip }
 }
+
+/** Who made a request, as audit lines name them. */
+export function callerOf({ sessionTag, ip }: FastifyRequest) {
+  return { session: sessionTag, client: ip }
+}

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { requesterOf } from '../http/requester.ts'
 import { recordOf, saveNewSession } from '../sessions/index.ts'
@@ -42,7 +43,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   metrics.logins.inc({ flow, outcome: 'finished' })
   const session = deps.sessions.tag(finished.session)
   request.sessionTag = session
-  request.log.info({ audit: 'login', flow, session, client: request.ip }, 'logged in')
+  audit(request.log, 'login', { flow, session, client: request.ip })
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 

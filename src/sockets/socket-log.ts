@@ -1,4 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { network } from '../http/client-address.ts'
+import { audit } from '../telemetry/audit.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 
@@ -31,7 +34,7 @@ export function recordOpening(
   const { id: reqId, ip: client, sessionTag: session } = request
   const identity = { kind, reqId, session, ...(account !== undefined && { account }), client }
   metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
-  log.info({ ...identity, ms: Math.round(elapsedTime * 10) / 10 }, 'relay opened')
+  audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
   return identity
 }
 
@@ -44,5 +47,6 @@ export function recordRefusal(
 ): void {
   metrics.relayCloses.inc({ code: codeLabel(close) })
   const { code, reason } = close
-  log.info({ kind, code, reason, session, ...(account !== undefined && { account }), client }, 'relay refused')
+  const who = { session, ...(account !== undefined && { account }), client }
+  auditBounded(log, 'relay_refused', { kind, code, reason, ...who }, `${reason}|${session || network(client)}`)
 }

@@ -70,10 +70,10 @@ async function makeSession({ deps, request, ticket, grant, replaced }: GrantedLo
   const { id, cookieValue } = await saveNewSession(request, record)
   const session = sessionKey(id)
   try {
-    const by = requesterOf(request)
+    const by = { requester: requesterOf(request) }
     await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', by)))
   } catch (error) {
-    await sessions.end(session, 'replaced', requesterOf(request)).catch(() => undefined)
+    await sessions.end(session, 'replaced', { requester: requesterOf(request) }).catch(() => undefined)
     throw error
   }
   const { endsAt } = record

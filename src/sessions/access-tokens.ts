@@ -94,7 +94,7 @@ export class AccessTokens {
     if (mayRenew && session.record.refreshToken !== undefined) {
       return this.#renewOnce(session, PATIENCE_MS.expired)
     }
-    await sessions.end(session.key, 'refused', requester)
+    await sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
@@ -223,7 +223,7 @@ export class AccessTokens {
     if (current !== undefined && current.record.accessToken !== session.record.accessToken) {
       return { is: 'good', session: current }
     }
-    await sessions.end(session.key, 'refused')
+    await sessions.end(session.key, 'refused', { subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 

@@ -70,6 +70,7 @@ export function workerEnvironment(config: Config): Record<string, string> {
     SESSION_SECRETS: config.secrets.join(','),
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
     REDIS_URL: config.redisUrl ?? '',
+    OPS_TOKEN: config.ops.token ?? '',
   }
   // An empty value counts as unset.
   return { ...secrets, ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])) }
@@ -136,6 +137,13 @@ function budgetConfig(settings: Settings): BudgetConfig | undefined {
   }
 }
 
+/** Undefined where sessions have no subject. */
+function identityConfig(settings: Settings) {
+  const { IDENTITY_PATH: path, IDENTITY_POINTER: pointer, MAX_SESSIONS_PER_SUBJECT: maxSessions } = settings
+  if (path === undefined || pointer === undefined) return undefined
+  return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
+}
+
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
@@ -153,7 +161,16 @@ function parse(settings: Settings) {
     production,
     warnings,
     logLevel: settings.LOG_LEVEL,
-    listen: { host: settings.HOST, port: settings.PORT, opsPort: settings.OPS_PORT },
+    listen: {
+      host: settings.HOST,
+      port: settings.PORT,
+      opsHost: settings.OPS_HOST ?? settings.HOST,
+      opsPort: settings.OPS_PORT,
+    },
+    ops: { token: settings.OPS_TOKEN },
+    identity: identityConfig(settings),
+    /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
+    logsPlainSubjects: settings.LOG_SUBJECT === 'plain',
     workers: workerCount(settings.WORKERS),
     /** The setting itself, for the log. */
     trustProxy: settings.TRUST_PROXY ?? 'none',

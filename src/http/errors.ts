@@ -5,9 +5,8 @@ import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { network } from './client-address.ts'
 import { methodLabel } from './method-label.ts'
-import { callerOf } from './requester.ts'
+import { callerOf, sourceOf } from './requester.ts'
 import { sendProblem } from './send-problem.ts'
 
 type RefusalCode = AuditFields<'refused'>['code']
@@ -32,10 +31,10 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 function auditRefusal(request: FastifyRequest, code: RefusalCode): void {
-  const { method, routeOptions, sessionTag } = request
+  const { method, routeOptions } = request
   const route = routeOptions.url ?? 'unmatched'
   const fields = { code, method: methodLabel(method), route, ...callerOf(request) }
-  auditBounded(request.log, 'refused', fields, `${code}|${sessionTag || network(request.ip)}`)
+  auditBounded(request.log, 'refused', fields, `${code}|${sourceOf(request)}`)
 }
 
 function isRefusal(code: string): code is RefusalCode {

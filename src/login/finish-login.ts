@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
-import { requesterOf } from '../http/requester.ts'
+import { callerOf, requesterOf } from '../http/requester.ts'
 import { recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import type { Callback } from './failed-login.ts'
@@ -41,9 +41,8 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   }
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
-  const session = deps.sessions.tag(finished.session)
-  request.sessionTag = session
-  audit(request.log, 'login', { flow, session, client: request.ip })
+  request.sessionTag = deps.sessions.tag(finished.session)
+  audit(request.log, 'login', { flow, ...callerOf(request) })
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 
@@ -71,10 +70,10 @@ async function makeSession({ deps, request, ticket, grant, replaced }: GrantedLo
   const { id, cookieValue } = await saveNewSession(request, record)
   const session = sessionKey(id)
   try {
-    const by = requesterOf(request)
+    const by = { requester: requesterOf(request) }
     await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', by)))
   } catch (error) {
-    await sessions.end(session, 'replaced', requesterOf(request)).catch(() => undefined)
+    await sessions.end(session, 'replaced', { requester: requesterOf(request) }).catch(() => undefined)
     throw error
   }
   const { endsAt } = record

@@ -44,6 +44,7 @@ function sessionOf(found: SessionLookup, request: FastifyRequest): Session | und
   if (found.is === 'storeDown') throw found.cause
   if (found.is === 'none') return undefined
   request.sessionTag = found.session.tag
+  request.subjectTag = found.session.subjectTag
   return found.session
 }
 
@@ -73,7 +74,7 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
     const id = cookie.verify(cookieValue)
     if (id !== undefined) toEnd.set(id, { id, isAuthentic: true })
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
-    else await sessions.end(session, 'logout', requester)
+    else await sessions.end(session, 'logout', { requester })
   }
   for (const { id, isAuthentic } of toEnd.values()) {
     const record = await sessions.endById(id, 'logout', isAuthentic, requester)

@@ -95,7 +95,7 @@ export class AccessTokens {
     if (mayRenew && session.record.refreshToken !== undefined) {
       return this.#renewOnce(session, PATIENCE_MS.expired)
     }
-    await sessions.end(session.key, 'refused', requester)
+    await sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
@@ -166,14 +166,14 @@ export class AccessTokens {
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
-      audit(log, 'token_refreshed', { session: session.tag })
+      audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
       if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
     }
     if (outcome.is === 'refused' && outcome.code === 'invalid_grant') {
-      audit(log, 'refresh_refused', { session: session.tag, cause: outcome.cause })
+      audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause: outcome.cause })
       return this.#endRefused(session)
     }
     return this.#failure(key, outcome)
@@ -227,7 +227,7 @@ export class AccessTokens {
     if (current !== undefined && current.record.accessToken !== session.record.accessToken) {
       return { is: 'good', session: current }
     }
-    await sessions.end(session.key, 'refused')
+    await sessions.end(session.key, 'refused', { subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 

@@ -7,7 +7,7 @@ import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import { SessionRepository, type CausedEnd, type Session, type SessionRecord } from './repository.ts'
+import { SessionRepository, type CausedEnd, type EndedBy, type Session, type SessionRecord } from './repository.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
 import { registerSessionWriter } from './session-writer.ts'
@@ -15,7 +15,7 @@ import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, Session, SessionRecord } from './repository.ts'
+export type { CausedEnd, EndedBy, Session, SessionRecord } from './repository.ts'
 export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { saveNewSession } from './session-writer.ts'
@@ -58,11 +58,17 @@ export class Sessions {
   readonly #watcher: SessionWatcher
   readonly #tokens: AccessTokens
 
-  constructor(config: Pick<Config, 'cookies' | 'secrets' | 'session'>, deps: SessionDependencies) {
+  constructor(
+    config: Pick<Config, 'cookies' | 'secrets' | 'session' | 'logsPlainSubjects'>,
+    deps: SessionDependencies,
+  ) {
     const { store, metrics, log } = deps
     const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
-    this.#repository = new SessionRepository(store, deps.envelope, config.session, tagSecret)
+    this.#repository = new SessionRepository(store, deps.envelope, config.session, {
+      tagSecret,
+      logsPlainSubjects: config.logsPlainSubjects,
+    })
     this.#reader = new SessionReader(this.cookie, this.#repository, store)
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
       storeGraceMs: config.session.relayStoreGraceMs,
@@ -71,10 +77,10 @@ export class Sessions {
     this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
     metrics.sessionStore.nearCache = () => this.#reader.nearCache
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-    this.#repository.onEnd((key, reason, existed, requester) => {
+    this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
       if (!existed) return
       metrics.sessionsEnded.inc({ reason })
-      audit(log, 'session_ended', { reason, session: this.tag(key), ...requester })
+      audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
     })
   }
 
@@ -124,8 +130,8 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, requester?: Requester): Promise<boolean> {
-    return this.#repository.end(key, reason, requester)
+  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
+    return this.#repository.end(key, reason, by)
   }
 
   /**
@@ -152,6 +158,11 @@ export class Sessions {
   /** Identifies a session in the log. */
   tag(key: string): string {
     return this.#repository.tag(key)
+  }
+
+  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
+  subjectTag(subject: string): string {
+    return this.#repository.subjectTag(subject)
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

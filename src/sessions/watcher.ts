@@ -66,7 +66,7 @@ export class SessionWatcher {
     this.#store = store
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
-    sessions.onEnd((key, reason) => this.#end(key, reason))
+    sessions.onEnd(({ key, reason }) => this.#end(key, reason))
     reader.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)

@@ -7,6 +7,7 @@ import { SessionRepository, type SessionRecord } from '../../src/sessions/reposi
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { logNames } from './settings.ts'
 import { SECRETS } from './world.ts'
 
 /** The sessions of one instance, without a server. */
@@ -32,7 +33,12 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 /** An instance on a store. */
 export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
-  const sessions = new SessionRepository(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
+  const sessions = new SessionRepository(
+    store,
+    new Envelope([SECRETS]),
+    { idleMs, maxMs: 3_600_000 },
+    logNames(SECRETS),
+  )
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {

@@ -11,6 +11,7 @@ import { SessionRepository, type Session, type SessionRecord } from '../../src/s
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { logNames } from './settings.ts'
 import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
 /** In milliseconds. */
@@ -59,7 +60,7 @@ export async function tokenWorld(t: Test): Promise<TokenWorld> {
     CLIENT_ID: 'test-client',
   })
   const store = new FaultyStore()
-  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, 'tag')
+  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, logNames('tag'))
   const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
   const log = pino({ level: 'silent' })
   const instance = (): AccessTokens => {

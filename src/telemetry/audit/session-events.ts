@@ -47,6 +47,7 @@ export const SESSION_EVENTS = {
     },
     optional: {
       flow: FLOW,
+      reason: oneOf('The user has ended all sessions while this one was being made', 'ended'),
       description: {
         description: "The provider's error_description, without the code and the state",
         type: 'string',

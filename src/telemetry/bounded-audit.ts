@@ -16,7 +16,8 @@ interface Source {
   written: number
   /** Writes the newest of the lines that were only counted. */
   writeNewest: (count: number) => void
-  uncounted: number
+  /** Events since the last line. */
+  unwritten: number
   timer: NodeJS.Timeout
 }
 
@@ -42,7 +43,7 @@ export function auditBounded<Name extends BoundedName>(
     known.written++
     return audit(log, name, fields)
   }
-  known.uncounted++
+  known.unwritten++
   known.writeNewest = (count) => audit(log, name, { ...fields, count })
 }
 
@@ -50,8 +51,8 @@ export function auditBounded<Name extends BoundedName>(
 export function flushAudit(log: FastifyBaseLogger): void {
   const sources = tableOf(log)
   for (const source of sources.values()) {
-    clearTimeout(source.timer)
-    if (source.uncounted > 0) source.writeNewest(source.uncounted)
+    clearInterval(source.timer)
+    if (source.unwritten > 0) source.writeNewest(source.unwritten)
   }
   sources.clear()
 }
@@ -60,13 +61,15 @@ function add(sources: Map<string, Source>, id: string): Source {
   const source: Source = {
     written: 0,
     writeNewest: () => undefined,
-    uncounted: 0,
-    timer: setTimeout(() => {
-      if (source.uncounted === 0) return void sources.delete(id)
-      source.writeNewest(source.uncounted)
-      // It goes on: from now on, the source gets one line for each interval.
-      source.uncounted = 0
-      source.timer.refresh()
+    unwritten: 0,
+    timer: setInterval(() => {
+      if (source.unwritten > 0) {
+        source.writeNewest(source.unwritten)
+        source.unwritten = 0
+      } else {
+        clearInterval(source.timer)
+        sources.delete(id)
+      }
     }, EVERY_MS).unref(),
   }
   sources.set(id, source)

@@ -6,6 +6,7 @@ import type { FieldSchema } from '../../src/telemetry/audit/fields.ts'
 import type { AuditRule } from '../../src/telemetry/audit/rule.ts'
 
 const FILE = fileURLToPath(new URL('../../docs/audit.schema.json', import.meta.url))
+const GUIDE = fileURLToPath(new URL('../../docs/audit.md', import.meta.url))
 
 /** The part of JSON Schema in which audit lines are described. */
 export type Schema = FieldSchema | { readonly const: string } | { readonly enum: readonly number[] } | ObjectSchema
@@ -23,10 +24,11 @@ export interface ObjectSchema {
 /** The document that docs/audit.schema.json holds. */
 export interface AuditSchema {
   readonly $defs: Readonly<Record<string, ObjectSchema>>
+  readonly [keyword: string]: unknown
 }
 
 /** All kinds of audit lines, by their names. */
-export const auditRules: Readonly<Record<string, AuditRule>> = AUDIT_EVENTS
+const auditRules: Readonly<Record<string, AuditRule>> = AUDIT_EVENTS
 
 /** What a line says beside the fields of its kind. */
 const COMMON = {
@@ -70,6 +72,38 @@ export function auditSchema(): AuditSchema {
   return document
 }
 
+/** The tables of docs/audit.md: the kinds, and the fields with what they mean in each. */
+export function auditTables(): readonly [kinds: string, fields: string] {
+  const meanings = new Map<string, Map<string, string[]>>()
+  const rows = Object.entries(auditSchema().$defs).flatMap(([kind, { properties, required, description }]) => {
+    if (kind === 'error') return []
+    const own = Object.entries(properties).filter(([name]) => name === 'reqId' || !(name in COMMON || name === 'audit'))
+    for (const [name, schema] of own) {
+      const ofName = meanings.get(name) ?? new Map<string, string[]>()
+      meanings.set(name, ofName)
+      const meaning = meaningOf(schema)
+      ofName.set(meaning, [...(ofName.get(meaning) ?? []), kind])
+    }
+    const names = own.map(([name]) => (required.includes(name) ? `\`${name}\`` : `(\`${name}\`)`))
+    return [`| \`${kind}\` | ${description} | ${names.join(', ')} |`]
+  })
+  const fieldRows = [...meanings].flatMap(([name, byMeaning]) =>
+    [...byMeaning].map(([meaning, kinds]) => {
+      const only = byMeaning.size > 1 ? ` (${kinds.map((kind) => `\`${kind}\``).join(', ')})` : ''
+      return `| \`${name}\`${only} | ${meaning}. |`
+    }),
+  )
+  return [
+    ['| `audit` | When | Fields; in parentheses: where known |', '|---|---|---|', ...rows].join('\n'),
+    ['| Field | Meaning |', '|---|---|', ...fieldRows].join('\n'),
+  ]
+}
+
+function meaningOf(schema: Schema): string {
+  const words = 'enum' in schema ? `: ${schema.enum.map((word) => `\`${word}\``).join(', ')}` : ''
+  return `${'description' in schema ? schema.description : ''}${words}`
+}
+
 /** The committed document. */
 export function committedSchema(): AuditSchema {
   return JSON.parse(readFileSync(FILE, 'utf8')) as AuditSchema
@@ -100,4 +134,11 @@ function kindSchema(name: string, { description, inRequest, required, optional }
 if (import.meta.main) {
   writeFileSync(FILE, `${JSON.stringify(auditSchema(), undefined, 2)}\n`)
   execFileSync('npx', ['oxfmt', FILE], { stdio: 'inherit' })
+  let guide = readFileSync(GUIDE, 'utf8')
+  for (const table of auditTables()) {
+    const [head = ''] = table.split('\n', 1)
+    const old = guide.slice(guide.indexOf(head)).split('\n\n', 1)[0] ?? ''
+    guide = guide.replace(old, () => table)
+  }
+  writeFileSync(GUIDE, guide)
 }

@@ -6,7 +6,9 @@ import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import { SessionRepository, type CausedEnd, type EndedBy, type Session, type SessionRecord } from './repository.ts'
+import type { CausedEnd, EndedBy } from './ending.ts'
+import { SessionRepository, type Session } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
 import { registerSessionWriter } from './session-writer.ts'
@@ -14,10 +16,12 @@ import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, EndedBy, Session, SessionRecord } from './repository.ts'
+export type { CausedEnd, EndedBy } from './ending.ts'
+export type { Session } from './repository.ts'
+export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
-export { saveNewSession } from './session-writer.ts'
+export { newSessionId, saveNewSession } from './session-writer.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -48,6 +52,7 @@ export interface SessionDependencies {
 }
 
 const ANONYMOUS: Authorization = { is: 'anonymous' }
+
 
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
@@ -162,6 +167,13 @@ export class Sessions {
   /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
   subjectTag(subject: string): string {
     return this.#repository.subjectTag(subject)
+  }
+
+  /** Opens the index of these sessions by subject. Nothing of it is loaded before. */
+  async openSubjects({ secrets }: Pick<Config, 'secrets'>, maxSessions: number): Promise<Subjects> {
+    const { openSubjects } = await import('./open-subjects.ts')
+    const { store, envelope } = this.#deps
+    return openSubjects({ store, envelope, secrets, sessions: this.#repository, maxSessions })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

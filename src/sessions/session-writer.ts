@@ -2,7 +2,8 @@ import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SessionCookie } from './session-cookie.ts'
-import type { SessionRecord, SessionRepository } from './repository.ts'
+import type { SessionRepository } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 
 declare module 'fastify' {
   interface Session {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 
 const PREFIX = 'bff:1:'
 
@@ -33,6 +33,11 @@ export function expiryMarkerKey(key: string): string {
 /** Key of the tombstone of a session. The braces put it into the session's own slot of a Cluster. */
 export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
+}
+
+/** Key of the index of a subject's sessions. Without the secret nobody can tell whose it is, even if names can be guessed. */
+export function subjectKey(subject: string, secret: string): string {
+  return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
 }
 
 /** Key of the counter of logins started from a client's network. */

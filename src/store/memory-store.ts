@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
+import type { SessionIndex } from './session-index.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -18,6 +19,7 @@ export class MemoryStore implements Store {
       if (reason === 'expire' || reason === 'evict') this.#notify(key)
     },
   })
+  #index: SessionIndex | undefined
   readonly #listeners: ((key: string | undefined) => void)[] = []
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
@@ -87,6 +89,11 @@ export class MemoryStore implements Store {
 
   async isReplicated(): Promise<undefined> {
     return undefined
+  }
+
+  async openIndex(): Promise<SessionIndex> {
+    const { MemoryIndex } = await import('./memory-index.ts')
+    return (this.#index ??= new MemoryIndex())
   }
 
   observe(): void {

@@ -1,3 +1,4 @@
+import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
@@ -67,6 +68,8 @@ export interface Store {
    * there are no replicas. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
+  /** Opens the index of sessions by subject. Nothing of it is loaded before. */
+  openIndex(): Promise<SessionIndex>
   /** Reports every request from now on to the observer. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */

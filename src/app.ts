@@ -13,6 +13,7 @@ import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
+import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
 import { Provider } from './oauth/provider.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
@@ -65,7 +66,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
-  const clients = createRestClients(config.upstream)
+  const budget = await openBudget(config.upstream, store, metrics)
+  // A budget whose ledger is new grants nothing at first, and browsers need not come before.
+  if (budget !== undefined) server.addHook('onReady', () => budget.opened())
+  const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
   const envelope = new Envelope(config.secrets)
@@ -116,6 +120,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       readiness.drain()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close()])
+      await budget?.close()
       flushFailures(log)
     },
   }

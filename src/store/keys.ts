@@ -50,6 +50,16 @@ export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
 }
 
+/** Key of the ledger of an upstream budget. */
+export function ledgerKey(name: string): string {
+  return `${PREFIX}budget:${name}`
+}
+
+/** The channel on which instances with the same budget tell each other that upstream has refused a call. */
+export function ledgerChannel(name: string): string {
+  return `${PREFIX}budget-news:${name}`
+}
+
 /** Key that the check of the settings writes and removes. */
 export function probeKey(id: string): string {
   return `${PREFIX}probe:${id}`

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
 import type { SessionIndex } from './session-index.ts'
+import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -94,6 +95,11 @@ export class MemoryStore implements Store {
   async openIndex(): Promise<SessionIndex> {
     const { MemoryIndex } = await import('./memory-index.ts')
     return (this.#index ??= new MemoryIndex())
+  }
+
+  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
+    const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
+    return new MemoryLedger(terms)
   }
 
   observe(): void {

@@ -23,6 +23,8 @@ export interface LoginFailure {
   readonly error: AuthError
   /** The metric label, where it is not the error. */
   readonly outcome?: 'rate_limited'
+  /** `ended`: all sessions of the subject were ended while this login was finishing. */
+  readonly reason?: 'ended'
   readonly cause?: unknown
   /** An unexpected exception, hence a fault of this server. */
   readonly isFault?: boolean
@@ -42,8 +44,8 @@ export function failureOf(cause: unknown): LoginFailure {
 /** Logs and counts a failed login, keeps its outcome for repeated callbacks, and redirects the browser to the frontend. */
 export async function failLogin(callback: Callback, failure: LoginFailure): Promise<FastifyReply> {
   const { deps, request, reply, query } = callback
-  const { error, outcome = error, cause, isFault = false, ticket, known = ticket?.transaction } = failure
-  const what = { audit: 'login_failed', error, flow: known?.flow, description: descriptionOf(query) }
+  const { error, outcome = error, reason, cause, isFault = false, ticket, known = ticket?.transaction } = failure
+  const what = { audit: 'login_failed', error, reason, flow: known?.flow, description: descriptionOf(query) }
   const details = { ...what, client: request.ip }
   if (isFault) request.log.error({ ...details, err: cause }, 'login failed')
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.

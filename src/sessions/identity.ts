@@ -6,10 +6,8 @@ import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { isSubject, MAX_CHARACTERS } from './subject.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
 
-/** Time limit of the whole request; a login waits for it. */
-export const IDENTITY_TIMEOUT_MS = 3000
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -41,6 +39,10 @@ export class Identity {
     this.#metrics = metrics
   }
 
+  close(): Promise<void> {
+    return this.#rest.close()
+  }
+
   /** The subject of an access token. Undefined after a failure, which is logged and counted. Never rejects. */
   async ask(accessToken: string, { id, log }: Asker): Promise<string | undefined> {
     const answer = await this.#request(accessToken, id)
@@ -57,7 +59,8 @@ export class Identity {
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const { path } = this.#identity
     const call = { method: 'GET', path, headers, body: null, timeoutMs: IDENTITY_TIMEOUT_MS } as const
-    const outcome = await this.#rest.exchange(call)
+    // The signal also bounds the time in which the budget is asked.
+    const outcome = await this.#rest.exchange(call, AbortSignal.timeout(IDENTITY_TIMEOUT_MS))
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)

@@ -11,6 +11,8 @@ import { SessionRepository, type Session } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
+import type { SubjectDependencies } from './open-subjects.ts'
+import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
@@ -22,6 +24,8 @@ export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
+export type { SubjectSession, Subjects } from './subjects.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -52,7 +56,6 @@ export interface SessionDependencies {
 }
 
 const ANONYMOUS: Authorization = { is: 'anonymous' }
-
 
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
@@ -169,11 +172,14 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Opens the index of these sessions by subject. Nothing of it is loaded before. */
-  async openSubjects({ secrets }: Pick<Config, 'secrets'>, maxSessions: number): Promise<Subjects> {
+  /** Prepares what only sessions with a subject need. Nothing of it is loaded where IDENTITY_PATH is not set. */
+  async openSubjects(
+    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    deps: Omit<SubjectDependencies, 'sessions'>,
+  ): Promise<Subjects | undefined> {
+    if (config.identity === undefined) return undefined
     const { openSubjects } = await import('./open-subjects.ts')
-    const { store, envelope } = this.#deps
-    return openSubjects({ store, envelope, secrets, sessions: this.#repository, maxSessions })
+    return openSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

@@ -34,6 +34,11 @@ export async function registerSessionWriter(
   })
 }
 
+/** The id of the session that {@link saveNewSession} will save for this request. */
+export function newSessionId({ session }: FastifyRequest): string {
+  return session.sessionId
+}
+
 /** Saves a new session. @returns its id and the value for its cookie @throws StoreUnavailable */
 export async function saveNewSession(
   request: FastifyRequest,

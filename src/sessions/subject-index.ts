@@ -87,9 +87,19 @@ export class SubjectIndex {
       .flatMap(({ entry, place }) => this.#open(entry.value, place) ?? [])
   }
 
-  async #change(sessions: readonly ListedSession[], change: (key: string, ids: string[]) => Promise<void>): Promise<void> {
+  async #change(
+    sessions: readonly ListedSession[],
+    change: (key: string, ids: string[]) => Promise<void>,
+  ): Promise<void> {
     const byIndex = Map.groupBy(sessions, ({ place }) => place.index)
-    await Promise.all([...byIndex].map(([index, listed]) => change(index, listed.map(({ place }) => place.id))))
+    await Promise.all(
+      [...byIndex].map(([index, listed]) =>
+        change(
+          index,
+          listed.map(({ place }) => place.id),
+        ),
+      ),
+    )
   }
 
   /** Undefined if no secret of this instance opens it. */

@@ -1,3 +1,5 @@
+/** Time limit of the question whose session it is; a login waits for it. */
+export const IDENTITY_TIMEOUT_MS = 3000
 /** The longest subject. */
 export const MAX_CHARACTERS = 256
 
@@ -5,5 +7,5 @@ export const MAX_CHARACTERS = 256
 export function isSubject(text: string): boolean {
   // A lone surrogate has no form in UTF-8, so that different subjects would have the same hash.
   if (text === '' || text.length > 2 * MAX_CHARACTERS || !text.isWellFormed()) return false
-  return [...text].length <= MAX_CHARACTERS
+  return Array.from(text).length <= MAX_CHARACTERS
 }

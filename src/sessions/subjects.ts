@@ -3,6 +3,7 @@ import { tombstoneKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
 import type { Store } from '../store/store.ts'
 import type { CausedEnd } from './ending.ts'
+import type { Identity } from './identity.ts'
 import type { SessionRepository } from './repository.ts'
 import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
 
@@ -50,15 +51,26 @@ export interface SubjectSession {
   readonly client: string
 }
 
-/** Finds and ends the sessions of a subject. */
+/** What {@link Subjects} need. */
+export interface SubjectsOptions {
+  readonly identity: Identity
+  readonly index: SubjectIndex
+  readonly sessions: SessionRepository
+  readonly store: Store
+  /** Of one subject; Infinity for no limit. */
+  readonly maxSessions: number
+}
+
+/** Learns the subjects of new sessions, and finds and ends the sessions of a subject. */
 export class Subjects {
+  readonly identity: Identity
   readonly #index: SubjectIndex
   readonly #sessions: SessionRepository
   readonly #store: Store
   readonly #maxSessions: number
 
-  /** @param maxSessions of one subject; Infinity for no limit */
-  constructor(index: SubjectIndex, sessions: SessionRepository, store: Store, maxSessions: number) {
+  constructor({ identity, index, sessions, store, maxSessions }: SubjectsOptions) {
+    this.identity = identity
     this.#index = index
     this.#sessions = sessions
     this.#store = store
@@ -167,11 +179,14 @@ export class Subjects {
       return new Set(each.filter((_session, at) => values[at] !== undefined))
     }
     const live = await areThere(sessions, (key) => key)
-    const isYoung = ({ startedAt }: ListedSession): boolean => Date.now() - startedAt < BEING_MADE_MS
     const young = sessions.filter((session) => !live.has(session) && isYoung(session))
     const ended = await areThere(young, tombstoneKey)
     return (session) => live.has(session) || (young.includes(session) && !ended.has(session))
   }
+}
+
+function isYoung({ startedAt }: ListedSession): boolean {
+  return Date.now() - startedAt < BEING_MADE_MS
 }
 
 /** Runs a task for each item, a number of them at once. Rejects when one has failed. */

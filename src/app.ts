@@ -14,6 +14,7 @@ import { problemRoutes } from './http/problem-pages.ts'
 import { sendProblem } from './http/send-problem.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
+import { openBudget } from './upstream/open-budget.ts'
 import { createRestClients } from './upstream/rest-clients.ts'
 import { Provider } from './oauth/provider.ts'
 import { Envelope, Sessions } from './sessions/index.ts'
@@ -29,6 +30,7 @@ import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
 import { Readiness } from './ops/readiness.ts'
+import type { CarryOut, SessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -66,13 +68,18 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
-  const clients = createRestClients(config.upstream)
+  const budget = await openBudget(config.upstream, store, metrics)
+  // A budget whose ledger is new grants nothing at first, and browsers need not come before.
+  if (budget !== undefined) server.addHook('onReady', () => budget.opened())
+  const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
-  const shared = { guard, metrics, sessions, provider, store, envelope, clients, log }
+  const { registry } = metrics
+  const subjects = await sessions.openSubjects(config, { store, envelope, budget, registry })
+  const shared = { guard, metrics, sessions, subjects, provider, store, envelope, clients, log }
 
   const login = createLoginDependencies(config, shared)
   await server.register(async function authentication(scope) {
@@ -112,13 +119,21 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons: () => readiness.reasons(),
       warnings: () => readiness.warnings(),
       registry: () => metrics.registry,
+      carryOut: subjects && (await operatorsHand(sessions, subjects, log)),
     },
     async close(waitMs = 0) {
       readiness.drain()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close()])
+      await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
+      await budget?.close()
       flushAudit(log)
       flushFailures(log)
     },
   }
+}
+
+/** What operators do with the sessions of a subject. Nothing of it is loaded where sessions have none. */
+async function operatorsHand(...deps: ConstructorParameters<typeof SessionAdmin>): Promise<CarryOut> {
+  const { SessionAdmin } = await import('./ops/session-admin.ts')
+  return new SessionAdmin(...deps).carryOut
 }

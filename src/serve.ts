@@ -19,7 +19,7 @@ const WORKER_AHEAD_MS = 500
 export async function serve(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   const app = await buildApp(config, { store, log, droppedLines })
-  const ops = cluster.isWorker ? undefined : createOpsListener(app.ops)
+  const ops = cluster.isWorker ? undefined : createOpsListener(app.ops, { token: config.ops.token, log })
 
   const shutdown = installShutdown({
     log,

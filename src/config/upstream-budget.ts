@@ -4,19 +4,24 @@ export interface BudgetWindow {
   readonly windowMs: number
 }
 
-/** The parts of the budget up to which the calls of a class are admitted, from 0 to 1. */
-export interface BudgetShares {
-  readonly orders: number
-  readonly otps: number
-  readonly reads: number
-}
+/**
+ * The classes of calls to the upstream REST API, from the most important to the least. `otps` are calls that open something
+ * for a user: one-time URLs, and whatever a login asks of upstream.
+ */
+export const BUDGET_CLASSES = ['orders', 'otps', 'reads'] as const
+/** One of {@link BUDGET_CLASSES}. */
+export type BudgetClass = (typeof BUDGET_CLASSES)[number]
+
+/** Calls, or milliseconds, by class. */
+export type ByClass = Readonly<Record<BudgetClass, number>>
 
 /** The settings of the upstream budget, parsed. */
 export interface BudgetConfig {
   readonly name: string
   /** Shortest first. */
   readonly windows: readonly BudgetWindow[]
-  readonly shares: BudgetShares
+  /** The part of the budget up to which the calls of a class are admitted, from 0 to 1. */
+  readonly shares: ByClass
   /** The part that is set aside for processes without Redis, from 0 to 1. */
   readonly alone: number
   /** How many processes share the part set aside. */
@@ -40,7 +45,7 @@ export function parseBudget(text: string): BudgetWindow[] | undefined {
 }
 
 /** Parses UPSTREAM_BUDGET_SHARES, such as `100,80,50`. Undefined if it is not valid. */
-export function parseShares(text: string): BudgetShares | undefined {
+export function parseShares(text: string): ByClass | undefined {
   const parts = text.split(',').map((part) => (/^\s*[1-9]\d{0,2}\s*$/.test(part) ? Number(part) / 100 : NaN))
   const [orders = NaN, otps = NaN, reads = NaN, ...rest] = parts
   const isNested = orders <= 1 && otps <= orders && reads <= otps

@@ -24,6 +24,8 @@ export interface LoginFailure {
   readonly error: AuthError
   /** The metric label, where it is not the error. */
   readonly outcome?: 'rate_limited'
+  /** `ended`: all sessions of the subject were ended while this login was finishing. */
+  readonly reason?: 'ended'
   readonly cause?: unknown
   /** An unexpected exception, hence a fault of this server. */
   readonly isFault?: boolean
@@ -43,8 +45,8 @@ export function failureOf(cause: unknown): LoginFailure {
 /** Logs and counts a failed login, keeps its outcome for repeated callbacks, and redirects the browser to the frontend. */
 export async function failLogin(callback: Callback, failure: LoginFailure): Promise<FastifyReply> {
   const { deps, request, reply, query } = callback
-  const { error, outcome = error, cause, isFault = false, ticket, known = ticket?.transaction } = failure
-  const details = { error, flow: known?.flow, description: descriptionOf(query), client: request.ip }
+  const { error, outcome = error, reason, cause, isFault = false, ticket, known = ticket?.transaction } = failure
+  const details = { error, reason, flow: known?.flow, description: descriptionOf(query), client: request.ip }
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.
   const level = isFault || error === 'invalid_client' ? 'error' : 'warn'
   audit(request.log, 'login_failed', { ...details, ...(isFault ? { err: cause } : { cause }) }, { level })

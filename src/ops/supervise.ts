@@ -25,6 +25,10 @@ export async function supervise(config: Config, { log, droppedLines }: ServerLog
     abandon: () => supervisor.kill(),
   })
   const { opsHost, opsPort } = config.listen
-  await listenOrExit(createOpsListener(supervisor), { host: opsHost, port: opsPort }, log)
+  await listenOrExit(
+    createOpsListener(supervisor, { token: config.ops.token, log }),
+    { host: opsHost, port: opsPort },
+    log,
+  )
   supervisor.start()
 }

@@ -7,18 +7,26 @@ import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import { SessionRepository, type CausedEnd, type EndedBy, type Session, type SessionRecord } from './repository.ts'
+import type { CausedEnd, EndedBy } from './ending.ts'
+import { SessionRepository, type Session } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
+import type { SubjectDependencies } from './open-subjects.ts'
+import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, EndedBy, Session, SessionRecord } from './repository.ts'
+export type { CausedEnd, EndedBy } from './ending.ts'
+export type { Session } from './repository.ts'
+export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
-export { saveNewSession } from './session-writer.ts'
+export { newSessionId, saveNewSession } from './session-writer.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
+export type { SubjectSession, Subjects } from './subjects.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -163,6 +171,16 @@ export class Sessions {
   /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
   subjectTag(subject: string): string {
     return this.#repository.subjectTag(subject)
+  }
+
+  /** Prepares what only sessions with a subject need. Nothing of it is loaded where IDENTITY_PATH is not set. */
+  async openSubjects(
+    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    deps: Omit<SubjectDependencies, 'sessions'>,
+  ): Promise<Subjects | undefined> {
+    if (config.identity === undefined) return undefined
+    const { openSubjects } = await import('./open-subjects.ts')
+    return openSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

@@ -3,6 +3,8 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
+import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
+import { parseRecord, type SessionRecord } from './session-record.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
@@ -11,21 +13,6 @@ const CLOCK_SKEW_MS = 200
 const EXPIRY_MARKER_MS = 60_000
 /** Longer than any process uses a session without having read it again. */
 const TOMBSTONE_MS = 300_000
-
-/** The stored content of a session. It never leaves the server. Times are epoch ms. */
-export interface SessionRecord {
-  readonly accessToken: string
-  readonly tokenExpiresAt: number
-  readonly tokenLifetimeMs: number
-  readonly refreshToken?: string
-  readonly scope: string
-  /** The absolute limit of the session. */
-  readonly endsAt: number
-  /** Store key of the login transaction that created the session; a logout removes it too. */
-  readonly loginKey: string
-  /** Whose session it is, as IDENTITY_POINTER found it; absent where that is not known. */
-  readonly subject?: string
-}
 
 /** A session as it was read from the store. */
 export interface Session {
@@ -40,30 +27,6 @@ export interface Session {
   readonly idleEndsAt: number
   /** The stored text, for compare-and-set. */
   readonly sealed: string
-}
-
-const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
-
-/** A reason for which the server itself ends a session, leaving a tombstone. */
-export type CausedEnd = (typeof CAUSED_ENDS)[number]
-
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
-export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
-
-/** Who has ended a session, and whose it was, as far as known. */
-export interface EndedBy {
-  /** Whose request ended the session; absent if no request did. */
-  readonly requester?: Requester | undefined
-  /** Identifies the subject of the session in the log. */
-  readonly subjectTag?: string | undefined
-}
-
-/** The end of a session that this process causes or finds. */
-export interface Ending extends EndedBy {
-  readonly key: string
-  readonly reason: EndReason
-  /** False if there was no session to end. */
-  readonly existed: boolean
 }
 
 /** How long a session lives (ms). */
@@ -263,24 +226,4 @@ export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | 
   const now = Date.now() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined
-}
-
-const SHAPE = {
-  accessToken: 'string',
-  tokenExpiresAt: 'number',
-  tokenLifetimeMs: 'number',
-  scope: 'string',
-  endsAt: 'number',
-  loginKey: 'string',
-} as const satisfies Partial<Record<keyof SessionRecord, 'string' | 'number'>>
-
-/** Undefined if another version of the server wrote the record. */
-function parseRecord(text: string): SessionRecord | undefined {
-  try {
-    const record = JSON.parse(text) as Record<string, unknown> | null
-    const fits = Object.entries(SHAPE).every(([name, type]) => typeof record?.[name] === type)
-    return fits ? (record as unknown as SessionRecord) : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,4 @@
-import type { SessionRecord } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 const MAX_MARGIN_MS = 60_000

@@ -1,19 +1,24 @@
 import type { RedisClientOptions } from 'redis'
-import { backoffMs, CONNECTION, delay, newConnection, SOCKET, within, type Connection } from './redis-link.ts'
+import {
+  backoffMs,
+  CONNECTION,
+  delay,
+  newConnection,
+  SOCKET,
+  within,
+  type Connection,
+  type SubscriberEvents,
+} from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */
 const OPEN_MS = 2500
 /** A connection that is silent for this long is dropped; it is pinged every second. */
 const MAX_SILENCE_MS = 4000
 
-/** What a subscriber reports. */
-interface SubscriberEvents {
-  message(text: string): void
-  /** The subscription is in place, perhaps again. Messages before that were lost. */
-  up(): void
-}
-
-/** Subscribes to a channel of a Cluster over a connection of its own. Every node receives what any node publishes. */
+/**
+ * Subscribes to a channel over a connection of its own. Every node of a Cluster receives what any node publishes, and a
+ * replica what its master publishes.
+ */
 export class ChannelSubscriber {
   readonly #channel: string
   readonly #nextNode: () => RedisClientOptions | undefined

@@ -11,6 +11,7 @@ import {
   type MasterCommands,
   type RedisCommands,
   type RedisLink,
+  type SubscriberEvents,
 } from './redis-link.ts'
 import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
@@ -107,6 +108,10 @@ export class ClusterLink implements RedisLink {
       message: listener,
       up: () => this.#events?.changed(undefined),
     })
+  }
+
+  listen(channel: string, events: SubscriberEvents): ChannelSubscriber {
+    return new ChannelSubscriber(channel, () => this.#anyNode(), events)
   }
 
   abandon(): void {

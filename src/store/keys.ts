@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 
 const PREFIX = 'bff:1:'
 
@@ -35,6 +35,11 @@ export function tombstoneKey(key: string): string {
   return `{${key}}:tombstone`
 }
 
+/** Key of the index of a subject's sessions. Without the secret nobody can tell whose it is, even if names can be guessed. */
+export function subjectKey(subject: string, secret: string): string {
+  return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
+}
+
 /** Key of the counter of logins started from a client's network. */
 export function startsKey(network: string): string {
   return `${PREFIX}starts:${network}`
@@ -43,6 +48,16 @@ export function startsKey(network: string): string {
 /** Key of a response that all instances share, by its path upstream. */
 export function sharedResponseKey(path: string): string {
   return `${PREFIX}response:${path}`
+}
+
+/** Key of the ledger of an upstream budget. */
+export function ledgerKey(name: string): string {
+  return `${PREFIX}budget:${name}`
+}
+
+/** The channel on which instances with the same budget tell each other that upstream has refused a call. */
+export function ledgerChannel(name: string): string {
+  return `${PREFIX}budget-news:${name}`
 }
 
 /** Key that the check of the settings writes and removes. */

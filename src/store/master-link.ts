@@ -6,7 +6,9 @@ import {
   type MasterCommands,
   type RedisCommands,
   type RedisLink,
+  type SubscriberEvents,
 } from './redis-link.ts'
+import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
@@ -32,6 +34,8 @@ export class MasterLink implements RedisLink {
   readonly tracks = true
   readonly #findMaster: FindMaster
   #connection: TrackedConnection | undefined
+  /** The server that was the master when the link last looked. */
+  #latest: MasterServer | undefined
   /** Set while the connection serves. */
   #serving: { readonly replicas: ReplicaCheck; readonly end: (reason: string) => void } | undefined
   #isClosed = false
@@ -68,6 +72,10 @@ export class MasterLink implements RedisLink {
     // The invalidations of the tracked keys say the same.
   }
 
+  listen(channel: string, events: SubscriberEvents): ChannelSubscriber {
+    return new ChannelSubscriber(channel, () => this.#latest?.options, events)
+  }
+
   abandon(reason: string): void {
     this.#serving?.end(reason)
   }
@@ -100,6 +108,7 @@ export class MasterLink implements RedisLink {
   /** Serves from this server until it is lost, or no longer the master. Returns whether it ever served. */
   async #serveFrom(server: MasterServer, events: LinkEvents, connected: () => void): Promise<boolean> {
     const connection = (this.#connection = new TrackedConnection(server.options))
+    this.#latest = server
     const lost = Promise.withResolvers<void>()
     const stage = { is: 'connecting' as 'connecting' | 'serving' | 'over' }
     const end = (reason: string): void => {

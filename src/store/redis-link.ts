@@ -32,6 +32,13 @@ export interface LinkEvents {
   changed(key: string | undefined): void
 }
 
+/** What a subscription reports. */
+export interface SubscriberEvents {
+  message(text: string): void
+  /** The subscription is in place, perhaps again. Messages before that were lost. */
+  up(): void
+}
+
 /** The way to Redis. It connects, and reconnects by itself after every loss. */
 export interface RedisLink {
   /** Whether the server reports changes to the keys that were read over this link (CLIENT TRACKING). */
@@ -51,6 +58,8 @@ export interface RedisLink {
    * gap in the subscription, {@link LinkEvents.changed} reports that any key may have changed.
    */
   subscribe(channel: string, listener: (message: string) => void): void
+  /** Subscribes to a channel over a connection of its own, until the result is closed. */
+  listen(channel: string, events: SubscriberEvents): { close(): void }
   /** Whether a subscription is in place. */
   readonly isSubscribed: boolean
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */

@@ -1,13 +1,12 @@
 import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
-import { ClusterLink } from './cluster-link.ts'
 import { CommandTimeout, Deadline, LATE_MS } from './deadline.ts'
-import { MasterLink } from './master-link.ts'
-import { parseRedisUrl } from '../config/redis-address.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ENDED_CHANNEL } from './keys.ts'
+import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
+import { linkTo } from './link-to.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
-import { masterFinder } from './sentinels.ts'
+import type { SessionIndex } from './session-index.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
@@ -171,6 +170,16 @@ export class RedisStore implements Store {
     this.#link.subscribe(ENDED_CHANNEL, (message) => this.#notify(message.split(' ', 1)[0]))
   }
 
+  async openIndex(): Promise<SessionIndex> {
+    const { RedisIndex } = await import('./redis-index.ts')
+    return new RedisIndex((command) => this.#ask(() => command(this.#link.untracked())))
+  }
+
+  async openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger> {
+    const { RedisLedger } = await import('./ledger/redis-ledger.ts')
+    return new RedisLedger(name, terms, events, this.#link, (command) => this.#ask(command))
+  }
+
   observe(observer: StoreObserver): void {
     this.#observers.push(observer)
   }
@@ -298,20 +307,4 @@ export class RedisStore implements Store {
 function failureOf(cause: unknown, code: string | undefined): StoreFailure {
   if (code !== undefined) return 'refused'
   return cause instanceof CommandTimeout ? 'timeout' : 'lost'
-}
-
-function linkTo(url: string): RedisLink {
-  const address = parseRedisUrl(url)
-  switch (address?.is) {
-    case undefined:
-      throw new TypeError('not the address of a Redis')
-    case 'single': {
-      const server = { name: 'master', options: { url: address.url } }
-      return new MasterLink(async () => server)
-    }
-    case 'sentinel':
-      return new MasterLink(masterFinder(address))
-    case 'cluster':
-      return new ClusterLink(address)
-  }
 }

@@ -1,4 +1,6 @@
+import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
+import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
@@ -67,6 +69,10 @@ export interface Store {
    * there are no replicas. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
+  /** Opens the index of sessions by subject. Nothing of it is loaded before. */
+  openIndex(): Promise<SessionIndex>
+  /** Opens the ledger of an upstream budget, which all users of this store with the same name share. */
+  openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger>
   /** Reports every request from now on to the observer. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */

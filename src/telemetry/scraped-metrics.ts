@@ -17,8 +17,9 @@ export function scrapedGauge(
   help: string,
   read: Read,
   aggregator: Aggregator = 'sum',
+  labelNames: string[] = [],
 ): void {
-  registry.registerMetric(new Gauge({ name, help, aggregator, registers: [], collect: collector(read) }))
+  registry.registerMetric(new Gauge({ name, help, aggregator, labelNames, registers: [], collect: collector(read) }))
 }
 
 function collector(read: Read) {

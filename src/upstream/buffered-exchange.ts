@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
-import { Exchange } from './exchange.ts'
+import { Exchange, OverBudgetError } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
-import type { OverBudget } from './budget/admission.ts'
+import type { OverBudget, Reservation } from './budget/admission.ts'
 import { noResponse, type NoResponse } from './no-response.ts'
 
 /** A response that was read whole. */
@@ -34,9 +34,10 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
    * @param timeoutMs covers the whole exchange, including the wait for a connection
    * @param isConnectionFailing see {@link Exchange}
    * @param signal aborts the exchange, which then ends like one that timed out
+   * @param reservation see {@link Exchange}
    */
-  constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal) {
-    super(isConnectionFailing)
+  constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal, reservation?: Reservation) {
+    super(isConnectionFailing, reservation)
     this.#timer = setTimeout(this.#expire, timeoutMs)
     this.#signal = signal
     signal?.addEventListener('abort', this.#expire)
@@ -44,6 +45,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
     this.#status = status
+    this.noteStatus(status, headers)
     this.#headers = headers
   }
 
@@ -59,7 +61,8 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    this.settle(noResponse(cause, this.sent, this.responseBegan))
+    if (cause instanceof OverBudgetError) this.settle(cause.outcome)
+    else this.settle(noResponse(cause, this.sent, this.responseBegan))
   }
 
   protected override settle(outcome: FetchOutcome): void {

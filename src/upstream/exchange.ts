@@ -1,7 +1,20 @@
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import type { OverBudget, Reservation } from './budget/admission.ts'
+import type { UpstreamHeaders } from './headers.ts'
 import type { Sent } from './no-response.ts'
 import { discard } from './request-body.ts'
+
+/** Aborts a request for which no token was left when a connection became free. */
+export class OverBudgetError extends Error {
+  readonly outcome: OverBudget
+
+  constructor(retryAfterMs: number) {
+    super('the budget of calls is used up')
+    this.name = 'OverBudgetError'
+    this.outcome = { is: 'overBudget', retryAfterMs }
+  }
+}
 
 /** One request to upstream and its response: the part that does not depend on what happens to the response. */
 export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
@@ -11,13 +24,19 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | undefined
   protected sent: Sent = 'nothing'
   protected responseBegan = false
+  /** Set while there is a budget: the token of this request. */
+  readonly #reservation: Reservation | undefined
   readonly #isConnectionFailing: () => boolean
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
 
-  /** @param isConnectionFailing whether a connection is failing now, so that the apparent end of a response is false */
-  constructor(isConnectionFailing: () => boolean) {
+  /**
+   * @param isConnectionFailing whether a connection is failing now, so that the apparent end of a response is false
+   * @param reservation the token of the request, where there is a budget
+   */
+  constructor(isConnectionFailing: () => boolean, reservation?: Reservation) {
     this.#isConnectionFailing = isConnectionFailing
+    this.#reservation = reservation
   }
 
   abstract onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
@@ -38,7 +57,15 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     clearTimeout(this.#queueTimer)
     this.controller = controller
-    if (this.#abortReason !== undefined) controller.abort(this.#abortReason)
+    if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
+    // A connection is free, and the request is written next.
+    const waitMs = this.#reservation?.start()
+    if (waitMs !== undefined) controller.abort(new OverBudgetError(waitMs))
+  }
+
+  /** Upstream's status and headers have arrived. */
+  protected noteStatus(status: number, headers: UpstreamHeaders): void {
+    this.#reservation?.answered(status, headers['retry-after'])
   }
 
   onBodySent(): void {
@@ -66,6 +93,7 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
 
   protected settle(outcome: Outcome): void {
     clearTimeout(this.#queueTimer)
+    this.#reservation?.end()
     this.#settlement.resolve(outcome)
   }
 }

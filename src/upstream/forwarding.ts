@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
-import type { OverBudget } from './budget/admission.ts'
-import { Exchange } from './exchange.ts'
+import type { OverBudget, Reservation } from './budget/admission.ts'
+import { Exchange, OverBudgetError } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
@@ -68,9 +68,14 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.controller?.resume()
   }
 
-  /** @param isConnectionFailing see {@link Exchange} */
-  constructor(request: ForwardRequest, options: ForwardingOptions, isConnectionFailing: () => boolean) {
-    super(isConnectionFailing)
+  /** @param isConnectionFailing and the reservation: see {@link Exchange} */
+  constructor(
+    request: ForwardRequest,
+    options: ForwardingOptions,
+    isConnectionFailing: () => boolean,
+    reservation?: Reservation,
+  ) {
+    super(isConnectionFailing, reservation)
     this.#request = request
     this.#options = options
     // Never removed: removing a listener costs more than calling one that does nothing.
@@ -83,6 +88,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
       return
     }
     this.#status = status
+    this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
     if (this.#isBrowserGone) return
     const { withholds, begin } = this.#request
@@ -131,7 +137,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (this.#status !== 0) {
       this.settle({ is: 'cut', cause })
       this.#request.response.destroy()
-    } else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
+    } else if (cause instanceof OverBudgetError) this.settle(cause.outcome)
+    else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
     else this.settle(noResponse(cause, this.sent, this.responseBegan || hasResponseBegun(cause)))
   }
 

@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
+import type { BudgetClass } from '../config/upstream-budget.ts'
+import type { Admission, Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
@@ -29,6 +31,8 @@ export interface ConnectionOptions {
    * seconds, or four seconds without one.
    */
   readonly idleMs?: number
+  /** As what the budget counts the requests of this client. */
+  readonly budgetClass?: BudgetClass
 }
 
 const IDLE_MS = 4000
@@ -50,6 +54,8 @@ export class RestClient {
   readonly #basePath: string
   readonly #connections: number
   readonly #config: Config['upstream']
+  readonly #budget: Budget | undefined
+  readonly #budgetClass: BudgetClass
   /** Forwarded requests whose outcome is not known yet. */
   #running = 0
   /** All connections are in use, so the next request has to wait for one. */
@@ -59,9 +65,16 @@ export class RestClient {
   readonly #isConnectionFailing = (): boolean => this.#hasFailingConnection
   readonly #forwardingOptions: ForwardingOptions
 
-  constructor(config: Config['upstream'], { connections = CONNECTIONS.reads, idleMs }: ConnectionOptions = {}) {
+  /** @param budget asked before each request, where there is one */
+  constructor(
+    config: Config['upstream'],
+    { connections = CONNECTIONS.reads, idleMs, budgetClass = 'reads' }: ConnectionOptions = {},
+    budget?: Budget,
+  ) {
     const { origin, pathname } = new URL(config.apiUrl)
     this.#config = config
+    this.#budget = budget
+    this.#budgetClass = budgetClass
     this.#connections = connections
     this.#basePath = pathname === '/' ? '' : pathname
     this.#forwardingOptions = { stallMs: config.bodyMs, onSettled: () => void this.#running-- }
@@ -72,12 +85,8 @@ export class RestClient {
 
   /** Sends a request and streams its response to the browser. Never rejects. */
   forward(request: RestRequest, forwardRequest: ForwardRequest): Promise<ForwardOutcome> {
-    // The browser may have left during the session lookup or between two tries: 'close' would not be emitted again.
-    if (forwardRequest.response.destroyed) return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
-    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing)
-    this.#running++
-    this.#dispatch(request, forwarding)
-    return forwarding.outcome
+    if (this.#budget === undefined) return this.#forward(request, forwardRequest)
+    return this.#admitted(this.#budget, request, (reservation) => this.#forward(request, forwardRequest, reservation))
   }
 
   /**
@@ -85,10 +94,8 @@ export class RestClient {
    * @param signal aborts the exchange
    */
   exchange(request: RestRequest, signal?: AbortSignal): Promise<FetchOutcome> {
-    const timeoutMs = request.timeoutMs ?? this.#config.headersMs
-    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, signal)
-    this.#dispatch(request, exchange)
-    return exchange.outcome
+    if (this.#budget === undefined) return this.#exchange(request, signal)
+    return this.#admitted(this.#budget, request, (reservation) => this.#exchange(request, signal, reservation))
   }
 
   /** Closes all connections, after a grace period for unfinished requests. */
@@ -97,6 +104,43 @@ export class RestClient {
     const grace = delay(CLOSE_GRACE_MS, undefined, { ref: false })
     await Promise.race([Promise.allSettled(pools.map((pool) => pool.close())), grace])
     await Promise.all(pools.map((pool) => pool.destroy()))
+  }
+
+  /** Sends a request once the budget admits it. */
+  #admitted<Outcome>(
+    budget: Budget,
+    { subject = '' }: RestRequest,
+    send: (reservation: Reservation) => Promise<Outcome>,
+  ): Promise<Outcome | OverBudget> {
+    const go = (admission: Admission): Promise<Outcome | OverBudget> => {
+      if (admission.is === 'granted') return send(admission.reservation)
+      return Promise.resolve({ is: 'overBudget', retryAfterMs: admission.retryAfterMs })
+    }
+    const admission = budget.admit(this.#budgetClass, subject)
+    return admission instanceof Promise ? admission.then(go) : go(admission)
+  }
+
+  #forward(request: RestRequest, forwardRequest: ForwardRequest, reservation?: Reservation): Promise<ForwardOutcome> {
+    // The browser may have left during the session lookup or between two tries: 'close' would not be emitted again.
+    if (forwardRequest.response.destroyed) {
+      reservation?.end()
+      return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
+    }
+    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing, reservation)
+    this.#running++
+    this.#dispatch(request, forwarding)
+    return forwarding.outcome
+  }
+
+  #exchange(request: RestRequest, signal?: AbortSignal, reservation?: Reservation): Promise<FetchOutcome> {
+    if (signal?.aborted) {
+      reservation?.end()
+      return Promise.resolve({ is: 'unreachable', cause: signal.reason as Error })
+    }
+    const timeoutMs = request.timeoutMs ?? this.#config.headersMs
+    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, signal, reservation)
+    this.#dispatch(request, exchange)
+    return exchange.outcome
   }
 
   #createPool(): Pool {

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import type { Budget } from './budget/admission.ts'
 import { CONNECTIONS } from './connections.ts'
 import { RestClient } from './rest-client.ts'
 
@@ -8,16 +9,33 @@ const ORDER_IDLE_MS = 900
 /** The clients of the upstream REST API, each with connections of its own, so that none keeps another waiting. */
 export type RestClients = ReturnType<typeof createRestClients>
 
-/** Makes the clients. Nothing is connected until it is needed. */
-export function createRestClients(config: Config['upstream']) {
+/** Makes the client that asks whose a session is. With its own connections, a slow answer keeps nobody from the market. */
+export function createIdentityClient(config: Config['upstream'], budget?: Budget): RestClient {
+  return new RestClient(config, { connections: CONNECTIONS.identity, budgetClass: 'otps' }, budget)
+}
+
+/**
+ * Makes the clients. Nothing is connected until it is needed.
+ * @param budget asked before each request, where there is one
+ */
+export function createRestClients(config: Config['upstream'], budget?: Budget) {
   const clients = {
-    reads: new RestClient(config, { connections: CONNECTIONS.reads }),
+    reads: new RestClient(config, { connections: CONNECTIONS.reads, budgetClass: 'reads' }, budget),
     /** For calls that may move money: they never use a connection that upstream, or a proxy before it, is about to close. */
-    orders: new RestClient(config, { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS }),
+    orders: new RestClient(
+      config,
+      { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS, budgetClass: 'orders' },
+      budget,
+    ),
     /** A slow REST API must not keep anybody from the market. */
-    oneTimeUrls: new RestClient(config, { connections: CONNECTIONS.oneTimeUrls }),
+    oneTimeUrls: new RestClient(config, { connections: CONNECTIONS.oneTimeUrls, budgetClass: 'otps' }, budget),
   }
   /** Closes all of them; see {@link RestClient.close}. */
   const close = () => Promise.all(Object.values(clients).map((client) => client.close()))
-  return { ...clients, close }
+  return {
+    ...clients,
+    close,
+    /** The budget of all of them, where there is one. */
+    budget,
+  }
 }

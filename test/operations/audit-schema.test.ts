@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'tap'
 import { auditSchema, auditTables, committedSchema } from '../support/audit-schema.ts'
 import { auditFaults } from '../support/audit-scan.ts'

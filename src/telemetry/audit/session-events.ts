@@ -118,9 +118,10 @@ export const SESSION_EVENTS = {
   logout_everywhere: {
     level: 'info',
     message: 'logged out everywhere',
-    description: 'A user has ended all of their sessions. Each of them has a line session_ended.',
+    description:
+      'A user has ended all of their other sessions; the one in use ends next. Each has a line session_ended.',
     inRequest: true,
-    required: { session: SESSION_IF_ANY, client: CLIENT, ended: count('How many sessions have ended') },
+    required: { session: SESSION_IF_ANY, client: CLIENT, ended: count('How many other sessions there were') },
     optional: OF_USER,
   },
   sessions_listed: {

@@ -1,10 +1,4 @@
-/**
- * The classes of calls to the upstream REST API, from the most important to the least. `otps` are calls that open something
- * for a user: one-time URLs, and whatever a login asks of upstream.
- */
-export const BUDGET_CLASSES = ['orders', 'otps', 'reads'] as const
-/** One of {@link BUDGET_CLASSES}. */
-export type BudgetClass = (typeof BUDGET_CLASSES)[number]
+import type { BudgetClass } from '../../config/upstream-budget.ts'
 
 /** A token that is reserved for one request. */
 export interface Reservation {

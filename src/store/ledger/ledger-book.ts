@@ -1,0 +1,196 @@
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import {
+  CLOCK_SKEW_MS,
+  LEASE_SKEW_MS,
+  MAX_SPACING,
+  RENEW_AHEAD_MS,
+  TOKENS_PER_COMMAND,
+  type LedgerReply,
+  type LedgerReport,
+  type LedgerTerms,
+  type LedgerWindow,
+} from './ledger.ts'
+
+/** Who keeps the ledger: its clock (epoch ms), and an id that changes when it may have forgotten something. */
+export interface Keeper {
+  readonly timeOfDay: number
+  readonly run: string
+  /** How long a ledger that may have forgotten something grants nothing. */
+  readonly quietMs: number
+}
+
+interface Holder {
+  readonly sequence: number
+  readonly spent: number
+  readonly expiresAt: number
+  readonly held: ByClass
+  /** Tokens that have counted as spent since the lease ended. */
+  readonly lapsed: number
+}
+
+const NOTHING: ByClass = { orders: 0, otps: 0, reads: 0 }
+
+/**
+ * A ledger as plain data, for the memory store and for simulations. The script of the Redis store does the same; a test runs
+ * both on the same reports.
+ */
+export class LedgerBook {
+  #id: string | undefined
+  #run = ''
+  /** The ledger's clock, and its distance from that of its keeper. It never runs faster than its holders' clocks. */
+  #now = 0
+  #offset = 0
+  #timeOfDay = 0
+  #quietUntil = 0
+  #keepMs = 0
+  readonly #heldBack = new Map<BudgetClass, number>()
+  readonly #holders = new Map<string, Holder>()
+  /** Spent tokens by the time at which the last of them may have been spent. */
+  readonly #spent = new Map<number, number>()
+
+  settle(terms: LedgerTerms, report: LedgerReport, keeper: Keeper): LedgerReply {
+    const isNew = this.#id === undefined
+    this.#id ??= `${report.holder}.${report.sequence}`
+    const now = this.#advance(report, keeper, isNew)
+    if (isNew || keeper.run !== this.#run) this.#quietUntil = now + keeper.quietMs
+    this.#run = keeper.run
+    this.#keepMs = Math.max(this.#keepMs, ...terms.windows.map(({ windowMs }) => windowMs + terms.marginMs))
+    this.#endLeases(terms)
+    this.#prune()
+    const before = this.#holders.get(report.holder)
+    if (before !== undefined && report.sequence <= before.sequence) return { is: 'outdated' }
+    const isKnown = before !== undefined && report.ledger === this.#id
+    if (isKnown) {
+      const spent = report.spent - before.spent
+      this.#count(terms, now - report.lastSpentMs, spent - before.lapsed)
+    } else if (report.history === undefined) return { is: 'unknown' }
+    else for (const [agoMs, count] of report.history) this.#count(terms, now - agoMs, count)
+    const { sequence, spent, held, wanted } = report
+    const expiresAt = now + terms.leaseMs + LEASE_SKEW_MS
+    this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
+    const { granted, waitMs, heldBackMs, used } = this.#grant(terms, wanted)
+    const kept = {
+      orders: held.orders + granted.orders,
+      otps: held.otps + granted.otps,
+      reads: held.reads + granted.reads,
+    }
+    this.#holders.set(report.holder, { sequence, spent, expiresAt, held: kept, lapsed: 0 })
+    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, heldBackMs, used }
+  }
+
+  holdBack(budgetClass: BudgetClass, ms: number, timeOfDay: number): void {
+    const until = timeOfDay + this.#offset + ms
+    this.#heldBack.set(budgetClass, Math.max(until, this.#heldBack.get(budgetClass) ?? 0))
+  }
+
+  /** A copy, as a replica has one. */
+  clone(): LedgerBook {
+    const copy = new LedgerBook()
+    copy.#id = this.#id
+    copy.#run = this.#run
+    copy.#now = this.#now
+    copy.#offset = this.#offset
+    copy.#timeOfDay = this.#timeOfDay
+    copy.#quietUntil = this.#quietUntil
+    copy.#keepMs = this.#keepMs
+    for (const [key, value] of this.#heldBack) copy.#heldBack.set(key, value)
+    for (const [key, value] of this.#holders) copy.#holders.set(key, value)
+    for (const [key, value] of this.#spent) copy.#spent.set(key, value)
+    return copy
+  }
+
+  /** Where the keeper's clock jumps, the ledger's does not: too slow a clock only delays calls, too fast a one breaks the promise. */
+  #advance(report: LedgerReport, keeper: Keeper, isNew: boolean): number {
+    const shown = keeper.timeOfDay + this.#offset
+    const last = isNew ? shown : this.#now
+    const latest =
+      report.ledger === this.#id
+        ? report.heardAt + report.sinceMs
+        : last + (isNew ? 0 : Math.max(0, report.timeOfDay - this.#timeOfDay))
+    this.#now = Math.max(last, shown > latest + CLOCK_SKEW_MS ? latest : shown)
+    this.#offset = this.#now - keeper.timeOfDay
+    this.#timeOfDay = Math.max(this.#timeOfDay, report.timeOfDay)
+    return this.#now
+  }
+
+  /** A holder that has not reported in time may have spent everything, up to the end of its lease. */
+  #endLeases(terms: LedgerTerms): void {
+    for (const [id, holder] of this.#holders) {
+      const count = sum(holder.held)
+      if (holder.expiresAt > this.#now || count === 0) continue
+      this.#count(terms, holder.expiresAt, count)
+      this.#holders.set(id, { ...holder, held: NOTHING, lapsed: holder.lapsed + count })
+    }
+  }
+
+  #prune(): void {
+    const oldest = this.#now - this.#keepMs
+    for (const at of this.#spent.keys()) if (at <= oldest) this.#spent.delete(at)
+    for (const [id, { expiresAt }] of this.#holders) if (expiresAt <= oldest) this.#holders.delete(id)
+  }
+
+  #count({ bucketMs }: LedgerTerms, at: number, count: number): void {
+    if (count <= 0) return
+    const bucket = Math.ceil(at / bucketMs) * bucketMs
+    this.#spent.set(bucket, (this.#spent.get(bucket) ?? 0) + count)
+  }
+
+  #grant(terms: LedgerTerms, wanted: ByClass) {
+    const holders = [...this.#holders.values()].filter(({ expiresAt }) => expiresAt > this.#now)
+    const held = holders.reduce((total, holder) => total + sum(holder.held), 0)
+    const windows = terms.windows.map((window) => ({ ...window, used: held + this.#usedIn(window, terms) }))
+    // Tokens that are held ready for orders are no reason to refuse a read.
+    let ready = holders.reduce((total, holder) => total + holder.held.orders, 0)
+    const granted = { ...NOTHING }
+    const waitMs = { ...NOTHING }
+    const heldBackMs = { ...NOTHING }
+    for (const each of BUDGET_CLASSES) {
+      heldBackMs[each] = Math.max(0, (this.#heldBack.get(each) ?? 0) - this.#now)
+      const pauseMs = Math.max(this.#quietUntil - this.#now, heldBackMs[each])
+      const free = windows.map(({ ceilings, used }) =>
+        Math.min(ceilings[each] - used + (each === 'orders' ? 0 : ready), ceilings.orders - used),
+      )
+      const count = pauseMs > 0 ? 0 : Math.max(0, Math.min(wanted[each], ...free))
+      for (const window of windows) window.used += count
+      if (each === 'orders') ready += count
+      granted[each] = count
+      if (count === wanted[each]) continue
+      const lifts = windows.map((window, at) => this.#liftMs(window, terms, 1 + count - (free[at] ?? 0)))
+      waitMs[each] = pauseMs > 0 ? pauseMs : Math.max(spacingMs(terms, each, holders.length), ...lifts)
+    }
+    return { granted, waitMs, heldBackMs, used: windows.map(({ used }) => used) }
+  }
+
+  #usedIn({ windowMs }: LedgerWindow, { marginMs }: LedgerTerms): number {
+    let used = 0
+    for (const [at, count] of this.#spent) if (at > this.#now - windowMs - marginMs) used += count
+    return used
+  }
+
+  /** How long it takes until so many tokens are free again. */
+  #liftMs({ windowMs }: LedgerWindow, { marginMs, leaseMs }: LedgerTerms, needed: number): number {
+    if (needed <= 0) return 0
+    let freed = 0
+    for (const [at, count] of [...this.#spent].sort(([one], [other]) => one - other)) {
+      const liftMs = at + windowMs + marginMs - this.#now
+      if (liftMs > 0) freed += count
+      if (freed >= needed) return liftMs
+    }
+    return leaseMs
+  }
+}
+
+/** The pause that lets enough tokens become free for each of the holders, so that a command is worth its while. */
+function spacingMs({ windows, leaseMs }: LedgerTerms, budgetClass: BudgetClass, holders: number): number {
+  let spacing = leaseMs - RENEW_AHEAD_MS
+  let slowest = Infinity
+  for (const { windowMs, ceilings } of windows) {
+    spacing = Math.min(spacing, Math.floor(windowMs * MAX_SPACING))
+    slowest = Math.min(slowest, ceilings[budgetClass] / windowMs)
+  }
+  return Math.min(spacing, Math.floor((TOKENS_PER_COMMAND * holders) / slowest))
+}
+
+function sum({ orders, otps, reads }: ByClass): number {
+  return orders + otps + reads
+}

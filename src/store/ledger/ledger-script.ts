@@ -1,0 +1,231 @@
+import {
+  CLOCK_SKEW_MS,
+  LEASE_SKEW_MS,
+  LEDGER_TTL_MS,
+  MAX_SPACING,
+  RENEW_AHEAD_MS,
+  TOKENS_PER_COMMAND,
+} from './ledger.ts'
+
+/** How the script reads the clock of the server, as seconds and microseconds. */
+const SERVER_CLOCK = `redis.call('TIME')`
+
+/**
+ * How the script notices that another server, or a restarted one, keeps the ledger: either may miss the last grants. A user
+ * that may not ask gets no id; then only a ledger that is gone is noticed.
+ */
+const SERVER_RUN = `string.match(tostring(redis.pcall('INFO', 'server')), 'run_id:(%w+)') or ''`
+
+/** Reads the whole ledger. It starts with a removal, so that a full server accepts what follows (see redis-scripts.ts). */
+const STATE = `
+local key, terms, report = KEYS[1], cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
+redis.call('HDEL', key, '')
+local classes = {'orders', 'otps', 'reads'}
+local function whole(number) return string.format('%.0f', number) end
+local function total(held) return held.orders + held.otps + held.reads end
+local function reply(value) return cjson.encode(value) end
+
+local state, holders, spent, writes, removals = {}, {}, {}, {}, {}
+local fields = redis.call('HGETALL', key)
+for at = 1, #fields, 2 do
+  local name, value = fields[at], fields[at + 1]
+  local kind, rest = string.sub(name, 1, 2), string.sub(name, 3)
+  if kind == 'b:' then
+    spent[tonumber(rest)] = tonumber(value)
+  elseif kind == 'h:' then
+    local n = {}
+    for number in string.gmatch(value, '%S+') do n[#n + 1] = tonumber(number) end
+    holders[rest] = {sequence = n[1], spent = n[2], lapsed = n[3], expiresAt = n[4],
+      held = {orders = n[5], otps = n[6], reads = n[7]}}
+  else
+    state[name] = value
+  end
+end
+local function write(name, value)
+  writes[#writes + 1] = name
+  writes[#writes + 1] = value
+end
+local function writeHolder(id, h)
+  holders[id] = h
+  write('h:' .. id, whole(h.sequence) .. ' ' .. whole(h.spent) .. ' ' .. whole(h.lapsed) .. ' ' .. whole(h.expiresAt)
+    .. ' ' .. whole(h.held.orders) .. ' ' .. whole(h.held.otps) .. ' ' .. whole(h.held.reads))
+end
+local function count(at, tokens)
+  if tokens <= 0 then return end
+  local bucket = math.ceil(at / terms.bucketMs) * terms.bucketMs
+  spent[bucket] = (spent[bucket] or 0) + tokens
+  write('b:' .. whole(bucket), whole(spent[bucket]))
+end`
+
+/** Counts the tokens of ended leases as spent, and forgets what no window needs. */
+const ENDED = `
+local ended = {}
+for each, h in pairs(holders) do
+  if h.expiresAt <= now and total(h.held) > 0 then ended[#ended + 1] = each end
+end
+for _, each in ipairs(ended) do
+  local h = holders[each]
+  count(h.expiresAt, total(h.held))
+  writeHolder(each, {sequence = h.sequence, spent = h.spent, lapsed = h.lapsed + total(h.held), expiresAt = h.expiresAt,
+    held = {orders = 0, otps = 0, reads = 0}})
+end
+local oldest = now - keepMs
+for at in pairs(spent) do
+  if at <= oldest then removals[#removals + 1] = 'b:' .. whole(at) end
+end
+for each, h in pairs(holders) do
+  if h.expiresAt <= oldest then removals[#removals + 1] = 'h:' .. each end
+end
+for _, name in ipairs(removals) do
+  if string.sub(name, 1, 2) == 'b:' then spent[tonumber(string.sub(name, 3))] = nil
+  else holders[string.sub(name, 3)] = nil end
+end
+local function save()
+  for at = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, at, math.min(at + 1999, #writes))) end
+  for at = 1, #removals, 2000 do redis.call('HDEL', key, unpack(removals, at, math.min(at + 1999, #removals))) end
+  redis.call('PEXPIRE', key, '${LEDGER_TTL_MS}')
+end`
+
+/** Counts what the holder has spent. */
+const REPORT = `
+local before = holders[report.holder]
+if before and report.sequence <= before.sequence then
+  save()
+  return reply({is = 'outdated'})
+end
+if before and report.ledger == id then
+  count(now - report.lastSpentMs, report.spent - before.spent - before.lapsed)
+elseif not report.history then
+  save()
+  return reply({is = 'unknown'})
+else
+  for _, entry in ipairs(report.history) do count(now - entry[1], entry[2]) end
+end
+local mine = {sequence = report.sequence, spent = report.spent, lapsed = 0,
+  expiresAt = now + terms.leaseMs + ${LEASE_SKEW_MS}, held = report.held}
+holders[report.holder] = mine`
+
+/** How many tokens count in each window, and when more become free. */
+const USED = `
+local active, held, ready = 0, 0, 0
+for _, h in pairs(holders) do
+  if h.expiresAt > now then
+    active, held, ready = active + 1, held + total(h.held), ready + h.held.orders
+  end
+end
+local used = {}
+for at, window in ipairs(terms.windows) do
+  used[at] = held
+  local from = now - window.windowMs - terms.marginMs
+  for when, tokens in pairs(spent) do
+    if when > from then used[at] = used[at] + tokens end
+  end
+end
+local times
+local function liftMs(window, needed)
+  if needed <= 0 then return 0 end
+  if not times then
+    times = {}
+    for at in pairs(spent) do times[#times + 1] = at end
+    table.sort(times)
+  end
+  local freed = 0
+  for _, at in ipairs(times) do
+    local lift = at + window.windowMs + terms.marginMs - now
+    if lift > 0 then freed = freed + spent[at] end
+    if freed >= needed then return lift end
+  end
+  return terms.leaseMs
+end
+local function spacingMs(class)
+  local spacing, slowest = terms.leaseMs - ${RENEW_AHEAD_MS}, math.huge
+  for _, window in ipairs(terms.windows) do
+    spacing = math.min(spacing, math.floor(window.windowMs * ${MAX_SPACING}))
+    slowest = math.min(slowest, window.ceilings[class] / window.windowMs)
+  end
+  return math.min(spacing, math.floor(${TOKENS_PER_COMMAND} * active / slowest))
+end`
+
+/** Grants what each class may have, and writes everything back. */
+const GRANT = `
+local granted, waitMs, heldBackMs = {}, {}, {}
+for _, class in ipairs(classes) do
+  heldBackMs[class] = math.max(0, tonumber(state['held:' .. class] or 0) - now)
+  local pauseMs = math.max(quietUntil - now, heldBackMs[class])
+  local free, tokens = {}, report.wanted[class]
+  for at, window in ipairs(terms.windows) do
+    local spare = class == 'orders' and 0 or ready
+    free[at] = math.min(window.ceilings[class] - used[at] + spare, window.ceilings.orders - used[at])
+    tokens = math.min(tokens, free[at])
+  end
+  if pauseMs > 0 then tokens = 0 end
+  tokens = math.max(0, tokens)
+  for at in ipairs(used) do used[at] = used[at] + tokens end
+  if class == 'orders' then ready = ready + tokens end
+  granted[class], waitMs[class] = tokens, 0
+  if tokens < report.wanted[class] then
+    local wait = spacingMs(class)
+    for at, window in ipairs(terms.windows) do wait = math.max(wait, liftMs(window, 1 + tokens - free[at])) end
+    waitMs[class] = pauseMs > 0 and pauseMs or wait
+  end
+end
+writeHolder(report.holder, {sequence = mine.sequence, spent = mine.spent, lapsed = 0, expiresAt = mine.expiresAt,
+  held = {orders = mine.held.orders + granted.orders, otps = mine.held.otps + granted.otps,
+    reads = mine.held.reads + granted.reads}})
+save()
+return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs, heldBackMs = heldBackMs,
+  used = used})`
+
+/** The ledger's clock, which never runs faster than those of its holders. */
+function clockScript(clock: string, run: string): string {
+  return `
+local time = ${clock}
+local server = time[1] * 1000 + math.floor(time[2] / 1000)
+local isNew = not state.id
+local id = state.id or (report.holder .. '.' .. whole(report.sequence))
+local shown = server + tonumber(state.offset or 0)
+local last = isNew and shown or tonumber(state.now)
+local known = tonumber(state.timeOfDay or 0)
+local latest = last
+if report.ledger == id then
+  latest = report.heardAt + report.sinceMs
+elseif not isNew then
+  latest = last + math.max(0, report.timeOfDay - known)
+end
+local now = shown
+if shown > latest + ${CLOCK_SKEW_MS} then now = latest end
+now = math.max(last, now)
+local run = ${run}
+local quietUntil = tonumber(state.quietUntil or 0)
+if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
+local keepMs = tonumber(state.keepMs or 0)
+for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
+write('id', id)
+write('run', run)
+write('now', whole(now))
+write('offset', whole(now - server))
+write('timeOfDay', whole(math.max(known, report.timeOfDay)))
+write('quietUntil', whole(quietUntil))
+write('keepMs', whole(keepMs))`
+}
+
+/**
+ * The script of {@link LedgerBook.settle} on one hash. Keys: the ledger. Arguments: the terms and the report, both JSON.
+ * Returns the reply as JSON.
+ * @param clock another expression for the time, for a test that compares this script with {@link LedgerBook}
+ */
+export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
+  return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT
+}
+
+/** Holds a class back for so many milliseconds, and tells all instances. A user who may not publish can still do the former. */
+export const HOLD_BACK = `
+redis.call('HDEL', KEYS[1], '')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(redis.call('HGET', KEYS[1], 'offset') or 0)
+local field, untilTime = 'held:' .. ARGV[1], now + tonumber(ARGV[2])
+if untilTime > tonumber(redis.call('HGET', KEYS[1], field) or 0) then
+  redis.call('HSET', KEYS[1], field, string.format('%.0f', untilTime))
+  redis.call('PEXPIRE', KEYS[1], '${LEDGER_TTL_MS}')
+end
+redis.pcall('PUBLISH', ARGV[3], ARGV[1] .. ' ' .. ARGV[2])`

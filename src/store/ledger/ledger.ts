@@ -1,0 +1,97 @@
+import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+
+/** What all instances agree on. Instances with other settings may share a ledger during a roll: each keeps to its own. */
+export interface LedgerTerms {
+  readonly windows: readonly LedgerWindow[]
+  /** How long a holder may spend its tokens after it began to ask for them. */
+  readonly leaseMs: number
+  /** By how much a call may reach upstream later than its token was spent, and by how much clocks may disagree. */
+  readonly marginMs: number
+  /** The ledger rounds times up to a multiple of this. */
+  readonly bucketMs: number
+}
+
+/** A window, and for each class the calls of all classes together up to which it is admitted. */
+export interface LedgerWindow {
+  readonly windowMs: number
+  readonly ceilings: ByClass
+}
+
+/** What a holder of tokens reports, and what it wants. */
+export interface LedgerReport {
+  readonly holder: string
+  /** Grows with every report, so that one that arrives late does no harm. */
+  readonly sequence: number
+  /** The ledger that replied last; empty before the first reply. */
+  readonly ledger: string
+  /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on a clock that nobody sets. */
+  readonly heardAt: number
+  readonly sinceMs: number
+  /** The time of day of the holder (epoch ms). It bounds the ledger's clock where {@link heardAt} cannot. */
+  readonly timeOfDay: number
+  /** All tokens that this holder has ever spent, and how long ago it spent the last one. */
+  readonly spent: number
+  readonly lastSpentMs: number
+  /** Tokens that the holder keeps. All others that it has not spent are free again. */
+  readonly held: ByClass
+  /** Tokens that it asks for in addition. */
+  readonly wanted: ByClass
+  /** When and how many tokens it has spent within the longest window. Needed where the ledger does not know the holder. */
+  readonly history?: readonly (readonly [agoMs: number, count: number])[]
+}
+
+/** What the ledger replies. */
+export type LedgerReply =
+  | {
+      readonly is: 'settled'
+      readonly ledger: string
+      /** The ledger's time (ms). */
+      readonly at: number
+      readonly granted: ByClass
+      /** For each class that got less than it wanted: for how long asking again is of no use (ms). */
+      readonly waitMs: ByClass
+      /** For how much longer upstream's refusals hold a class back (ms). */
+      readonly heldBackMs: ByClass
+      /** For each window the tokens that count at present. */
+      readonly used: readonly number[]
+    }
+  /** The ledger does not know this holder: it has lost its memory, or the holder is new. Report again with the history. */
+  | { readonly is: 'unknown' }
+  /** A newer report of the same holder has already arrived. */
+  | { readonly is: 'outdated' }
+
+/** What a ledger tells its holders without being asked. */
+export interface LedgerEvents {
+  /** An instance was refused by upstream: calls of this class are held back for this long. */
+  heldBack(budgetClass: BudgetClass, ms: number): void
+  /** Such news may have been missed. */
+  newsMissed(): void
+}
+
+/**
+ * The ledger of an upstream budget: which calls all instances together have made, or still may make with the tokens that
+ * they hold. Its promise: within any window, no more tokens than the ceiling of the highest class can reach upstream.
+ *
+ * Each token counts from its grant until a whole window after the latest moment at which it can have been spent: when its
+ * holder reports it, or else when its lease ends. (The proof is in docs/decisions/0011-upstream-budget.md.)
+ */
+export interface Ledger {
+  /** @throws StoreUnavailable */
+  settle(report: LedgerReport): Promise<LedgerReply>
+  /** Holds a class back on all instances. @throws StoreUnavailable */
+  holdBack(budgetClass: BudgetClass, ms: number): Promise<void>
+  close(): void
+}
+
+/** A lease lasts this much longer for the ledger than for its holder, whose clock may run a little slower. */
+export const LEASE_SKEW_MS = 250
+/** The ledger's clock may be ahead of what a holder knows by this much, since a reply takes its time too. */
+export const CLOCK_SKEW_MS = 250
+/** A ledger that nobody uses is forgotten after this time. */
+export const LEDGER_TTL_MS = 24 * 3_600_000
+/** Under overload, a command brings this many tokens at least, if waiting for them takes no longer than these two limits. */
+export const TOKENS_PER_COMMAND = 25
+/** A refused holder waits no longer than this part of the shortest window for more tokens to become free. */
+export const MAX_SPACING = 0.1
+/** A holder reports this long before its lease ends. */
+export const RENEW_AHEAD_MS = 500

@@ -1,0 +1,30 @@
+import type { BudgetClass } from '../../config/upstream-budget.ts'
+import { LedgerBook } from './ledger-book.ts'
+import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from './ledger.ts'
+
+/** The ledger of one process that has no Redis. It begins anew with the process, so it does not know its predecessor's calls. */
+export class MemoryLedger implements Ledger {
+  readonly #terms: LedgerTerms
+  readonly #book = new LedgerBook()
+
+  constructor(terms: LedgerTerms) {
+    this.#terms = terms
+  }
+
+  async settle(report: LedgerReport): Promise<LedgerReply> {
+    return this.#book.settle(this.#terms, report, { timeOfDay: now(), run: '', quietMs: 0 })
+  }
+
+  async holdBack(budgetClass: BudgetClass, ms: number): Promise<void> {
+    this.#book.holdBack(budgetClass, ms, now())
+  }
+
+  close(): void {
+    // Nothing is open.
+  }
+}
+
+/** A clock that nobody sets. */
+function now(): number {
+  return Math.floor(performance.timeOrigin + performance.now())
+}

@@ -1,0 +1,67 @@
+import type { Registry } from 'prom-client'
+import { BUDGET_CLASSES, type BudgetClass } from '../config/upstream-budget.ts'
+import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
+
+/** What a scrape reads of a budget. */
+interface BudgetSource {
+  readonly counts: {
+    readonly granted: Readonly<Record<BudgetClass, number>>
+    readonly refused: Readonly<Record<BudgetClass, number>>
+    readonly alone: number
+  }
+  readonly isAlone: boolean
+  left(): readonly { readonly windowMs: number; readonly calls: number; readonly limit: number }[]
+  isHeldBack(budgetClass: BudgetClass): boolean
+}
+
+/** Registers the metrics of the upstream budget. Without UPSTREAM_BUDGET they do not exist. */
+export function createBudgetMetrics(registry: Registry, budget: BudgetSource): void {
+  scrapedCounter(
+    registry,
+    'bff_upstream_budget_calls_total',
+    'Calls to upstream that the budget granted or refused, by class',
+    ['class', 'outcome'],
+    () =>
+      BUDGET_CLASSES.flatMap((each) => [
+        [{ class: each, outcome: 'granted' }, budget.counts.granted[each]] as const,
+        [{ class: each, outcome: 'refused' }, budget.counts.refused[each]] as const,
+      ]),
+  )
+  scrapedCounter(
+    registry,
+    'bff_upstream_budget_alone_calls_total',
+    'Calls that were granted while Redis could not be reached, from the part that is set aside',
+    [],
+    () => budget.counts.alone,
+  )
+  const byWindow = (name: string, help: string, read: 'calls' | 'limit') =>
+    scrapedGauge(
+      registry,
+      name,
+      help,
+      () => budget.left().map((window) => [{ window: String(window.windowMs / 1000) }, window[read]] as const),
+      'min',
+      ['window'],
+    )
+  byWindow(
+    'bff_upstream_budget_left',
+    'Calls that are left for orders in each window, for all instances together',
+    'calls',
+  )
+  byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')
+  scrapedGauge(
+    registry,
+    'bff_upstream_budget_held_back',
+    'Whether calls of a class are held back, because upstream answered 429',
+    () => BUDGET_CLASSES.map((each) => [{ class: each }, Number(budget.isHeldBack(each))] as const),
+    'max',
+    ['class'],
+  )
+  scrapedGauge(
+    registry,
+    'bff_upstream_budget_alone',
+    'Whether the ledger of the budget in Redis cannot be reached',
+    () => Number(budget.isAlone),
+    'max',
+  )
+}

@@ -1,0 +1,51 @@
+import type { BudgetClass } from '../../config/upstream-budget.ts'
+import type { LedgerWindow } from '../../store/ledger/ledger.ts'
+import type { Clock } from './clock.ts'
+import type { Token } from './lease.ts'
+
+/**
+ * The part of the budget that is set aside for a process without Redis. A new process has to wait for a whole window, since
+ * the one that it replaces may have spent the part just before it died.
+ */
+export class AlonePart {
+  readonly #clock: Clock
+  readonly #windows: readonly LedgerWindow[]
+  readonly #marginMs: number
+  readonly #startedAt: number
+  /** When tokens were spent, the oldest first. */
+  readonly #spentAt: number[] = []
+  /** Taken, but not spent yet. */
+  #taken = 0
+
+  constructor(clock: Clock, windows: readonly LedgerWindow[], marginMs: number) {
+    this.#clock = clock
+    this.#windows = windows
+    this.#marginMs = marginMs
+    this.#startedAt = clock.now()
+  }
+
+  /** Takes a token for a call of this class. */
+  take(budgetClass: BudgetClass): Token | undefined {
+    const isFree = this.#windows.every((window) => this.#isFree(window, budgetClass))
+    if (!isFree) return undefined
+    this.#taken++
+    return {
+      spend: () => {
+        this.#taken--
+        this.#spentAt.push(this.#clock.now())
+        return true
+      },
+      release: () => void this.#taken--,
+    }
+  }
+
+  #isFree({ windowMs, ceilings }: LedgerWindow, budgetClass: BudgetClass): boolean {
+    const now = this.#clock.now()
+    const since = now - windowMs - this.#marginMs
+    if (since < this.#startedAt) return false
+    const longest = this.#windows.at(-1)?.windowMs ?? 0
+    while ((this.#spentAt[0] ?? Infinity) <= now - longest - this.#marginMs) this.#spentAt.shift()
+    const spent = this.#spentAt.filter((at) => at > since).length
+    return spent + this.#taken < ceilings[budgetClass]
+  }
+}

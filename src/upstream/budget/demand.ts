@@ -1,0 +1,39 @@
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import type { Clock } from './clock.ts'
+
+/** How fast calls of each class come, as a moving average over about the time for which tokens are asked in advance. */
+export class Demand {
+  readonly #clock: Clock
+  readonly #horizonMs: number
+  readonly #count: Record<BudgetClass, number> = { orders: 0, otps: 0, reads: 0 }
+  /** Calls a millisecond. */
+  readonly #rate: Record<BudgetClass, number> = { orders: 0, otps: 0, reads: 0 }
+  #measuredAt: number
+
+  constructor(clock: Clock, horizonMs: number) {
+    this.#clock = clock
+    this.#horizonMs = horizonMs
+    this.#measuredAt = clock.now()
+  }
+
+  note(budgetClass: BudgetClass): void {
+    this.#count[budgetClass]++
+  }
+
+  /** The calls of each class that the next horizon probably brings. */
+  expected(): ByClass {
+    const now = this.#clock.now()
+    const passedMs = now - this.#measuredAt
+    // A rate over a moment says nothing.
+    if (passedMs >= this.#horizonMs / 10) {
+      const weight = 1 - Math.exp(-passedMs / this.#horizonMs)
+      for (const each of BUDGET_CLASSES) {
+        this.#rate[each] += weight * (this.#count[each] / passedMs - this.#rate[each])
+        this.#count[each] = 0
+      }
+      this.#measuredAt = now
+    }
+    const expected = (each: BudgetClass): number => Math.ceil(this.#rate[each] * this.#horizonMs)
+    return { orders: expected('orders'), otps: expected('otps'), reads: expected('reads') }
+  }
+}

@@ -1,0 +1,141 @@
+import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import type { Clock } from './clock.ts'
+
+/** The classes whose tokens a call may spend, its own first: a token for a read is as good for an order. */
+const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
+  orders: ['orders', 'otps', 'reads'],
+  otps: ['otps', 'reads'],
+  reads: ['reads'],
+}
+
+/** A token that was taken from a lease. */
+export interface Token {
+  /** Spends it. Returns false if the lease has ended meanwhile. */
+  spend(): boolean
+  /** Gives it back unspent. */
+  release(): void
+}
+
+type Counts = Record<BudgetClass, number>
+
+/** The tokens that this process holds, all until the same time, and a record of those that it has spent. */
+export class Lease {
+  readonly #clock: Clock
+  readonly #leaseMs: number
+  readonly #historyMs: number
+  readonly #bucketMs: number
+  readonly #free: Counts = { orders: 0, otps: 0, reads: 0 }
+  /** Taken, but not spent yet. */
+  readonly #taken: Counts = { orders: 0, otps: 0, reads: 0 }
+  #endsAt = -Infinity
+  /** The same as a time of day. Whichever clock is there first ends the lease. */
+  #endsAtTimeOfDay = -Infinity
+  /** Grows when a lease ends, and all of its tokens with it. */
+  #number = 0
+  #spent = 0
+  #lastSpentAt = 0
+  /** Spent tokens by the time of the last of them, for a ledger that has lost its memory. */
+  readonly #history: { readonly from: number; until: number; count: number }[] = []
+
+  /** @param historyMs for how long spent tokens are remembered, in steps of `bucketMs` */
+  constructor(clock: Clock, leaseMs: number, historyMs: number, bucketMs: number) {
+    this.#clock = clock
+    this.#leaseMs = leaseMs
+    this.#historyMs = historyMs
+    this.#bucketMs = bucketMs
+  }
+
+  /** All tokens that this process has ever spent. */
+  get spent(): number {
+    return this.#spent
+  }
+
+  /** How long ago the last token was spent (ms, never more than it was). */
+  get lastSpentMs(): number {
+    return Math.max(0, Math.floor(this.#clock.now() - this.#lastSpentAt))
+  }
+
+  /** The tokens of a class that a call may take. */
+  free(budgetClass: BudgetClass): number {
+    this.#endIfOver()
+    return this.#free[budgetClass]
+  }
+
+  /** Takes a token for a call of this class. */
+  take(budgetClass: BudgetClass): Token | undefined {
+    this.#endIfOver()
+    const from = SPENDABLE[budgetClass].find((each) => this.#free[each] > 0)
+    if (from === undefined) return undefined
+    this.#free[from]--
+    this.#taken[from]++
+    const number = this.#number
+    return {
+      spend: () => {
+        this.#endIfOver()
+        if (number !== this.#number) return false
+        this.#taken[from]--
+        this.#noteSpent()
+        return true
+      },
+      release: () => {
+        if (number !== this.#number) return
+        this.#taken[from]--
+        this.#free[from]++
+      },
+    }
+  }
+
+  /** Keeps at most so many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
+  keep(most: ByClass): ByClass {
+    this.#endIfOver()
+    const kept = (each: BudgetClass): number => {
+      this.#free[each] = Math.min(this.#free[each], most[each])
+      return this.#free[each] + this.#taken[each]
+    }
+    return { orders: kept('orders'), otps: kept('otps'), reads: kept('reads') }
+  }
+
+  /** Drops the free tokens of a class, since upstream refuses it. */
+  drop(budgetClass: BudgetClass): void {
+    this.#free[budgetClass] = 0
+  }
+
+  /**
+   * Extends the lease and adds tokens.
+   * @param sentAt when the report that brought them was sent, by both clocks: a lease counts from there
+   */
+  renew(granted: ByClass, sentAt: { readonly now: number; readonly timeOfDay: number }): void {
+    this.#endIfOver()
+    this.#endsAt = sentAt.now + this.#leaseMs
+    this.#endsAtTimeOfDay = sentAt.timeOfDay + this.#leaseMs
+    for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
+  }
+
+  /** When and how many tokens were spent within the longest window: how long ago (ms, never more than it was), and how many. */
+  history(): (readonly [agoMs: number, count: number])[] {
+    const now = this.#clock.now()
+    return this.#history.map(({ until, count }) => [Math.max(0, Math.floor(now - until)), count] as const)
+  }
+
+  #noteSpent(): void {
+    const now = this.#clock.now()
+    this.#spent++
+    this.#lastSpentAt = now
+    const last = this.#history.at(-1)
+    while (now - (this.#history[0]?.until ?? now) > this.#historyMs) this.#history.shift()
+    if (last === undefined || now - last.from > this.#bucketMs) this.#history.push({ from: now, until: now, count: 1 })
+    else {
+      last.until = now
+      last.count++
+    }
+  }
+
+  /** A process that was stopped finds its lease over before it can spend anything. */
+  #endIfOver(): void {
+    if (this.#clock.now() < this.#endsAt && this.#clock.timeOfDay() < this.#endsAtTimeOfDay) return
+    if (this.#endsAt === -Infinity) return
+    this.#endsAt = this.#endsAtTimeOfDay = -Infinity
+    this.#number++
+    for (const counts of [this.#free, this.#taken]) counts.orders = counts.otps = counts.reads = 0
+  }
+}

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import type { Ledger, LedgerReply, LedgerTerms } from '../../store/ledger/ledger.ts'
+import type { Clock } from './clock.ts'
+import { Lease } from './lease.ts'
+
+/** What a report to the ledger asks for. */
+export interface Wanted {
+  /** Free tokens to keep at most, of those at hand. */
+  readonly most: ByClass
+  /** Free tokens to have afterwards. A class that the ledger has refused for now asks for none. */
+  readonly target: ByClass
+}
+
+/** The ledger's reply to a report. */
+export type Settled = Extract<LedgerReply, { is: 'settled' }>
+/** The outcome of a report. */
+type Settlement = Settled | { readonly is: 'away' }
+
+/** One who holds tokens of a ledger: it reports what it has spent, and keeps the lease. One report at a time. */
+export class Leaseholder {
+  readonly lease: Lease
+  readonly #ledger: Ledger
+  readonly #clock: Clock
+  readonly #id = randomUUID()
+  #sequence = 0
+  #ledgerId = ''
+  #heardAt = 0
+  #sentAt = 0
+
+  constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms) {
+    this.#ledger = ledger
+    this.#clock = clock
+    const historyMs = Math.max(...terms.windows.map(({ windowMs }) => windowMs)) + terms.marginMs
+    this.lease = new Lease(clock, terms.leaseMs, historyMs, terms.bucketMs)
+  }
+
+  /** Reports, and takes the tokens that the ledger grants. Never rejects. */
+  async settle(wanted: Wanted): Promise<Settlement> {
+    try {
+      const first = await this.#report(wanted, false)
+      // The ledger is another one, or has forgotten this holder.
+      const reply = first.is === 'unknown' ? await this.#report(wanted, true) : first
+      return reply.is === 'settled' ? reply : { is: 'away' }
+    } catch {
+      // StoreUnavailable, which the store logs.
+      return { is: 'away' }
+    }
+  }
+
+  /** Returns all tokens that are not taken. Never rejects. */
+  async leave(): Promise<void> {
+    const none = { orders: 0, otps: 0, reads: 0 }
+    await this.settle({ most: none, target: none })
+  }
+
+  async #report({ most, target }: Wanted, withHistory: boolean): Promise<LedgerReply> {
+    const { lease } = this
+    const held = lease.keep(most)
+    const missing = (each: BudgetClass): number => Math.max(0, target[each] - lease.free(each))
+    const sentAt = { now: this.#clock.now(), timeOfDay: this.#clock.timeOfDay() }
+    const reply = await this.#ledger.settle({
+      holder: this.#id,
+      sequence: ++this.#sequence,
+      ledger: this.#ledgerId,
+      heardAt: this.#heardAt,
+      sinceMs: Math.ceil(sentAt.now - this.#sentAt),
+      timeOfDay: sentAt.timeOfDay,
+      spent: lease.spent,
+      lastSpentMs: lease.lastSpentMs,
+      held,
+      wanted: { orders: missing('orders'), otps: missing('otps'), reads: missing('reads') },
+      ...((withHistory || this.#ledgerId === '') && { history: lease.history() }),
+    })
+    if (reply.is !== 'settled') return reply
+    this.#ledgerId = reply.ledger
+    this.#heardAt = reply.at
+    this.#sentAt = sentAt.now
+    lease.renew(reply.granted, sentAt)
+    return reply
+  }
+}

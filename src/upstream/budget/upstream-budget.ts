@@ -1,0 +1,299 @@
+import { retryAfterMs } from '../../http/retry-after.ts'
+import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../config/upstream-budget.ts'
+import { RENEW_AHEAD_MS, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
+import type { Store } from '../../store/store.ts'
+import type { Admission, Budget, Reservation } from './admission.ts'
+import { AlonePart } from './alone.ts'
+import { PROCESS_CLOCK, type Clock } from './clock.ts'
+import { Demand } from './demand.ts'
+import { FairShare } from './fair-share.ts'
+import { Leaseholder, type Settled } from './leaseholder.ts'
+import type { Token } from './lease.ts'
+import { spreadMs } from './spread.ts'
+import { aloneWindows, ledgerTerms } from './terms.ts'
+import { WaitingLine } from './waiting-line.ts'
+
+/** For how long a class is held back when upstream's 429 does not say, and at most. */
+const HOLD_BACK_MS = 10_000
+const MAX_HOLD_BACK_MS = 3_600_000
+/** Tokens that are always at hand for orders: a part of their ceiling, up to a few. */
+const READY_PART = 1 / 25
+const MAX_READY = 4
+/** While the ledger cannot be reached, it is tried again after this time. */
+const RETRY_MS = 500
+/** What a caller is told to wait when nothing better is known. */
+const SOON_MS = 1000
+/** Calls of a class that may wait for a reply of the ledger. */
+const MAX_WAITING = 1024
+/** The longest wait at the start for a ledger that has to be quiet first. */
+const OPENING_MS = 8000
+
+/** What a budget counts, for the metrics. */
+export interface BudgetCounts {
+  readonly granted: Record<BudgetClass, number>
+  readonly refused: Record<BudgetClass, number>
+  /** Of those granted, the ones without Redis. */
+  alone: number
+}
+
+/** What a class waits for. */
+interface Gate {
+  readonly line: WaitingLine<Token>
+  readonly share: FairShare
+  /** The ledger has no tokens for the class until then. */
+  emptyUntil: number
+  /** Upstream refuses the class until then. */
+  heldBackUntil: number
+}
+
+/** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
+export class UpstreamBudget implements Budget {
+  readonly counts: BudgetCounts = { granted: zero(), refused: zero(), alone: 0 }
+  readonly #clock: Clock
+  readonly #terms: LedgerTerms
+  readonly #ledger: Ledger
+  readonly #holder: Leaseholder
+  readonly #alone: AlonePart
+  readonly #demand: Demand
+  readonly #gates: Readonly<Record<BudgetClass, Gate>> = { orders: gate(), otps: gate(), reads: gate() }
+  readonly #ready: number
+  /** For each window the calls that counted when the ledger replied last. */
+  #used: readonly number[]
+  #isSettling = false
+  /** The ledger is not asked again until then, because it could not be reached. */
+  #awayUntil = -Infinity
+  #cancelTimer: () => void = () => undefined
+  #isClosed = false
+
+  /** @param clock another clock, for simulations */
+  constructor(config: BudgetConfig, terms: LedgerTerms, ledger: Ledger, clock: Clock = PROCESS_CLOCK) {
+    this.#clock = clock
+    this.#terms = terms
+    this.#ledger = ledger
+    this.#holder = new Leaseholder(ledger, clock, terms)
+    this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
+    this.#demand = new Demand(clock, terms.leaseMs)
+    this.#used = terms.windows.map(() => 0)
+    const ceiling = Math.min(...terms.windows.map(({ ceilings }) => ceilings.orders))
+    this.#ready = Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
+  }
+
+  /** Opens the budget of a store, and asks for the first tokens. */
+  static async open(config: BudgetConfig, store: Store): Promise<UpstreamBudget> {
+    const terms = ledgerTerms(config)
+    const ledger = await store.openLedger(config.name, terms, {
+      heldBack: (budgetClass, ms) => budget.#holdBack(budgetClass, ms),
+      newsMissed: () => void budget.#settle(),
+    })
+    const budget = new UpstreamBudget(config, terms, ledger)
+    return budget
+  }
+
+  /** Resolves once there are tokens for orders, or nothing more is gained by waiting. A new ledger grants nothing at first. */
+  async opened(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const giveUp = this.#clock.after(OPENING_MS, resolve)
+    let wait: (() => void) | undefined
+    const attempt = async (): Promise<void> => {
+      await this.#settle()
+      if (this.#holder.lease.free('orders') > 0 || this.#isAway || this.#isClosed) return resolve()
+      wait = this.#clock.after(Math.max(10, this.#gates.orders.emptyUntil - this.#clock.now()), () => void attempt())
+    }
+    void attempt()
+    await promise
+    giveUp()
+    wait?.()
+  }
+
+  admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
+    this.#demand.note(budgetClass)
+    const { line, share, heldBackUntil, emptyUntil } = this.#gates[budgetClass]
+    const now = this.#clock.now()
+    if (heldBackUntil > now) return this.#refuse(budgetClass, subject)
+    if (line.length === 0 && share.allows(subject)) {
+      const token = this.#take(budgetClass, subject)
+      if (token !== undefined) {
+        if (budgetClass === 'orders') this.#keepReady()
+        return this.#grant(budgetClass, token)
+      }
+    }
+    const isHopeless = emptyUntil > now || this.#isAway || !share.allows(subject)
+    if (isHopeless || line.length >= MAX_WAITING || this.#isClosed) return this.#refuse(budgetClass, subject)
+    const turn = line.wait(subject)
+    void this.#settle()
+    return turn.then((token) =>
+      token === undefined ? this.#refuse(budgetClass, subject) : this.#grant(budgetClass, token),
+    )
+  }
+
+  spread(count: number): number {
+    return spreadMs(count, this.#terms.windows)
+  }
+
+  /** For each window the calls that are left for orders, as far as this process knows. */
+  left(): { readonly windowMs: number; readonly calls: number; readonly limit: number }[] {
+    return this.#terms.windows.map(({ windowMs, ceilings }, at) => {
+      const limit = ceilings.orders
+      return { windowMs, limit, calls: Math.max(0, limit - (this.#used[at] ?? 0)) }
+    })
+  }
+
+  /** Whether upstream refuses a class at present. */
+  isHeldBack(budgetClass: BudgetClass): boolean {
+    return this.#gates[budgetClass].heldBackUntil > this.#clock.now()
+  }
+
+  /** Whether the ledger cannot be reached at present. */
+  get isAlone(): boolean {
+    return this.#isAway
+  }
+
+  /** Returns what was not spent. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelTimer()
+    for (const each of BUDGET_CLASSES) this.#dismiss(each)
+    if (!this.#isAway) await this.#holder.leave()
+    this.#ledger.close()
+  }
+
+  get #isAway(): boolean {
+    return this.#awayUntil > this.#clock.now()
+  }
+
+  #take(budgetClass: BudgetClass, subject: string): Token | undefined {
+    const { share } = this.#gates[budgetClass]
+    const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
+    if (token === undefined) share.noteShort(subject)
+    else share.noteTaken(subject)
+    return token
+  }
+
+  #takeAlone(budgetClass: BudgetClass): Token | undefined {
+    const token = this.#isAway ? this.#alone.take(budgetClass) : undefined
+    if (token !== undefined) this.counts.alone++
+    return token
+  }
+
+  #grant(budgetClass: BudgetClass, first: Token): Admission {
+    this.counts.granted[budgetClass]++
+    let token: Token | undefined = first
+    const reservation: Reservation = {
+      start: () => {
+        // The lease may have ended meanwhile, and undici may write a request twice.
+        const spendable = token ?? this.#holder.lease.take(budgetClass)
+        token = undefined
+        if (spendable?.spend() === true || this.#holder.lease.take(budgetClass)?.spend() === true) return undefined
+        return this.#waitMs(budgetClass)
+      },
+      answered: (status, retryAfter) => {
+        if (status === 429) this.#noteRefusal(budgetClass, Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
+      },
+      end: () => {
+        token?.release()
+        token = undefined
+      },
+    }
+    return { is: 'granted', reservation }
+  }
+
+  #refuse(budgetClass: BudgetClass, subject: string): Admission {
+    this.#gates[budgetClass].share.noteShort(subject)
+    this.counts.refused[budgetClass]++
+    return { is: 'refused', retryAfterMs: this.#waitMs(budgetClass) }
+  }
+
+  #waitMs(budgetClass: BudgetClass): number {
+    const { heldBackUntil, emptyUntil } = this.#gates[budgetClass]
+    return Math.max(SOON_MS, Math.ceil(Math.max(heldBackUntil, emptyUntil) - this.#clock.now()))
+  }
+
+  #keepReady(): void {
+    if (this.#holder.lease.free('orders') * 2 > this.#ready) return
+    if (!this.#isAway && this.#gates.orders.emptyUntil <= this.#clock.now()) void this.#settle()
+  }
+
+  /** Reports to the ledger, and serves those who wait. One report at a time. */
+  async #settle(): Promise<void> {
+    if (this.#isSettling || this.#isClosed) return
+    this.#isSettling = true
+    const expected = this.#demand.expected()
+    const wanted = (each: BudgetClass, least: number): number => {
+      const { line, emptyUntil } = this.#gates[each]
+      return emptyUntil > this.#clock.now() ? 0 : Math.max(least, line.length + expected[each])
+    }
+    const target = { orders: wanted('orders', this.#ready), otps: wanted('otps', 0), reads: wanted('reads', 0) }
+    const most = { orders: Math.max(expected.orders, this.#ready), otps: expected.otps, reads: expected.reads }
+    const settlement = await this.#holder.settle({ most, target })
+    this.#isSettling = false
+    const now = this.#clock.now()
+    if (settlement.is === 'away') this.#awayUntil = now + RETRY_MS
+    else {
+      this.#awayUntil = -Infinity
+      this.#used = settlement.used
+      for (const each of BUDGET_CLASSES) this.#note(each, settlement)
+    }
+    for (const each of BUDGET_CLASSES) this.#serve(each)
+    this.#schedule()
+  }
+
+  #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
+    const each = this.#gates[budgetClass]
+    if (waitMs[budgetClass] > 0) each.emptyUntil = this.#clock.now() + waitMs[budgetClass]
+    if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
+    if (granted[budgetClass] > 0) each.share.begin(this.#holder.lease.free(budgetClass))
+  }
+
+  #serve(budgetClass: BudgetClass): void {
+    const { line, share, emptyUntil } = this.#gates[budgetClass]
+    if (line.length === 0) return
+    for (const isFair of [true, false]) {
+      line.serve((subject) => (isFair && !share.allows(subject) ? undefined : this.#take(budgetClass, subject)))
+    }
+    if (line.length === 0) return
+    // Those who came after the report was sent may still get something.
+    if (emptyUntil <= this.#clock.now() && !this.#isAway) void this.#settle()
+    else this.#dismiss(budgetClass)
+  }
+
+  #dismiss(budgetClass: BudgetClass): void {
+    const { line, share } = this.#gates[budgetClass]
+    line.dismiss((subject) => share.noteShort(subject))
+  }
+
+  /** Plans the next report: before the lease ends, or when orders may have tokens again. */
+  #schedule(): void {
+    this.#cancelTimer()
+    if (this.#isClosed) return
+    const now = this.#clock.now()
+    const { emptyUntil } = this.#gates.orders
+    const isShort = this.#holder.lease.free('orders') < this.#ready && emptyUntil > now
+    const renewMs = this.#terms.leaseMs - RENEW_AHEAD_MS
+    const waitMs = this.#isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs
+    this.#cancelTimer = this.#clock.after(waitMs, () => void this.#settle())
+  }
+
+  #noteRefusal(budgetClass: BudgetClass, header: string | undefined): void {
+    const ms = Math.min(retryAfterMs(header) ?? HOLD_BACK_MS, MAX_HOLD_BACK_MS)
+    // Calls that were on their way get the same refusal.
+    const isNews = this.#clock.now() + ms - SOON_MS > this.#gates[budgetClass].heldBackUntil
+    this.#holdBack(budgetClass, ms)
+    // While the ledger is away, the other instances find out by themselves.
+    if (isNews) this.#ledger.holdBack(budgetClass, Math.ceil(ms)).catch(() => undefined)
+  }
+
+  #holdBack(budgetClass: BudgetClass, ms: number): void {
+    const each = this.#gates[budgetClass]
+    each.heldBackUntil = Math.max(each.heldBackUntil, this.#clock.now() + ms)
+    this.#holder.lease.drop(budgetClass)
+    this.#dismiss(budgetClass)
+  }
+}
+
+function gate(): Gate {
+  return { line: new WaitingLine(), share: new FairShare(), emptyUntil: -Infinity, heldBackUntil: -Infinity }
+}
+
+function zero(): Record<BudgetClass, number> {
+  return { orders: 0, otps: 0, reads: 0 }
+}

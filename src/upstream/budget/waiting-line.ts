@@ -1,0 +1,52 @@
+type Resume<Item> = (item: Item | undefined) => void
+
+/** Those who wait for tokens of one class. They are served in turns, one of each subject. */
+export class WaitingLine<Item> {
+  readonly #bySubject = new Map<string, Resume<Item>[]>()
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Waits for a turn. Resolves with nothing when there is none. */
+  wait(subject: string): Promise<Item | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Item | undefined>()
+    const waiting = this.#bySubject.get(subject)
+    if (waiting === undefined) this.#bySubject.set(subject, [resolve])
+    else waiting.push(resolve)
+    this.#length++
+    return promise
+  }
+
+  /** Serves round after round, one of each subject, for as long as `take` has something for anyone. */
+  serve(take: (subject: string) => Item | undefined): void {
+    for (let isProgress = true; isProgress;) {
+      isProgress = false
+      for (const subject of this.#bySubject.keys()) {
+        const item = take(subject)
+        if (item === undefined) continue
+        this.#next(subject)?.(item)
+        isProgress = true
+      }
+    }
+  }
+
+  /** Sends everybody away. @param onEach called with each subject */
+  dismiss(onEach: (subject: string) => void): void {
+    for (const [subject, waiting] of this.#bySubject) {
+      onEach(subject)
+      for (const resume of waiting) resume(undefined)
+    }
+    this.#bySubject.clear()
+    this.#length = 0
+  }
+
+  #next(subject: string): Resume<Item> | undefined {
+    const waiting = this.#bySubject.get(subject)
+    const resume = waiting?.shift()
+    if (waiting?.length === 0) this.#bySubject.delete(subject)
+    if (resume !== undefined) this.#length--
+    return resume
+  }
+}

@@ -1,0 +1,96 @@
+import { createClient } from 'redis'
+import { test } from 'tap'
+import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { settleScript } from '../../src/store/ledger/ledger-script.ts'
+import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+import { testRedis } from '../support/world.ts'
+
+const TERMS: LedgerTerms = {
+  windows: [
+    { windowMs: 10_000, ceilings: { orders: 40, otps: 32, reads: 20 } },
+    { windowMs: 60_000, ceilings: { orders: 90, otps: 72, reads: 45 } },
+  ],
+  leaseMs: 6000,
+  marginMs: 1250,
+  bucketMs: 500,
+}
+const QUIET_MS = 6250
+const REPORTS = 600
+
+await test('the script of Redis replies as the ledger in memory does, to random reports of four holders', async (t) => {
+  const redis = await testRedis(t)
+  const client = createClient({ url: redis.url })
+  await client.connect()
+  t.teardown(() => client.destroy())
+  const script = settleScript('{tonumber(ARGV[3]), tonumber(ARGV[4])}', 'ARGV[5]')
+  const terms = JSON.stringify({ ...TERMS, quietMs: QUIET_MS })
+
+  const { random, seed } = seededRandom()
+  t.comment(`seed ${seed}`)
+  const upTo = (limit: number): number => Math.floor(random() * limit)
+  const book = new LedgerBook()
+  let clock = 1_700_000_000_000
+  let real = 0
+  let run = 'a'
+  const holders = ['one', 'two', 'three', 'four'].map((id) => ({
+    id,
+    sequence: 0,
+    ledger: '',
+    heardAt: 0,
+    sentAt: 0,
+    spent: 0,
+    held: { orders: 0, otps: 0, reads: 0 },
+  }))
+  const kinds = new Map<string, number>()
+  for (let count = 0; count < REPORTS; count++) {
+    const passedMs = upTo(3) === 0 ? upTo(9000) : upTo(300)
+    real += passedMs
+    clock += passedMs
+    if (upTo(40) === 0) clock += upTo(20_000) - 10_000
+    if (upTo(60) === 0) run = `run${upTo(3)}`
+    const holder = holders[upTo(holders.length)] ?? holders[0]
+    if (holder === undefined) throw new Error('there are holders')
+    if (upTo(30) === 0) holder.ledger = ''
+    const { held } = holder
+    const kept = { orders: upTo(held.orders + 1), otps: upTo(held.otps + 1), reads: upTo(held.reads + 1) }
+    holder.spent += held.orders + held.otps + held.reads - kept.orders - kept.otps - kept.reads
+    const report: LedgerReport = {
+      holder: holder.id,
+      sequence: upTo(20) === 0 ? holder.sequence : ++holder.sequence,
+      ledger: holder.ledger,
+      heardAt: holder.heardAt,
+      sinceMs: real - holder.sentAt,
+      timeOfDay: 1_700_000_000_000 + real + upTo(2000),
+      spent: holder.spent,
+      lastSpentMs: upTo(1500),
+      held: kept,
+      wanted: { orders: upTo(8), otps: upTo(8), reads: upTo(12) },
+      ...(holder.ledger === '' && upTo(5) > 0 && { history: [[upTo(9000), upTo(9)] as const, [0, 1] as const] }),
+    }
+    const expected = book.settle(TERMS, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
+    const time = [String(Math.floor(clock / 1000)), String((clock % 1000) * 1000)]
+    const text = await client.eval(script, {
+      keys: ['ledger'],
+      arguments: [terms, JSON.stringify(report), ...time, run],
+    })
+    const actual = JSON.parse(text as string) as LedgerReply
+    if (!t.same(actual, expected, `reply ${count} of seed ${seed}`)) return
+    kinds.set(expected.is, (kinds.get(expected.is) ?? 0) + 1)
+    if (expected.is !== 'settled') continue
+    const { granted } = expected
+    holder.held = {
+      orders: kept.orders + granted.orders,
+      otps: kept.otps + granted.otps,
+      reads: kept.reads + granted.reads,
+    }
+    Object.assign(holder, { ledger: expected.ledger, heardAt: expected.at, sentAt: real })
+    if (granted.orders + granted.otps + granted.reads > 0) kinds.set('granted', (kinds.get('granted') ?? 0) + 1)
+    if (expected.waitMs.reads > 0) kinds.set('refused', (kinds.get('refused') ?? 0) + 1)
+  }
+  for (const kind of ['settled', 'unknown', 'outdated', 'granted', 'refused']) {
+    t.ok((kinds.get(kind) ?? 0) >= 5, `${kind} replies occur: ${kinds.get(kind)}`)
+  }
+  const fields = await client.hKeys('ledger')
+  t.ok(fields.length < 200, 'the ledger forgets what no window needs')
+})

@@ -1,0 +1,292 @@
+import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../src/config/upstream-budget.ts'
+import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import type { Reservation } from '../../src/upstream/budget/admission.ts'
+import type { Clock } from '../../src/upstream/budget/clock.ts'
+import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
+import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
+
+/** What may happen to a simulated world beside calls: how many times in a schedule on average. */
+interface Faults {
+  readonly crashes: number
+  readonly pauses: number
+  readonly clockSteps: number
+  readonly redisSteps: number
+  readonly outages: number
+  readonly failovers: number
+  readonly lostLedgers: number
+}
+
+/** One schedule of calls and faults. */
+export interface Schedule {
+  readonly config: BudgetConfig
+  readonly random: () => number
+  readonly instances: number
+  readonly lengthMs: number
+  /** Calls a second that all instances together are asked for, by class. */
+  readonly load: Readonly<Record<BudgetClass, number>>
+  readonly faults: Faults
+  /** The calls swell and ebb: each takes up to this long. */
+  readonly waveMs: number
+  /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
+  readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
+}
+
+/** What happened. */
+export interface Run {
+  /** When calls reached upstream (ms), in order, and their class. */
+  readonly arrivals: readonly { readonly at: number; readonly budgetClass: BudgetClass }[]
+  readonly refused: Readonly<Record<BudgetClass, number>>
+  /** Reports to the ledger. */
+  readonly reports: number
+}
+
+interface Event {
+  readonly at: number
+  readonly order: number
+  readonly instance: Instance | undefined
+  readonly run: () => void
+}
+
+/** The longest time that a call takes from its token to upstream. */
+const WAY_MS = 1000
+const QUIET_MS = 6250
+
+/** A process with its clocks. What happens while it is paused happens when it goes on. */
+class Instance {
+  readonly clock: Clock
+  readonly budget: UpstreamBudget
+  isDead = false
+  pausedUntil = 0
+  stepMs = 0
+
+  constructor(world: World) {
+    // Monotonic clocks start anywhere and differ in speed by up to 0.03 %, times of day by up to 30 s.
+    const origin = world.random() * 1e6
+    const speed = 1 + (world.random() - 0.5) * 0.0006
+    this.stepMs = (world.random() - 0.5) * 60_000
+    this.clock = {
+      now: () => origin + world.now * speed,
+      timeOfDay: () => Math.floor(1.7e12 + world.now + this.stepMs),
+      after: (ms, call) => {
+        const timer = { isOn: true }
+        world.schedule(world.now + Math.max(0, ms) / speed, this, () => {
+          if (timer.isOn) call()
+        })
+        return () => void (timer.isOn = false)
+      },
+    }
+    const ledger: Ledger = {
+      settle: (report) => world.settle(report, this),
+      holdBack: async () => undefined,
+      close: () => undefined,
+    }
+    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock)
+  }
+}
+
+/** Instances, a network, a Redis with a replica, and an upstream that writes down when calls arrive. */
+class World {
+  now = 0
+  readonly plan: Schedule
+  readonly random: () => number
+  readonly terms: LedgerTerms
+  readonly #ledgerTerms: LedgerTerms
+  readonly #events: Event[] = []
+  readonly arrivals: { at: number; budgetClass: BudgetClass }[] = []
+  readonly refused = { orders: 0, otps: 0, reads: 0 }
+  reports = 0
+  #order = 0
+  #book = new LedgerBook()
+  #replica = new LedgerBook()
+  #run = 0
+  #redisStep = 0
+  #isRedisAway = false
+  #instances: Instance[] = []
+
+  constructor(schedule: Schedule) {
+    this.plan = schedule
+    this.random = schedule.random
+    this.terms = ledgerTerms(schedule.config)
+    this.#ledgerTerms = schedule.ledgerTerms?.(this.terms) ?? this.terms
+    for (let count = 0; count < schedule.instances; count++) this.#start()
+  }
+
+  /** Runs events until the end. */
+  async run(): Promise<Run> {
+    this.#planCalls()
+    this.#planFaults()
+    for (;;) {
+      const event = this.#next()
+      if (event === undefined || event.at > this.plan.lengthMs) break
+      const { instance } = event
+      if (instance?.isDead === true) continue
+      if (instance !== undefined && instance.pausedUntil > event.at) {
+        this.#push({ ...event, at: instance.pausedUntil })
+        continue
+      }
+      this.now = event.at
+      event.run()
+      // Whatever this resolves, goes on now.
+      for (let turn = 0; turn < 12; turn++) await undefined
+    }
+    const arrivals = this.arrivals.toSorted((one, other) => one.at - other.at)
+    return { arrivals, refused: this.refused, reports: this.reports }
+  }
+
+  schedule(at: number, instance: Instance | undefined, run: () => void): void {
+    this.#push({ at, order: this.#order++, instance, run })
+  }
+
+  /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
+  settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
+    const isLate = this.random() < 0.02
+    const isLost = this.random() < 0.01
+    const wayMs = isLate ? this.random() * 3000 : this.random() * 5
+    this.schedule(this.now + 1500, from, () => reject(new Error('no reply in time')))
+    this.schedule(this.now + wayMs, undefined, () => {
+      if (this.#isRedisAway) return
+      this.reports++
+      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs: QUIET_MS }
+      const reply = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      if (!isLost) this.schedule(this.now + this.random() * 5, from, () => resolve(reply))
+    })
+    return promise
+  }
+
+  #redisTime(): number {
+    return Math.floor(1.7e12 + this.now + this.#redisStep)
+  }
+
+  #start(): void {
+    const instance = new Instance(this)
+    this.#instances.push(instance)
+    void instance.budget.opened()
+  }
+
+  #any(): Instance | undefined {
+    return this.#instances[Math.floor(this.random() * this.#instances.length)]
+  }
+
+  #planCalls(): void {
+    for (const budgetClass of BUDGET_CLASSES) {
+      const rate = this.plan.load[budgetClass] / 1000
+      if (rate === 0) continue
+      let isOn = true
+      // Calls come in waves: tokens that wait for a wave are spent late.
+      for (let from = 0; from < this.plan.lengthMs; isOn = !isOn) {
+        const until = from + 500 + this.random() * this.plan.waveMs
+        const here = isOn ? rate * 2 : rate / 10
+        for (let at = from; at < until; at += -Math.log(1 - this.random()) / here) {
+          this.schedule(at, undefined, () => void this.#call(budgetClass))
+        }
+        from = until
+      }
+    }
+  }
+
+  async #call(budgetClass: BudgetClass): Promise<void> {
+    const instance = this.#any()
+    if (instance === undefined || instance.pausedUntil > this.now) return
+    const admission = await instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    if (instance.isDead) return
+    if (admission.is === 'refused') return void this.refused[budgetClass]++
+    // Some wait for their connection, and some never get one.
+    const connectMs = this.random() < 0.1 ? this.random() * 3000 : 0
+    this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
+  }
+
+  #write(budgetClass: BudgetClass, reservation: Reservation): void {
+    if (this.random() < 0.02) return reservation.end()
+    if (reservation.start() !== undefined) return void this.refused[budgetClass]++
+    const wayMs = this.random() < 0.5 ? WAY_MS : this.random() * 20
+    this.arrivals.push({ at: this.now + wayMs, budgetClass })
+  }
+
+  #planFaults(): void {
+    const { crashes, pauses, clockSteps, redisSteps, outages, failovers, lostLedgers } = this.plan.faults
+    this.#planFault(crashes, () => this.#crash())
+    this.#planFault(pauses, () => {
+      const instance = this.#any()
+      if (instance !== undefined) instance.pausedUntil = this.now + this.random() * 12_000
+    })
+    this.#planFault(clockSteps, () => {
+      const instance = this.#any()
+      if (instance !== undefined) instance.stepMs += (this.random() - 0.5) * 120_000
+    })
+    this.#planFault(redisSteps, () => void (this.#redisStep += (this.random() - 0.5) * 120_000))
+    this.#planFault(outages, () => this.#outage(this.random() * 20_000))
+    this.#planFault(failovers, () => {
+      // The replica has missed what happened just before.
+      const replica = this.#replica
+      this.#outage(1000 + this.random() * 4000, () => {
+        this.#book = replica
+        this.#redisStep += (this.random() - 0.5) * 2000
+      })
+    })
+    this.#planFault(lostLedgers, () => this.#outage(this.random() * 3000, () => void (this.#book = new LedgerBook())))
+    const replicate = (): void => {
+      if (!this.#isRedisAway) this.#replica = this.#book.clone()
+      this.schedule(this.now + 200 + this.random() * 800, undefined, replicate)
+    }
+    if (failovers > 0) this.schedule(0, undefined, replicate)
+  }
+
+  #planFault(average: number, fault: () => void): void {
+    const { lengthMs } = this.plan
+    const count = Math.floor(average + this.random())
+    for (let each = 0; each < count; each++) this.schedule(this.random() * lengthMs, undefined, fault)
+  }
+
+  #outage(ms: number, then: () => void = () => undefined): void {
+    if (this.#isRedisAway) return
+    this.#isRedisAway = true
+    this.schedule(this.now + ms, undefined, () => {
+      this.#isRedisAway = false
+      this.#run++
+      then()
+    })
+  }
+
+  #crash(): void {
+    const [dead] = this.#instances.splice(Math.floor(this.random() * this.#instances.length), 1)
+    if (dead !== undefined) dead.isDead = true
+    this.schedule(this.now + this.random() * 3000, undefined, () => this.#start())
+  }
+
+  /** A binary heap would be faster, and longer. */
+  #push(event: Event): void {
+    const events = this.#events
+    let low = 0
+    let high = events.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = events[middle]
+      if (other !== undefined && (other.at > event.at || (other.at === event.at && other.order > event.order))) {
+        low = middle + 1
+      } else high = middle
+    }
+    events.splice(low, 0, event)
+  }
+
+  #next(): Event | undefined {
+    return this.#events.pop()
+  }
+}
+
+/** Runs a schedule without any real time. */
+export function simulate(schedule: Schedule): Promise<Run> {
+  return new World(schedule).run()
+}
+
+/** The most arrivals within any window of this length. */
+export function mostWithin(windowMs: number, arrivals: Run['arrivals']): number {
+  let most = 0
+  let from = 0
+  for (const [to, { at }] of arrivals.entries()) {
+    while ((arrivals[from]?.at ?? at) <= at - windowMs) from++
+    most = Math.max(most, to - from + 1)
+  }
+  return most
+}

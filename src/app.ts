@@ -1,6 +1,7 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
+import { flushAudit } from './telemetry/bounded-audit.ts'
 import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
@@ -30,6 +31,7 @@ import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
 import { Readiness } from './ops/readiness.ts'
+import type { CarryOut, SessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -76,7 +78,9 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
-  const shared = { guard, metrics, sessions, provider, store, envelope, clients, log }
+  const { registry } = metrics
+  const subjects = await sessions.openSubjects(config, { store, envelope, budget, registry })
+  const shared = { guard, metrics, sessions, subjects, provider, store, envelope, clients, log }
 
   const login = createLoginDependencies(config, shared)
   await server.register(async function authentication(scope) {
@@ -117,12 +121,14 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons: () => readiness.reasons(),
       warnings: () => readiness.warnings(),
       registry: () => metrics.registry,
+      carryOut: subjects && (await operatorsHand(sessions, subjects, log)),
     },
     async close(waitMs = 0) {
       readiness.drain()
       await closeServer(server, waitMs)
-      await Promise.all([provider.close(), clients.close()])
+      await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
       await budget?.close()
+      flushAudit(log)
       flushFailures(log)
     },
   }
@@ -133,4 +139,10 @@ async function createCallLimit(perMinute: number, store: Store): Promise<CallLim
   if (perMinute === 0) return undefined
   const { CallLimit } = await import('./http/call-limit.ts')
   return new CallLimit(store, perMinute)
+}
+
+/** What operators do with the sessions of a subject. Nothing of it is loaded where sessions have none. */
+async function operatorsHand(...deps: ConstructorParameters<typeof SessionAdmin>): Promise<CarryOut> {
+  const { SessionAdmin } = await import('./ops/session-admin.ts')
+  return new SessionAdmin(...deps).carryOut
 }

@@ -12,11 +12,14 @@ const OLDEST_NODE = 24
 const [option, ...rest] = process.argv.slice(2)
 const isCheck = option === '--check'
 const isWarmUp = option === '--warm-up'
-if (rest.length > 0 || (option !== undefined && !isCheck && !isWarmUp)) {
+const isSessions = option === '--sessions'
+if (!isSessions && (rest.length > 0 || (option !== undefined && !isCheck && !isWarmUp))) {
   exit(
-    'Usage: node src/main.ts [--check | --warm-up]\n' +
+    'Usage: node src/main.ts [--check | --warm-up | --sessions …]\n' +
       '  --check    check the settings and the services that they name, then exit\n' +
-      '  --warm-up  fill NODE_COMPILE_CACHE with what a start needs, then exit; needs no settings',
+      '  --warm-up  fill NODE_COMPILE_CACHE with what a start needs, then exit; needs no settings\n' +
+      '  --sessions list <subject> | end <subject> [<tag>]\n' +
+      '             list or end the sessions of a subject, then exit; needs a running server with the same settings',
     EXIT.usage,
   )
 }
@@ -44,6 +47,10 @@ if (config.idempotency.requiredFor !== 'all' && config.idempotency.requiredFor.s
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
   process.exit(await check(config, (line) => void process.stdout.write(`${line}\n`)))
+}
+if (isSessions) {
+  const { sessionsCommand } = await import('./ops/sessions-command.ts')
+  process.exit(await sessionsCommand(config, rest, (line) => void process.stdout.write(`${line}\n`)))
 }
 const serverLog = createLog(config.logLevel, { worker: cluster.worker?.id, isShared: config.workers > 1 })
 const { log } = serverLog

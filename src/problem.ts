@@ -12,6 +12,7 @@ const KINDS = {
   bad_request: [400, 'The request is malformed'],
   body_too_large: [413, 'The request body is too large'],
   unsupported_media_type: [415, 'This media type is not supported'],
+  subject_unknown: [409, 'Other sessions of this user are not known'],
   rate_limited: [429, 'Too many requests'],
   upstream_budget: [429, 'All users together have called the trading service too often'],
   idempotency_key_required: [400, 'This call needs an Idempotency-Key'],
@@ -51,6 +52,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   bad_request: 'The request could not be understood. Correct it before you send it again.',
   body_too_large: 'Nothing was executed. Send a smaller body.',
   unsupported_media_type: 'Send the body with a Content-Type that can be read, and without a Content-Encoding.',
+  subject_unknown:
+    'This browser is logged out. Whose session it was is not known here, so sessions elsewhere may go on: end them one by one.',
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
   upstream_budget:
     'The trading service limits the calls of all users together. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',

@@ -19,7 +19,7 @@ const WORKER_AHEAD_MS = 500
 export async function serve(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   const app = await buildApp(config, { store, log, droppedLines })
-  const ops = cluster.isWorker ? undefined : createOpsListener(app.ops)
+  const ops = cluster.isWorker ? undefined : createOpsListener(app.ops, { token: config.ops.token, log })
 
   const shutdown = installShutdown({
     log,
@@ -32,9 +32,9 @@ export async function serve(config: Config, { log, droppedLines }: ServerLog): P
   })
   if (cluster.isWorker) handleSupervisorMessages(app.ops, () => shutdown({ by: 'supervisor' }))
 
-  const { host, port, opsPort } = config.listen
+  const { host, port, opsHost, opsPort } = config.listen
   // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.
-  if (ops !== undefined) await listenOrExit(ops, { host, port: opsPort }, log)
+  if (ops !== undefined) await listenOrExit(ops, { host: opsHost, port: opsPort }, log)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
   await listenOrExit(app.server, { host, port }, log)
   log.info({ publicUrl: config.publicUrl }, 'ready')

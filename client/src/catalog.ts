@@ -58,6 +58,7 @@ export type ProblemCode =
   | 'bad_request'
   | 'body_too_large'
   | 'unsupported_media_type'
+  | 'subject_unknown'
   | 'rate_limited'
   | 'upstream_budget'
   | 'idempotency_key_required'

@@ -73,6 +73,7 @@ export function workerEnvironment(config: Config): Record<string, string> {
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
     CLIENT_KEY: config.oauth.clientKeys.length === 0 ? '' : serializeClientKeys(config.oauth.clientKeys),
     REDIS_URL: config.redisUrl ?? '',
+    OPS_TOKEN: config.ops.token ?? '',
   }
   // An empty value counts as unset.
   return {
@@ -149,6 +150,13 @@ function budgetConfig(settings: Settings): BudgetConfig | undefined {
   }
 }
 
+/** Undefined where sessions have no subject. */
+function identityConfig(settings: Settings) {
+  const { IDENTITY_PATH: path, IDENTITY_POINTER: pointer, MAX_SESSIONS_PER_SUBJECT: maxSessions } = settings
+  if (path === undefined || pointer === undefined) return undefined
+  return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
+}
+
 function parse(settings: Settings) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
@@ -166,7 +174,16 @@ function parse(settings: Settings) {
     production,
     warnings,
     logLevel: settings.LOG_LEVEL,
-    listen: { host: settings.HOST, port: settings.PORT, opsPort: settings.OPS_PORT },
+    listen: {
+      host: settings.HOST,
+      port: settings.PORT,
+      opsHost: settings.OPS_HOST ?? settings.HOST,
+      opsPort: settings.OPS_PORT,
+    },
+    ops: { token: settings.OPS_TOKEN },
+    identity: identityConfig(settings),
+    /** Whether the log has subjects as they are; otherwise it has keyed hashes. */
+    logsPlainSubjects: settings.LOG_SUBJECT === 'plain',
     workers: workerCount(settings.WORKERS),
     /** The setting itself, for the log. */
     trustProxy: settings.TRUST_PROXY ?? 'none',

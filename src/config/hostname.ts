@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 /** Removes the brackets that a URL puts around an IPv6 address, since sockets take it without them. */
 export function withoutBrackets(hostname: string): string {
@@ -14,4 +14,26 @@ export function isLoopbackHost(hostname: string): boolean {
     name === '[::1]' ||
     (isIP(name) === 4 && name.startsWith('127.'))
   )
+}
+
+/** Ranges that are not routed over the internet (RFC 1918, RFC 6598, RFC 4193, RFC 3927, RFC 4291 §2.5.6). */
+const INNER = new BlockList()
+for (const [network, bits] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['100.64.0.0', 10],
+  ['169.254.0.0', 16],
+] as const) {
+  INNER.addSubnet(network, bits, 'ipv4')
+}
+INNER.addAddress('::1', 'ipv6')
+INNER.addSubnet('fc00::', 7, 'ipv6')
+INNER.addSubnet('fe80::', 10, 'ipv6')
+
+/** Whether a listener on this address can be reached from other networks. The address of a name is not known here. */
+export function isPublicHost(host: string): boolean {
+  const version = isIP(host)
+  return version !== 0 && !INNER.check(host, version === 4 ? 'ipv4' : 'ipv6')
 }

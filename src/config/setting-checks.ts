@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
+import { isLoopbackHost, isPublicHost } from './hostname.ts'
 import { providerWarnings } from './provider-config.ts'
-import { isLoopbackHost } from './hostname.ts'
 import type { SettingProblem, Settings } from './settings.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
 
@@ -19,7 +19,22 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
   }
-  return [...problems, ...feedChecks(settings), ...budgetChecks(settings)]
+  return [...problems, ...identityChecks(settings), ...feedChecks(settings), ...budgetChecks(settings)]
+}
+
+/** Without a subject, these settings would silently do nothing. */
+function identityChecks(settings: Partial<Settings>): SettingProblem[] {
+  const { IDENTITY_PATH, IDENTITY_POINTER, OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0 } = settings
+  const problems: SettingProblem[] = []
+  const check = (setting: string, isWrong: boolean, message: string): void => {
+    if (isWrong) problems.push({ setting, message })
+  }
+  const hasPath = IDENTITY_PATH !== undefined
+  check('IDENTITY_POINTER', hasPath && IDENTITY_POINTER === undefined, 'is required with IDENTITY_PATH')
+  check('IDENTITY_PATH', !hasPath && IDENTITY_POINTER !== undefined, 'is required with IDENTITY_POINTER')
+  check('OPS_TOKEN', !hasPath && OPS_TOKEN !== undefined, 'needs IDENTITY_PATH: sessions are found by their subject')
+  check('MAX_SESSIONS_PER_SUBJECT', !hasPath && MAX_SESSIONS_PER_SUBJECT > 0, 'needs IDENTITY_PATH')
+  return problems
 }
 
 /** A class without a single call in a window could never make one. */
@@ -59,6 +74,12 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   }
   if (settings.SESSION_SECRETS === undefined) {
     warnings.push('SESSION_SECRETS is not set: a random one is used, so every session ends with this process')
+  }
+  const opsHost = settings.OPS_HOST ?? settings.HOST
+  if (settings.OPS_TOKEN !== undefined && isPublicHost(opsHost)) {
+    warnings.push(
+      `OPS_TOKEN is set, and the ops listener binds to ${opsHost}: set OPS_HOST to an address that only operators can reach`,
+    )
   }
   for (const origin of frontendOrigins) {
     if (roughSite(origin) !== roughSite(publicUrl)) {

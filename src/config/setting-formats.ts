@@ -51,6 +51,10 @@ export const settingFormats = {
     test: (value) => everyPart(value, (part) => Buffer.byteLength(part) >= 32),
     must: 'comma-separated secrets of at least 32 bytes each',
   },
+  token: {
+    test: (value) => /^[\x21-\x7e]{32,1024}$/.test(value),
+    must: '32 to 1024 printable ASCII characters without spaces',
+  },
   trustProxy: {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
     must: 'none, a number of hops, or comma-separated addresses and CIDRs',

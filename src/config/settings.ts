@@ -5,7 +5,7 @@ import { flag, oneOf, required, text, textOr, whole, type SettingRule } from './
 export type { SettingRule }
 
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
-export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL'] as const
+export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL', 'OPS_TOKEN'] as const
 
 /** A wrong or missing setting. */
 export interface SettingProblem {
@@ -68,6 +68,17 @@ export const settingRules = {
     0,
     1_000_000,
     'Logins and sign-ups that one client address (IPv6: /64) may start in a minute; 0 = no limit',
+  ),
+  IDENTITY_PATH: text('Upstream path that says whose session a login has created; not asked when unset', 'path'),
+  IDENTITY_POINTER: text(
+    'JSON pointer to the subject, a string or a number, in the response to IDENTITY_PATH',
+    'jsonPointer',
+  ),
+  MAX_SESSIONS_PER_SUBJECT: whole(
+    0,
+    0,
+    1000,
+    'Sessions of one subject; a login beyond it ends the oldest. 0 = no limit',
   ),
   RELAYS_KEEP_SESSION: flag(true, 'Whether an open relay counts as activity of its session'),
 
@@ -185,9 +196,14 @@ export const settingRules = {
   ),
   UPSTREAM_BUDGET_INSTANCES: whole(3, 1, 1000, 'Processes that share the part set aside; each worker counts'),
 
-  HOST: textOr('0.0.0.0', 'printable', 'Address that both listeners bind to'),
+  HOST: textOr('0.0.0.0', 'printable', 'Address that the public listener binds to'),
   PORT: whole(3000, 0, 65_535, 'Port of the public listener'),
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),
+  OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'printable'),
+  OPS_TOKEN: text(
+    'Bearer token of at least 32 bytes for /sessions on the ops listener, which lists and ends sessions; without it there is no such path',
+    'token',
+  ),
   READY_GRACE_SECONDS: whole(10, 0, 3600, 'How long the server stays ready without the session store'),
   DRAIN_SECONDS: whole(20, 0, 3600, 'Time limit of a shutdown'),
   DRAIN_WAIT_SECONDS: {
@@ -198,6 +214,7 @@ export const settingRules = {
       'First part of DRAIN_SECONDS, in which the server is not ready but still serves, until the balancer notices (default: in production 5, at most a quarter of DRAIN_SECONDS; otherwise 0)',
   },
   LOG_LEVEL: oneOf('info', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'Minimum log level'),
+  LOG_SUBJECT: oneOf('hash', ['hash', 'plain'], 'How audit lines name the subject: a keyed hash, or as it is'),
   WORKERS: textOr('1', 'workers', 'Processes that share the port; auto = one per core. More than one needs REDIS_URL'),
   DEV_INSECURE_COOKIES: {
     ...flag(false, 'Cookies without __Host- and Secure, for browsers that refuse them; development only'),

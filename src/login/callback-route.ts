@@ -59,6 +59,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
 async function exchange(callback: Callback, ticket: LoginTicket, replaced: readonly string[]): Promise<FastifyReply> {
   const { provider } = callback.deps
+  const beganAt = performance.now()
   const { transaction, cookie } = ticket
   try {
     const outcome = await provider.exchange(callback.request.query.text, cookie.state, transaction.verifier)
@@ -67,7 +68,7 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: reado
       case 'refused':
         return await failLogin(callback, { error: outcome.code, cause: outcome.cause, ticket })
       case 'granted':
-        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced })
+        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced, beganAt })
     }
   } catch (cause) {
     return failLogin(callback, { ...failureOf(cause), ticket })

@@ -1,9 +1,10 @@
 import type { FastifyReply } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
-import { requesterOf } from '../http/requester.ts'
-import { recordOf, saveNewSession } from '../sessions/index.ts'
+import { callerOf, requesterOf } from '../http/requester.ts'
+import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
-import type { Callback } from './failed-login.ts'
+import { failLogin, type Callback } from './failed-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
 import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
@@ -15,6 +16,8 @@ interface GrantedLogin extends Callback {
   readonly grant: TokenGrant
   /** Store keys of this browser's sessions that the new one replaces. */
   readonly replaced: readonly string[]
+  /** When this callback began (performance.now()). */
+  readonly beganAt: number
 }
 
 type Finished = Extract<LoginOutcome, { is: 'finished' }>
@@ -28,10 +31,15 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { metrics, attributionCookie } = deps
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
-  const finished = await makeSession(login).catch((error: unknown) => {
+  const subject = await deps.subjects?.identity.ask(grant.accessToken, request)
+  const finished = await makeSession(login, subject).catch((error: unknown) => {
     deps.sessions.revoke(grant)
     throw error
   })
+  if (finished.is === 'ended') {
+    deps.sessions.revoke(grant)
+    return failLogin(login, { error: 'login_failed', reason: 'ended', ticket })
+  }
   // The browser gets its cookie last: if anything failed before, its old session is still in place.
   setLoginCookies(deps, reply, ticket.cookie, finished)
   if (flow === 'signup') {
@@ -40,9 +48,9 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   }
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
-  const session = deps.sessions.tag(finished.session)
-  request.sessionTag = session
-  request.log.info({ audit: 'login', flow, session, client: request.ip }, 'logged in')
+  request.sessionTag = deps.sessions.tag(finished.session)
+  request.subjectTag = subject === undefined ? undefined : deps.sessions.subjectTag(subject)
+  audit(request.log, 'login', { flow, ...callerOf(request) })
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 
@@ -58,25 +66,43 @@ export function setLoginCookies(
   reply.setCookie(login.name, login.value, transactions.attributes(endsAt - now))
 }
 
-async function makeSession({ deps, request, ticket, grant, replaced }: GrantedLogin): Promise<Finished> {
-  const { sessions, transactions } = deps
+/**
+ * Creates the session. Where it has a subject, it is entered into the index of its subject first, so that whoever ends all
+ * sessions of the subject at this moment either finds it there or is noticed here.
+ * @throws StoreUnavailable, after which the session does not exist
+ */
+async function makeSession(
+  login: GrantedLogin,
+  subject: string | undefined,
+): Promise<Finished | { readonly is: 'ended' }> {
+  const { deps, request, ticket, grant, replaced, beganAt } = login
+  const { sessions, subjects, transactions } = deps
   const { returnTo } = ticket.transaction
   const cookieEndsAt = Date.now() + deps.sessionMaxMs
   const record = recordOf(grant, {
     endsAt: cookieEndsAt,
     scope: deps.config.scope,
     loginKey: ticket.key,
+    ...(subject !== undefined && { subject }),
   })
-  const { id, cookieValue } = await saveNewSession(request, record)
-  const session = sessionKey(id)
+  const { endsAt } = record
+  const session = sessionKey(newSessionId(request))
+  const enlisted =
+    subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client: request.ip })
+  const { cookieValue } = await saveNewSession(request, record)
+  const requester = requesterOf(request)
+  const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   try {
-    const by = requesterOf(request)
-    await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', by)))
+    if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, beganAt))) {
+      await sessions.end(session, 'revoked', by)
+      return { is: 'ended' }
+    }
+    await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', { requester })))
+    if (enlisted !== undefined) await subjects?.makeRoom(enlisted, requester)
   } catch (error) {
-    await sessions.end(session, 'replaced', requesterOf(request)).catch(() => undefined)
+    await sessions.end(session, 'replaced', by).catch(() => undefined)
     throw error
   }
-  const { endsAt } = record
   const finished: Finished = { is: 'finished', returnTo, session, cookieValue, endsAt, cookieEndsAt }
   // The login has succeeded, whether or not its outcome can be saved; only repeated callbacks need it.
   await transactions

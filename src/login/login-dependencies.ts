@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import type { Provider } from '../oauth/provider.ts'
-import type { Envelope, Sessions } from '../sessions/index.ts'
+import type { Envelope, Sessions, Subjects } from '../sessions/index.ts'
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AttributionCookie } from './attribution-cookie.ts'
@@ -13,6 +13,8 @@ interface Shared {
   readonly guard: Guard
   readonly metrics: Metrics
   readonly sessions: Sessions
+  /** Undefined where sessions have no subject. */
+  readonly subjects: Subjects | undefined
   readonly provider: Provider
   readonly store: Store
   readonly envelope: Envelope

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CookieSerializeOptions } from '@fastify/cookie'
-import type { Envelope } from '../sessions/index.ts'
+import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
 import { loginKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { AuthError, Flow } from './auth-error.ts'
@@ -11,8 +11,8 @@ import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 const POLL_MS = 100
 /** The session of the request that starts the login, and the one that this browser's last login created. */
 const MAX_PREVIOUS = 2
-/** For the code exchange and the store operations around it. If a login takes longer, its process has died. */
-const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + 6000
+/** For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its process has died. */
+const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
 
 /** Approximate size of a sealed record and its key, without the return path. */
 const BASE_RECORD_BYTES = 512

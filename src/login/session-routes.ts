@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requesterOf } from '../http/requester.ts'
+import { callerOf, requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
+import type { RawQuery } from '../http/server.ts'
 import type { Session, SessionLookup } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
@@ -18,9 +21,12 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     done(null)
   })
 
-  fastify.get('/auth/session', async (request) => {
+  fastify.get<{ Querystring: RawQuery }>('/auth/session', async (request) => {
     const session = sessionOf(await sessions.read(request.headers.cookie), request)
-    return sessions.state(session)
+    const state = sessions.state(session)
+    if (session?.record.subject === undefined || !asks(request, 'others')) return state
+    const others = await countOthers(deps, session.record.subject, session.key)
+    return { ...state, ...(others !== undefined && { other_sessions: others }) }
   })
 
   fastify.post('/auth/session', async (request, reply) => {
@@ -32,11 +38,37 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     return reply.code(204).send()
   })
 
-  fastify.post('/auth/logout', async (request, reply) => {
+  fastify.post<{ Querystring: RawQuery }>('/auth/logout', async (request, reply) => {
     guard.requireScript(request)
+    const isEverywhere = asks(request, 'everywhere')
+    // The other sessions first: after a failure this one is left, with which the page can try again.
+    const knowsSubject = isEverywhere && (await endOthers(deps, request))
     await logOut(deps, request, reply)
+    if (isEverywhere && !knowsSubject) throw new Problem('subject_unknown')
     return reply.code(204).send()
   })
+}
+
+/** Whether a query asks for something. @throws Problem where it names it with any other value than true */
+function asks({ query }: FastifyRequest<{ Querystring: RawQuery }>, name: string): boolean {
+  const values = new URLSearchParams(query.text).getAll(name)
+  if (values.length === 0) return false
+  if (values.length === 1 && values[0] === 'true') return true
+  throw new Problem('validation_failed', { errors: [{ field: name, message: 'must be true, once, or absent' }] })
+}
+
+/** Undefined while the store cannot say. */
+async function countOthers(
+  { subjects }: LoginDependencies,
+  subject: string,
+  ownKey: string,
+): Promise<number | undefined> {
+  try {
+    return await subjects?.countOthers(subject, ownKey)
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return undefined
+    throw error
+  }
 }
 
 /** @throws StoreUnavailable */
@@ -44,7 +76,23 @@ function sessionOf(found: SessionLookup, request: FastifyRequest): Session | und
   if (found.is === 'storeDown') throw found.cause
   if (found.is === 'none') return undefined
   request.sessionTag = found.session.tag
+  request.subjectTag = found.session.subjectTag
   return found.session
+}
+
+/**
+ * Ends all sessions of the subject of this browser's session but that one.
+ * @returns whether the subject is known
+ * @throws StoreUnavailable
+ */
+async function endOthers({ sessions, subjects }: LoginDependencies, request: FastifyRequest): Promise<boolean> {
+  const session = sessionOf(await sessions.read(request.headers.cookie), request)
+  const subject = session?.record.subject
+  if (subjects === undefined || session === undefined || subject === undefined) return false
+  const requester = requesterOf(request)
+  const ended = await subjects.endAll(subject, { reason: 'logout', requester }, session.key)
+  audit(request.log, 'logout_everywhere', { ended, ...callerOf(request) })
+  return true
 }
 
 /**
@@ -73,7 +121,7 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
     const id = cookie.verify(cookieValue)
     if (id !== undefined) toEnd.set(id, { id, isAuthentic: true })
     // The cookie was signed with a secret that has been removed since; the session ends all the same.
-    else await sessions.end(session, 'logout', requester)
+    else await sessions.end(session, 'logout', { requester })
   }
   for (const { id, isAuthentic } of toEnd.values()) {
     const record = await sessions.endById(id, 'logout', isAuthentic, requester)

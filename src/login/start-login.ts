@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sourceOf } from '../http/requester.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import type { Attribution } from './attribution.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
@@ -67,8 +69,9 @@ export async function startLogin(start: LoginStart): Promise<FastifyReply> {
 function refuse({ deps, request, reply, flow }: LoginStart, returnTo: string, refusal: Refusal): FastifyReply {
   const { error, outcome = error, reason, cause } = refusal
   deps.metrics.logins.inc({ flow, outcome })
-  const details = { audit: 'login_not_started', flow, reason, error, client: request.ip, cause }
+  const details = { flow, reason, error, client: request.ip, cause }
   // The provider rejects this client's registration, which only the operator can correct.
-  request.log[error === 'invalid_client' ? 'error' : 'warn'](details, 'a login could not be started')
+  const emphasis = error === 'invalid_client' ? { level: 'error' as const } : {}
+  auditBounded(request.log, 'login_not_started', details, `${reason}|${sourceOf(request)}`, emphasis)
   return reply.redirect(failureUrl(deps.config.frontendUrl, error, { flow, returnTo }), 303)
 }

@@ -49,14 +49,15 @@ export async function discoverOrExit(config: Config, log: Logger): Promise<Confi
 }
 
 /** Tells operators that this process is alive, and why it is not ready. */
-async function listenForOperators({ listen }: Config, log: Logger): Promise<FastifyInstance> {
+async function listenForOperators({ listen, ops: { token } }: Config, log: Logger): Promise<FastifyInstance> {
   const registry = new Registry()
-  const ops = createOpsListener({
+  const source = {
     reasons: () => ['waiting for the metadata of the provider'],
     warnings: () => [],
     registry: () => registry,
-  })
-  await listenOrExit(ops, { host: listen.host, port: listen.opsPort }, log)
+  }
+  const ops = createOpsListener(source, { token, log })
+  await listenOrExit(ops, { host: listen.opsHost, port: listen.opsPort }, log)
   return ops
 }
 

@@ -1,6 +1,7 @@
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
+import type { CarryOut } from './session-admin.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
@@ -10,10 +11,19 @@ export interface OpsSource {
   warnings(): string[] | Promise<string[]>
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
+  /** Lists and ends sessions. Absent where sessions have no subject. */
+  readonly carryOut?: CarryOut | undefined
+}
+
+/** What the ops listener needs in order to let operators list and end sessions. */
+export interface OperatorAccess {
+  /** OPS_TOKEN; without it the paths do not exist. */
+  readonly token: string | undefined
+  readonly log: FastifyBaseLogger
 }
 
 /** Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these. */
-export function createOpsListener(operations: OpsSource): FastifyInstance {
+export function createOpsListener(operations: OpsSource, { token, log }: OperatorAccess): FastifyInstance {
   const ops = Fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
@@ -29,6 +39,14 @@ export function createOpsListener(operations: OpsSource): FastifyInstance {
     const ready = reasons.length === 0
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
+
+  const { carryOut } = operations
+  if (token !== undefined && carryOut !== undefined) {
+    void ops.register(async function operators(scope) {
+      const { operatorRoutes } = await import('./operator-routes.ts')
+      await scope.register(operatorRoutes, { token, carryOut, log })
+    })
+  }
 
   const own = new Registry()
   const readiness = new Gauge({

@@ -24,7 +24,11 @@ export async function supervise(config: Config, { log, droppedLines }: ServerLog
     close: () => supervisor.stop(),
     abandon: () => supervisor.kill(),
   })
-  const { host, opsPort } = config.listen
-  await listenOrExit(createOpsListener(supervisor), { host, port: opsPort }, log)
+  const { opsHost, opsPort } = config.listen
+  await listenOrExit(
+    createOpsListener(supervisor, { token: config.ops.token, log }),
+    { host: opsHost, port: opsPort },
+    log,
+  )
   supervisor.start()
 }

@@ -4,6 +4,7 @@ import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-clien
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { EXIT } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
+import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
 /** Delay before a dead worker is replaced. It doubles with each further death, up to the longest. */
@@ -13,6 +14,8 @@ const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 60_000
 /** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
 const WARNINGS_MS = 100
+/** Timeout for ending the sessions of a subject. Another worker may then do it again, which does no harm. */
+const ADMIN_MS = 10_000
 /** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
@@ -68,7 +71,9 @@ export class Supervisor implements OpsSource {
 
   /** The warnings of all workers that reply in time. */
   async warnings(): Promise<string[]> {
-    const replies = await Promise.all([...this.#workers].map((worker) => ask(worker, 'warnings', WARNINGS_MS)))
+    const replies = await Promise.all(
+      [...this.#workers].map((worker) => ask(worker, 'warnings', { timeoutMs: WARNINGS_MS })),
+    )
     return [...new Set(replies.flatMap((each) => each ?? []))]
   }
 
@@ -83,6 +88,16 @@ export class Supervisor implements OpsSource {
     this.#metrics.workers.set(this.#workers.size)
     const own = await this.#metrics.registry.getMetricsAsJSON()
     return sum([...this.#counted.values(), this.#countedByDead, own])
+  }
+
+  /** Has a worker list or end sessions. The next one tries when a worker does not answer or cannot reach the store. */
+  readonly carryOut = async (admin: AdminOrder): Promise<AdminOutcome> => {
+    let outcome: AdminOutcome = { is: 'noWorker' }
+    for (const worker of this.#workers) {
+      outcome = (await ask(worker, 'sessions', { timeoutMs: ADMIN_MS, admin })) ?? outcome
+      if (outcome.is !== 'storeDown' && outcome.is !== 'noWorker') break
+    }
+    return outcome
   }
 
   /** Asks all workers to shut down. Resolves when none is left. */

@@ -23,8 +23,10 @@ const NOWHERE = {
  */
 export async function warmUp(): Promise<string | undefined> {
   if (getCompileCacheDir() === undefined) return 'NODE_COMPILE_CACHE must name a writable folder.'
-  const app = await buildApp(readConfig(NOWHERE), { store: new MemoryStore(), log: pino({ enabled: false }) })
-  const ops = createOpsListener(app.ops)
+  const config = readConfig(NOWHERE)
+  const log = pino({ enabled: false })
+  const app = await buildApp(config, { store: new MemoryStore(), log })
+  const ops = createOpsListener(app.ops, { token: config.ops.token, log })
   await Promise.all([app.server.ready(), ops.ready()])
   flushCompileCache()
   await Promise.all([app.close(), ops.close()])

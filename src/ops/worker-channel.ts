@@ -1,15 +1,20 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
 import type { OpsSource } from './ops-listener.ts'
+import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 
 /** The questions of a supervisor to its workers, and the types of the replies. */
 interface Replies {
   readonly reasons: readonly string[]
   readonly warnings: readonly string[]
   readonly metrics: readonly MetricObject[]
+  readonly sessions: AdminOutcome
 }
 type Question = keyof Replies
-type Order = { readonly drain: true } | { readonly ask: Question; readonly id: number }
+type Order =
+  | { readonly drain: true }
+  /** `admin` belongs to the question `sessions`. */
+  | { readonly ask: Question; readonly id: number; readonly admin?: AdminOrder }
 interface Reply {
   readonly id: number
   readonly reply: Replies[Question]
@@ -27,7 +32,7 @@ const pendingByWorker = new WeakMap<Worker, Pending>()
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  timeoutMs = TIMEOUT_MS,
+  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminOrder } = {},
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
@@ -39,7 +44,7 @@ export async function ask<Asked extends Question>(
     }
     const timer = setTimeout(settle, timeoutMs)
     pending.set(id, settle)
-    worker.send({ ask: question, id } satisfies Order, (error: Error | null) => {
+    worker.send({ ask: question, id, ...(admin && { admin }) } satisfies Order, (error: Error | null) => {
       if (error !== null) settle()
     })
   })
@@ -64,8 +69,8 @@ export function requestDrain(worker: Worker): void {
 
 /** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */
 export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
-  const respond = async ({ ask, id }: Extract<Order, { id: number }>): Promise<void> => {
-    process.send?.({ id, reply: await replyTo(ask, operations) } satisfies Reply)
+  const respond = async ({ ask, id, admin }: Extract<Order, { id: number }>): Promise<void> => {
+    process.send?.({ id, reply: await replyTo(ask, operations, admin) } satisfies Reply)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()
@@ -73,7 +78,7 @@ export function handleSupervisorMessages(operations: OpsSource, drain: () => voi
   })
 }
 
-async function replyTo(question: Question, operations: OpsSource): Promise<Replies[Question]> {
+async function replyTo(question: Question, operations: OpsSource, admin?: AdminOrder): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()
@@ -81,5 +86,7 @@ async function replyTo(question: Question, operations: OpsSource): Promise<Repli
       return operations.warnings()
     case 'metrics':
       return (await operations.registry()).getMetricsAsJSON()
+    case 'sessions':
+      return (admin && (await operations.carryOut?.(admin))) ?? { is: 'noWorker' }
   }
 }

@@ -144,6 +144,14 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/session': {
     ...get('login', 'getSession', 'Who is logged in, and until when', 'Asking does not prolong an idle session.', {
       security: [{}, { session: [] }],
+      parameters: [
+        parameter(
+          'query',
+          'others',
+          { type: 'string', const: 'true' },
+          'Adds other_sessions, which costs one more read',
+        ),
+      ],
       responses: {
         '200': { description: 'Never a token', content: content('application/json', ref('Session')) },
         ...problems('session_store_unavailable'),
@@ -168,9 +176,18 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/logout': {
     post: operation('login', 'logout', 'Log out', 'Ends the session on all instances, and closes its sockets.', {
       security: [{ csrf: [] }, { session: [], csrf: [] }],
+      parameters: [
+        parameter('query', 'everywhere', { type: 'string', const: 'true' }, 'Ends all sessions of the subject'),
+      ],
       responses: {
         '204': { description: 'There is no session any more, whether or not there was one' },
-        ...problems('csrf_rejected', 'rate_limited', 'session_store_unavailable'),
+        ...problems(
+          'validation_failed',
+          'csrf_rejected',
+          'subject_unknown',
+          'rate_limited',
+          'session_store_unavailable',
+        ),
       },
     }),
   },

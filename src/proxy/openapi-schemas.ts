@@ -41,6 +41,12 @@ const OWN: Readonly<Record<string, Json>> = {
       expires_at: { type: 'integer', description: 'When the session ends whatever the user does' },
       idle_expires_at: { type: 'integer', description: 'When it ends unless it is used' },
       scope: TEXT,
+      subject: { ...TEXT, description: 'Whose session it is, where this server has learned it' },
+      other_sessions: {
+        type: 'integer',
+        minimum: 0,
+        description: 'With others=true: the live sessions of the subject besides this one, where they are known',
+      },
     },
   },
   PartnerLink: {

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { SessionReader } from './session-reader.ts'
-import type { Session, SessionRecord, SessionRepository } from './repository.ts'
+import type { Session, SessionRepository } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import { refreshLockKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
@@ -96,7 +98,7 @@ export class AccessTokens {
       // The session as it is now: another instance may have been issued the refused token once more.
       return this.#renewOnce(found.session, PATIENCE_MS.expired)
     }
-    await sessions.end(session.key, 'refused', requester)
+    await sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
@@ -168,13 +170,16 @@ export class AccessTokens {
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
-      log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
+      audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
       if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
     }
-    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#endRefused(session)
+    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') {
+      audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause: outcome.cause })
+      return this.#endRefused(session)
+    }
     return this.#failure(key, outcome)
   }
 
@@ -224,7 +229,7 @@ export class AccessTokens {
     // refusal of the current token ends the session.
     const current = await sessions.load(session.id)
     if (current !== undefined && current.sealed !== session.sealed) return { is: 'good', session: current }
-    await sessions.end(session.key, 'refused')
+    await sessions.end(session.key, 'refused', { subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
@@ -233,7 +238,7 @@ export class AccessTokens {
     const { provider, log } = this.#deps
     void provider.revoke(record).then((failures) => {
       for (const { token, status, cause } of failures) {
-        log.warn({ audit: 'revocation_failed', session: tag, token, status, cause }, 'a token could not be revoked')
+        audit(log, 'revocation_failed', { session: tag, token, status, cause })
       }
     })
   }

@@ -4,21 +4,30 @@ import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import { SessionRepository, type CausedEnd, type Session, type SessionRecord } from './repository.ts'
+import type { CausedEnd, EndedBy } from './ending.ts'
+import { SessionRepository, type Session } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
+import type { SubjectDependencies } from './open-subjects.ts'
+import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, Session, SessionRecord } from './repository.ts'
+export type { CausedEnd, EndedBy } from './ending.ts'
+export type { Session } from './repository.ts'
+export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
-export { saveNewSession } from './session-writer.ts'
+export { newSessionId, saveNewSession } from './session-writer.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
+export type { SubjectSession, Subjects } from './subjects.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -58,11 +67,17 @@ export class Sessions {
   readonly #watcher: SessionWatcher
   readonly #tokens: AccessTokens
 
-  constructor(config: Pick<Config, 'cookies' | 'secrets' | 'session'>, deps: SessionDependencies) {
+  constructor(
+    config: Pick<Config, 'cookies' | 'secrets' | 'session' | 'logsPlainSubjects'>,
+    deps: SessionDependencies,
+  ) {
     const { store, metrics, log } = deps
     const [tagSecret = ''] = config.secrets
     this.cookie = new SessionCookie(config.cookies, config.secrets)
-    this.#repository = new SessionRepository(store, deps.envelope, config.session, tagSecret)
+    this.#repository = new SessionRepository(store, deps.envelope, config.session, {
+      tagSecret,
+      logsPlainSubjects: config.logsPlainSubjects,
+    })
     this.#reader = new SessionReader(this.cookie, this.#repository, store)
     this.#watcher = new SessionWatcher(this.#repository, this.#reader, store, {
       storeGraceMs: config.session.relayStoreGraceMs,
@@ -71,10 +86,10 @@ export class Sessions {
     this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
     metrics.sessionStore.nearCache = () => this.#reader.nearCache
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
-    this.#repository.onEnd((key, reason, existed, requester) => {
+    this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
       if (!existed) return
       metrics.sessionsEnded.inc({ reason })
-      log.info({ audit: 'session_ended', reason, session: this.tag(key), ...requester }, 'session ended')
+      audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
     })
   }
 
@@ -124,8 +139,8 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, requester?: Requester): Promise<boolean> {
-    return this.#repository.end(key, reason, requester)
+  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
+    return this.#repository.end(key, reason, by)
   }
 
   /**
@@ -152,6 +167,21 @@ export class Sessions {
   /** Identifies a session in the log. */
   tag(key: string): string {
     return this.#repository.tag(key)
+  }
+
+  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
+  subjectTag(subject: string): string {
+    return this.#repository.subjectTag(subject)
+  }
+
+  /** Prepares what only sessions with a subject need. Nothing of it is loaded where IDENTITY_PATH is not set. */
+  async openSubjects(
+    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    deps: Omit<SubjectDependencies, 'sessions'>,
+  ): Promise<Subjects | undefined> {
+    if (config.identity === undefined) return undefined
+    const { openSubjects } = await import('./open-subjects.ts')
+    return openSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

@@ -52,7 +52,7 @@ export class NearCache {
     })
     store.onChange((key) => this.#changed(key))
     // This process acts at once on sessions that it ends itself, without waiting for the store's notification.
-    sessions.onEnd((key) => {
+    sessions.onEnd(({ key }) => {
       this.#loads.delete(key)
       this.#live.delete(key)
     })
@@ -149,8 +149,8 @@ export class NearCache {
 
 /** Approximate, as measured by bench/cases/sessions.ts. All texts are ASCII, so a character takes one byte. */
 function bytesOf({ id, key, sealed, record }: Session): number {
-  const { accessToken, refreshToken = '', scope, loginKey } = record
-  const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey]
+  const { accessToken, refreshToken = '', scope, loginKey, subject = '' } = record
+  const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey, subject]
   return OVERHEAD_BYTES + texts.reduce((sum, text) => sum + text.length, 0)
 }
 

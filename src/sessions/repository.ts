@@ -3,6 +3,8 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
+import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
+import { parseRecord, type SessionRecord } from './session-record.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
@@ -12,25 +14,14 @@ const EXPIRY_MARKER_MS = 60_000
 /** Longer than any process uses a session without having read it again. */
 const TOMBSTONE_MS = 300_000
 
-/** The stored content of a session. It never leaves the server. Times are epoch ms. */
-export interface SessionRecord {
-  readonly accessToken: string
-  readonly tokenExpiresAt: number
-  readonly tokenLifetimeMs: number
-  readonly refreshToken?: string
-  readonly scope: string
-  /** The absolute limit of the session. */
-  readonly endsAt: number
-  /** Store key of the login transaction that created the session; a logout removes it too. */
-  readonly loginKey: string
-}
-
 /** A session as it was read from the store. */
 export interface Session {
   readonly id: string
   readonly key: string
   /** Identifies the session in the log. */
   readonly tag: string
+  /** Identifies the subject in the log. */
+  readonly subjectTag?: string
   readonly record: SessionRecord
   /** The idle limit: when the session ends unless it is used (epoch ms). */
   readonly idleEndsAt: number
@@ -38,25 +29,18 @@ export interface Session {
   readonly sealed: string
 }
 
-const CAUSED_ENDS = ['logout', 'replaced', 'refused'] as const
-
-/** A reason for which the server itself ends a session, leaving a tombstone. */
-export type CausedEnd = (typeof CAUSED_ENDS)[number]
-
-/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
-export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
-
-/**
- * Called when this process ends a session or finds that one has ended.
- * @param existed false if there was no session to end
- * @param requester whose request ended the session; undefined if no request did
- */
-export type EndListener = (key: string, reason: EndReason, existed: boolean, requester: Requester | undefined) => void
-
 /** How long a session lives (ms). */
 export interface SessionLimits {
   readonly idleMs: number
   readonly maxMs: number
+}
+
+/** How sessions and subjects are named in the log. */
+export interface LogNames {
+  /** Keys the hashes. */
+  readonly tagSecret: string
+  /** Whether a subject is named as it is, and not by a hash. */
+  readonly logsPlainSubjects: boolean
 }
 
 /** Stores sessions sealed, under the hash of their id. A session that has ended cannot be brought back. */
@@ -67,11 +51,12 @@ export class SessionRepository {
   readonly #store: Store
   readonly #envelope: Envelope
   readonly #tagSecret: string
-  readonly #endListeners: EndListener[] = []
+  readonly #logsPlainSubjects: boolean
+  readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  /** @param tagSecret keys the hash that identifies a session in the log */
-  constructor(store: Store, envelope: Envelope, limits: SessionLimits, tagSecret: string) {
+  constructor(store: Store, envelope: Envelope, limits: SessionLimits, { tagSecret, logsPlainSubjects }: LogNames) {
+    this.#logsPlainSubjects = logsPlainSubjects
     this.#store = store
     this.#envelope = envelope
     this.limits = limits
@@ -82,6 +67,11 @@ export class SessionRepository {
   /** Identifies a session in the log. The tag reveals neither the id nor the store key. */
   tag(key: string): string {
     return logTag(this.#tagSecret, key)
+  }
+
+  /** Identifies a subject in the log: by a keyed hash, or as it is (LOG_SUBJECT). */
+  subjectTag(subject: string): string {
+    return this.#logsPlainSubjects ? subject : logTag(this.#tagSecret, `subject:${subject}`)
   }
 
   /** Stores a new session. @throws StoreUnavailable; Error if the id exists already, which 256 random bits rule out */
@@ -115,11 +105,11 @@ export class SessionRepository {
 
   /** Compare-and-set. Undefined if the session was changed or has ended meanwhile; the caller has to read it again. */
   async replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
-    const { id, key, tag } = session
+    const { key, id } = session
     const sealed = this.#seal(key, id, record)
     const idleEndsAt = this.#idleEnd(record.endsAt)
     return (await this.#store.replace(key, session.sealed, sealed, idleEndsAt))
-      ? { id, key, tag, record, idleEndsAt, sealed }
+      ? { ...session, record, idleEndsAt, sealed }
       : undefined
   }
 
@@ -127,8 +117,9 @@ export class SessionRepository {
    * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
    * confirmed, so that a failover does not bring the session back.
    */
-  async end(key: string, reason: CausedEnd, requester?: Requester): Promise<boolean> {
-    const existed = (await this.#bury(key, reason, requester)) !== undefined
+  async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
+    const existed = (await this.#bury(key, reason)) !== undefined
+    this.#notify({ key, reason, existed, ...by })
     // Even if the session was gone already: the process that ended it may not have waited for a replica.
     await this.#replicate(key)
     return existed
@@ -146,9 +137,11 @@ export class SessionRepository {
     requester?: Requester,
   ): Promise<SessionRecord | undefined> {
     const key = sessionKey(id)
-    const sealed = await this.#bury(key, reason, requester)
+    const sealed = await this.#bury(key, reason)
+    const record = sealed === undefined ? undefined : this.#record(id, key, sealed)
+    this.#notify({ key, reason, existed: sealed !== undefined, requester, subjectTag: this.#subjectTagOf(record) })
     if (isAuthentic || sealed !== undefined) await this.#replicate(key)
-    return sealed === undefined ? undefined : this.#record(id, key, sealed)
+    return record
   }
 
   /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
@@ -167,7 +160,8 @@ export class SessionRepository {
     const reason = expiryOf(session)
     if (reason === undefined) return
     const created = this.#store.create(expiryMarkerKey(session.key), '', Date.now() + EXPIRY_MARKER_MS)
-    if (await created.catch(() => false)) this.#notify(session.key, reason, true)
+    const { key, subjectTag } = session
+    if (await created.catch(() => false)) this.#notify({ key, reason, existed: true, subjectTag })
   }
 
   /** Calls `listener` for every end that no replica has confirmed: a failover right now could bring the session back. */
@@ -176,16 +170,14 @@ export class SessionRepository {
   }
 
   /** Calls `listener` for every end of a session that this process causes or finds. */
-  onEnd(listener: EndListener): void {
+  onEnd(listener: (ending: Ending) => void): void {
     this.#endListeners.push(listener)
   }
 
   /** Removes a session and returns its sealed record. */
-  async #bury(key: string, reason: CausedEnd, requester: Requester | undefined): Promise<string | undefined> {
+  #bury(key: string, reason: CausedEnd): Promise<string | undefined> {
     const expiresAt = Date.now() + TOMBSTONE_MS
-    const sealed = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-    this.#notify(key, reason, sealed !== undefined, requester)
-    return sealed
+    return this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
   }
 
   async #replicate(key: string): Promise<void> {
@@ -193,8 +185,12 @@ export class SessionRepository {
     for (const listener of this.#unreplicatedListeners) listener(key)
   }
 
-  #notify(key: string, reason: EndReason, existed: boolean, requester?: Requester): void {
-    for (const listener of this.#endListeners) listener(key, reason, existed, requester)
+  #notify(ending: Ending): void {
+    for (const listener of this.#endListeners) listener(ending)
+  }
+
+  #subjectTagOf(record: SessionRecord | undefined): string | undefined {
+    return record?.subject === undefined ? undefined : this.subjectTag(record.subject)
   }
 
   #seal(key: string, id: string, record: SessionRecord): string {
@@ -204,7 +200,9 @@ export class SessionRepository {
   #open(id: string, key: string, stored: StoredValue | undefined): Session | undefined {
     const record = stored && this.#record(id, key, stored.value)
     if (stored === undefined || record === undefined) return undefined
-    return { id, key, tag: this.tag(key), record, idleEndsAt: stored.expiresAt, sealed: stored.value }
+    const subjectTag = this.#subjectTagOf(record)
+    const named = { id, key, tag: this.tag(key), ...(subjectTag !== undefined && { subjectTag }) }
+    return { ...named, record, idleEndsAt: stored.expiresAt, sealed: stored.value }
   }
 
   #record(id: string, key: string, sealed: string): SessionRecord | undefined {
@@ -228,24 +226,4 @@ export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | 
   const now = Date.now() + CLOCK_SKEW_MS
   if (now >= record.endsAt) return 'expired'
   return now >= idleEndsAt ? 'idle' : undefined
-}
-
-const SHAPE = {
-  accessToken: 'string',
-  tokenExpiresAt: 'number',
-  tokenLifetimeMs: 'number',
-  scope: 'string',
-  endsAt: 'number',
-  loginKey: 'string',
-} as const satisfies Partial<Record<keyof SessionRecord, 'string' | 'number'>>
-
-/** Undefined if another version of the server wrote the record. */
-function parseRecord(text: string): SessionRecord | undefined {
-  try {
-    const record = JSON.parse(text) as Record<string, unknown> | null
-    const fits = Object.entries(SHAPE).every(([name, type]) => typeof record?.[name] === type)
-    return fits ? (record as unknown as SessionRecord) : undefined
-  } catch {
-    return undefined
-  }
 }

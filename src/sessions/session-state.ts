@@ -13,6 +13,8 @@ interface SessionLimitsState {
   /** When it ends unless it is used. Never moves back, and is never further ahead than SESSION_IDLE_SECONDS. */
   readonly idle_expires_at: number
   readonly scope: string
+  /** Whose session it is; absent where that is not known. */
+  readonly subject?: string
 }
 
 /**
@@ -31,5 +33,6 @@ export function sessionState(session: Session | undefined, idleMs: number, stepM
     expires_at: Math.floor(record.endsAt / SECOND),
     idle_expires_at: Math.floor(shownIdleEnd / SECOND),
     scope: record.scope,
+    ...(record.subject !== undefined && { subject: record.subject }),
   }
 }

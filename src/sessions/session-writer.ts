@@ -2,7 +2,8 @@ import fastifySession, { type FastifySessionOptions } from '@fastify/session'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SessionCookie } from './session-cookie.ts'
-import type { SessionRecord, SessionRepository } from './repository.ts'
+import type { SessionRepository } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 
 declare module 'fastify' {
   interface Session {
@@ -31,6 +32,11 @@ export async function registerSessionWriter(
     idGenerator: () => randomBytes(32).toString('base64url'),
     store: creatingStore(sessions),
   })
+}
+
+/** The id of the session that {@link saveNewSession} will save for this request. */
+export function newSessionId({ session }: FastifyRequest): string {
+  return session.sessionId
 }
 
 /** Saves a new session. @returns its id and the value for its cookie @throws StoreUnavailable */

@@ -1,4 +1,4 @@
-import type { SessionRecord } from './repository.ts'
+import type { SessionRecord } from './session-record.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 const MAX_MARGIN_MS = 60_000
@@ -11,7 +11,7 @@ export function renewAt(record: SessionRecord): number {
 /** The record of a session, new or refreshed, with the tokens of a grant. */
 export function recordOf(
   grant: TokenGrant,
-  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope'>,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject'>,
 ): SessionRecord {
   const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
   return {
@@ -23,5 +23,6 @@ export function recordOf(
     // Without a refresh token, the session cannot outlive the access token.
     endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
     loginKey: session.loginKey,
+    ...(session.subject === undefined ? {} : { subject: session.subject }),
   }
 }

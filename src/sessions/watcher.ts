@@ -1,7 +1,8 @@
 import type { Store } from '../store/store.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import type { EndReason, Session, SessionRepository } from './repository.ts'
+import type { EndReason } from './ending.ts'
+import type { Session, SessionRepository } from './repository.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -66,7 +67,7 @@ export class SessionWatcher {
     this.#store = store
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
-    sessions.onEnd((key, reason) => this.#end(key, reason))
+    sessions.onEnd(({ key, reason }) => this.#end(key, reason))
     reader.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 
 const PREFIX = 'bff:1:'
 
@@ -43,6 +43,11 @@ export function permitsKey(key: string): string {
 /** Key of the calls of a session in the current minute, in the session's own slot. */
 export function callsKey(key: string): string {
   return `{${key}}:calls`
+}
+
+/** Key of the index of a subject's sessions. Without the secret nobody can tell whose it is, even if names can be guessed. */
+export function subjectKey(subject: string, secret: string): string {
+  return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
 }
 
 /** Key of the counter of logins started from a client's network. */

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
 import { MemoryLimits } from './memory-limits.ts'
+import type { SessionIndex } from './session-index.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
@@ -21,6 +22,7 @@ export class MemoryStore implements Store {
       if (reason === 'expire' || reason === 'evict') this.#notify(key)
     },
   })
+  #index: SessionIndex | undefined
   readonly #listeners: ((key: string | undefined) => void)[] = []
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
@@ -90,6 +92,11 @@ export class MemoryStore implements Store {
 
   async isReplicated(): Promise<undefined> {
     return undefined
+  }
+
+  async openIndex(): Promise<SessionIndex> {
+    const { MemoryIndex } = await import('./memory-index.ts')
+    return (this.#index ??= new MemoryIndex())
   }
 
   async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {

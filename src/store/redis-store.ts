@@ -7,6 +7,7 @@ import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
+import type { SessionIndex } from './session-index.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
@@ -169,6 +170,11 @@ export class RedisStore implements Store {
 
   watchBurials(): void {
     this.#link.subscribe(ENDED_CHANNEL, (message) => this.#notify(message.split(' ', 1)[0]))
+  }
+
+  async openIndex(): Promise<SessionIndex> {
+    const { RedisIndex } = await import('./redis-index.ts')
+    return new RedisIndex((command) => this.#ask(() => command(this.#link.untracked())))
   }
 
   async openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger> {

@@ -1,3 +1,4 @@
+import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
@@ -71,6 +72,8 @@ export interface Store {
    * there are no replicas. Never rejects.
    */
   isReplicated(key: string): Promise<boolean | undefined>
+  /** Opens the index of sessions by subject. Nothing of it is loaded before. */
+  openIndex(): Promise<SessionIndex>
   /** Opens the ledger of an upstream budget, which all users of this store with the same name share. */
   openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger>
   /** Reports every request from now on to the observer. A store without round trips reports none. */

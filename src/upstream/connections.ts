@@ -5,4 +5,6 @@ export const CONNECTIONS = {
   orders: 512,
   /** Each serves one short exchange at a time. */
   oneTimeUrls: 64,
+  /** Each serves one short exchange of a login at a time. */
+  identity: 16,
 } as const

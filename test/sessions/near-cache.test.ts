@@ -1,10 +1,12 @@
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
-import { SessionRepository, type SessionRecord } from '../../src/sessions/repository.ts'
+import { SessionRepository } from '../../src/sessions/repository.ts'
+import type { SessionRecord } from '../../src/sessions/session-record.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { StoredValue } from '../../src/store/store.ts'
+import { logNames } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 
 /** A store whose reads can be delayed, so that a value may be old when it arrives. */
@@ -46,7 +48,7 @@ async function cacheWithSession({ idleMs = 30_000, sessionIdleMs = 30_000 } = {}
   const store = new SlowStore()
   const envelope = new Envelope(['a-secret-of-thirty-two-bytes-or-more'])
   const repository = (limitMs: number): SessionRepository =>
-    new SessionRepository(store, envelope, { idleMs: limitMs, maxMs: 60_000 }, 'tags')
+    new SessionRepository(store, envelope, { idleMs: limitMs, maxMs: 60_000 }, logNames('tags'))
   const sessions = repository(idleMs)
   const near = new NearCache(sessions, store)
   const created = newRecord()
@@ -68,7 +70,7 @@ await test('a session is read again after maxUnreadMs, although the store announ
   const { store, sessions, key } = await cacheWithSession()
   const near = new NearCache(sessions, store, { maxUnreadMs: 50 })
   const ends: string[] = []
-  sessions.onEnd((_key, reason) => ends.push(reason))
+  sessions.onEnd(({ reason }) => void ends.push(reason))
   await near.load('id')
   t.ok(near.peek('id', key))
   // The session is gone, and no change was announced.
@@ -82,7 +84,7 @@ await test('a cached session that is too old to be served is still recorded as e
   const { store, sessions } = await cacheWithSession({ idleMs: 200, sessionIdleMs: 200 })
   const near = new NearCache(sessions, store, { maxUnreadMs: 20 })
   const ends: string[] = []
-  sessions.onEnd((_key, reason) => ends.push(reason))
+  sessions.onEnd(({ reason }) => void ends.push(reason))
   const idleEndsAt = (await near.load('id'))?.idleEndsAt ?? Infinity
   await until(() => Date.now() > idleEndsAt)
   t.equal(await near.load('id'), undefined)

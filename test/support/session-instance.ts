@@ -3,10 +3,12 @@ import type { Test } from 'tap'
 import { SessionWatcher } from '../../src/sessions/watcher.ts'
 import { SessionCookie } from '../../src/sessions/session-cookie.ts'
 import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { SessionRepository, type SessionRecord } from '../../src/sessions/repository.ts'
+import { SessionRepository } from '../../src/sessions/repository.ts'
+import type { SessionRecord } from '../../src/sessions/session-record.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { logNames } from './settings.ts'
 import { SECRETS } from './world.ts'
 
 /** The sessions of one instance, without a server. */
@@ -32,7 +34,12 @@ export async function sessionInstance(t: Test, url: string): Promise<SessionInst
 /** An instance on a store. */
 export function instanceOn(store: Store, idleMs = 600_000, keepAlive = true): SessionInstance {
   const cookie = new SessionCookie({ secure: true, prefix: '__Host-' }, [SECRETS])
-  const sessions = new SessionRepository(store, new Envelope([SECRETS]), { idleMs, maxMs: 3_600_000 }, SECRETS)
+  const sessions = new SessionRepository(
+    store,
+    new Envelope([SECRETS]),
+    { idleMs, maxMs: 3_600_000 },
+    logNames(SECRETS),
+  )
   const reader = new SessionReader(cookie, sessions, store)
   const endings = new SessionWatcher(sessions, reader, store, { storeGraceMs: 60_000, keepAlive })
   return {

@@ -1,3 +1,5 @@
+import type { LogNames } from '../../src/sessions/repository.ts'
+
 /** Settings of a server without a provider and an upstream. */
 export const ALONE = {
   PUBLIC_URL: 'http://localhost:3000',
@@ -20,3 +22,6 @@ export const COMPILED: Readonly<Record<string, string>> = NODE_COMPILE_CACHE ===
 export function nodeCommand(options = ''): readonly [string, ...string[]] {
   return coverage === '0' ? ['/usr/bin/env', `NODE_OPTIONS=${options}`, process.execPath] : [process.execPath]
 }
+
+/** How sessions and subjects are named in the log of a repository that a test makes itself. */
+export const logNames = (tagSecret: string): LogNames => ({ tagSecret, logsPlainSubjects: false })

@@ -7,10 +7,12 @@ import { AccessTokens } from '../../src/sessions/access-tokens.ts'
 import { Provider } from '../../src/oauth/provider.ts'
 import { SessionCookie } from '../../src/sessions/session-cookie.ts'
 import { SessionReader } from '../../src/sessions/session-reader.ts'
-import { SessionRepository, type Session, type SessionRecord } from '../../src/sessions/repository.ts'
+import { SessionRepository, type Session } from '../../src/sessions/repository.ts'
+import type { SessionRecord } from '../../src/sessions/session-record.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { logNames } from './settings.ts'
 import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
 /** In milliseconds. */
@@ -59,7 +61,7 @@ export async function tokenWorld(t: Test): Promise<TokenWorld> {
     CLIENT_ID: 'test-client',
   })
   const store = new FaultyStore()
-  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, 'tag')
+  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, logNames('tag'))
   const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
   const log = pino({ level: 'silent' })
   const instance = (): AccessTokens => {

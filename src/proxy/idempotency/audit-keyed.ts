@@ -1,3 +1,5 @@
+import { callerOf } from '../../http/requester.ts'
+import { audit } from '../../telemetry/audit.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
 import type { Ending } from './claim.ts'
@@ -14,7 +16,7 @@ type KeyedOutcome =
   | 'record_lost'
 
 /** What an operator reads about an outcome. The others are what is expected, and are only counted. */
-const MESSAGES: Partial<Readonly<Record<KeyedOutcome, string>>> = {
+const MESSAGES = {
   unknown: 'nobody knows whether a call with an Idempotency-Key was executed',
   replayed: 'a repeated call got the response of the first',
   in_progress: 'a repeated call was refused while the first runs',
@@ -23,19 +25,26 @@ const MESSAGES: Partial<Readonly<Record<KeyedOutcome, string>>> = {
   key_reused: 'another call with a used Idempotency-Key was refused',
   too_many: 'a call was refused, because its session has used too many Idempotency-Keys',
   record_lost: 'the record of a call with an Idempotency-Key was replaced or lost while the call ran',
-}
+} as const satisfies Partial<Record<KeyedOutcome, string>>
 
 /** Counts the outcome of a request with a key, and logs it for the audit. Neither the key nor the body is ever logged. */
 export function auditKeyed(
   metrics: Pick<Metrics, 'idempotency'>,
-  { endpoint, request, session }: Call,
+  { endpoint, request }: Call,
   outcome: KeyedOutcome,
 ): void {
-  metrics.idempotency.inc({ outcome: outcome })
-  const message = MESSAGES[outcome]
-  if (message === undefined) return
+  metrics.idempotency.inc({ outcome })
+  if (!isAudited(outcome)) return
   const { method, path: route } = endpoint
-  const details = { audit: 'idempotency', outcome, method, route, session: session?.tag, client: request.ip }
-  if (outcome === 'replayed') request.log.info(details, message)
-  else request.log.warn(details, message)
+  const level = outcome === 'replayed' ? 'info' : 'warn'
+  audit(
+    request.log,
+    'idempotency',
+    { outcome, method, route, ...callerOf(request) },
+    { level, message: MESSAGES[outcome] },
+  )
+}
+
+function isAudited(outcome: KeyedOutcome): outcome is keyof typeof MESSAGES {
+  return outcome in MESSAGES
 }

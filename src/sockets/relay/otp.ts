@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { USER_AGENT } from '../../upstream/headers.ts'
 import type { RestResponse } from '../../upstream/buffered-exchange.ts'
+import { valueAt } from '../../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../../upstream/no-response.ts'
 import type { RestClient } from '../../upstream/rest-client.ts'
 import { CLOSE, fromStatus, type CloseStatus } from '../close-codes.ts'
@@ -97,7 +98,7 @@ export class OtpClient {
     } catch {
       return 'the response is not JSON'
     }
-    const found = at(document, this.#config.otpUrlPointer)
+    const found = valueAt(document, this.#config.otpUrlPointer)
     const candidates = typeof found === 'string' ? [found] : [...new Set(socketUrls(document, MAX_DEPTH))]
     const [text, ...more] = candidates
     if (text === undefined) return 'the response has no WebSocket URL'
@@ -113,17 +114,6 @@ export class OtpClient {
 
 function whyOf({ is, cause }: NoResponse): string {
   return `${is} (${codeOf(cause)})`
-}
-
-/** The value a JSON pointer names (RFC 6901). */
-function at(document: unknown, pointer: string): unknown {
-  let value = document
-  for (const token of pointer.split('/').slice(1)) {
-    const key = token.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!(value instanceof Object) || !Object.hasOwn(value, key)) return undefined
-    value = (value as Record<string, unknown>)[key]
-  }
-  return value
 }
 
 /** Every ws(s) URL anywhere in a document, also in JSON inside a JSON string. */

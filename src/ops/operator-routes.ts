@@ -1,0 +1,104 @@
+import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { network } from '../http/client-address.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
+import type { AdminOrder, AdminOutcome, CarryOut } from './session-admin.ts'
+
+/** What the routes need. */
+export interface OperatorRoutesOptions {
+  /** The secret of the operators (OPS_TOKEN). */
+  readonly token: string
+  readonly carryOut: CarryOut
+  readonly log: FastifyBaseLogger
+}
+
+const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 256 characters'
+const TAG = /^[\w-]{1,64}$/
+const SECOND = 1000
+
+/** `GET` and `DELETE /sessions` of the ops listener (docs/operating.md, Ending the sessions of a user). */
+export async function operatorRoutes(ops: FastifyInstance, options: OperatorRoutesOptions): Promise<void> {
+  const isToken = tokenCheck(options.token)
+  ops.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    if (isToken(request.headers.authorization)) return
+    auditBounded(options.log, 'ops_refused', { client: request.ip }, network(request.ip))
+    return reply
+      .code(401)
+      .header('www-authenticate', 'Bearer')
+      .send({ error: 'The header Authorization must be: Bearer, then OPS_TOKEN' })
+  })
+
+  for (const [method, is] of [
+    ['GET', 'list'],
+    ['DELETE', 'end'],
+  ] as const) {
+    ops.route({
+      method,
+      url: '/sessions',
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        const asked = readQuery(request, is)
+        if ('error' in asked) return reply.code(400).send(asked)
+        const requester = { reqId: randomUUID(), client: request.ip }
+        reply.header('x-request-id', requester.reqId)
+        return respond(reply, await options.carryOut({ is, ...asked, requester }))
+      },
+    })
+  }
+}
+
+function respond(reply: FastifyReply, outcome: AdminOutcome): FastifyReply {
+  switch (outcome.is) {
+    case 'listed':
+      return reply.send({
+        sessions: outcome.sessions.map(({ tag, startedAt, lastUsedAt, client }) => ({
+          tag,
+          started_at: Math.floor(startedAt / SECOND),
+          last_used_at: Math.floor(lastUsedAt / SECOND),
+          client,
+        })),
+      })
+    case 'ended':
+      return reply.send({ ended: outcome.count })
+    case 'noSubject':
+      return reply.code(400).send({ error: SUBJECT_RULE })
+    case 'storeDown':
+      return unavailable(reply, 'The session store is unavailable')
+    case 'noWorker':
+      return unavailable(reply, 'No worker answers')
+    case 'failed':
+      return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
+  }
+}
+
+function unavailable(reply: FastifyReply, error: string): FastifyReply {
+  return reply.code(503).header('retry-after', '1').send({ error })
+}
+
+function readQuery(
+  { url }: FastifyRequest,
+  is: AdminOrder['is'],
+): Pick<AdminOrder, 'subject' | 'tag'> | { readonly error: string } {
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1))
+  const [subject = '', ...moreSubjects] = query.getAll('subject')
+  const [tag, ...moreTags] = query.getAll('tag')
+  if (!url.includes('?') || subject === '' || moreSubjects.length > 0) return { error: SUBJECT_RULE }
+  const takesTag = is === 'end'
+  if (moreTags.length > 0 || (tag !== undefined && (!takesTag || !TAG.test(tag)))) {
+    // A tag that is ignored would end all sessions instead of one.
+    return { error: takesTag ? 'The query may have one tag, that of a session' : 'Only DELETE takes a tag' }
+  }
+  return { subject, ...(tag !== undefined && { tag }) }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Compares in constant time, whatever the lengths. */
+function tokenCheck(token: string): (authorization: string | undefined) => boolean {
+  const expected = digest(token)
+  return (authorization = '') => {
+    const [scheme = '', given = ''] = /^([A-Za-z]+) (.*)$/.exec(authorization)?.slice(1) ?? []
+    return timingSafeEqual(digest(given), expected) && scheme.toLowerCase() === 'bearer'
+  }
+}

@@ -1,0 +1,99 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Config } from '../config/config.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
+import type { IdentityMetrics, IdentityOutcome } from '../telemetry/identity-metrics.ts'
+import { USER_AGENT } from '../upstream/headers.ts'
+import { valueAt } from '../upstream/json-pointer.ts'
+import { codeOf } from '../upstream/no-response.ts'
+import type { RestClient } from '../upstream/rest-client.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
+
+/** Strict: a replacement character could stand for the names of different users. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The request of a login, for the log and for upstream. */
+interface Asker {
+  readonly id: string
+  readonly log: FastifyBaseLogger
+}
+
+type Answer =
+  | { readonly is: 'found'; readonly subject: string }
+  | { readonly is: Exclude<IdentityOutcome, 'found'>; readonly why: string }
+
+/** Asks upstream whose an access token is (docs/upstream.md, Identity). */
+export class Identity {
+  readonly #rest: RestClient
+  readonly #upstream: Config['upstream']
+  readonly #identity: NonNullable<Config['identity']>
+  readonly #metrics: IdentityMetrics
+
+  constructor(
+    rest: RestClient,
+    config: { readonly upstream: Config['upstream']; readonly identity: NonNullable<Config['identity']> },
+    metrics: IdentityMetrics,
+  ) {
+    this.#rest = rest
+    this.#upstream = config.upstream
+    this.#identity = config.identity
+    this.#metrics = metrics
+  }
+
+  close(): Promise<void> {
+    return this.#rest.close()
+  }
+
+  /** The subject of an access token. Undefined after a failure, which is logged and counted. Never rejects. */
+  async ask(accessToken: string, { id, log }: Asker): Promise<string | undefined> {
+    const answer = await this.#request(accessToken, id)
+    this.#metrics.requests.inc({ outcome: answer.is })
+    if (answer.is === 'found') return answer.subject
+    // The response belongs to a user, so it is neither quoted nor named as a cause.
+    logFailure(log, 'a login goes on without a subject', { outcome: answer.is, why: answer.why })
+    return undefined
+  }
+
+  async #request(accessToken: string, requestId: string): Promise<Answer> {
+    const { appIdHeader, appId } = this.#upstream
+    const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json']
+    headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
+    const { path } = this.#identity
+    const call = { method: 'GET', path, headers, body: null, timeoutMs: IDENTITY_TIMEOUT_MS } as const
+    // The signal also bounds the time in which the budget is asked.
+    const outcome = await this.#rest.exchange(call, AbortSignal.timeout(IDENTITY_TIMEOUT_MS))
+    switch (outcome.is) {
+      case 'answered':
+        return this.#judge(outcome.response)
+      case 'overBudget':
+        return { is: 'over_budget', why: 'no call is left' }
+      case 'unreachable':
+      case 'timeout':
+      case 'lost':
+        return { is: outcome.is, why: codeOf(outcome.cause) }
+    }
+  }
+
+  #judge({ status, body }: { readonly status: number; readonly body: Buffer }): Answer {
+    if (status < 200 || status >= 300) return { is: 'refused', why: `status ${status}` }
+    let document: unknown
+    try {
+      document = JSON.parse(UTF8.decode(body), exactNumbers)
+    } catch {
+      return { is: 'unusable', why: 'the response is not JSON' }
+    }
+    const subject = subjectOf(valueAt(document, this.#identity.pointer))
+    return subject === undefined
+      ? { is: 'unusable', why: `IDENTITY_POINTER names no string or number of 1 to ${MAX_CHARACTERS} characters` }
+      : { is: 'found', subject }
+  }
+}
+
+/** Keeps the digits of a number that JavaScript would round: two users must not become one. */
+function exactNumbers(this: unknown, _key: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  return typeof value === 'number' && !Number.isSafeInteger(value) ? source : value
+}
+
+function subjectOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && isSubject(value) ? value : undefined
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto'
+import { subjectKey } from '../store/keys.ts'
+import type { EntryState, IndexEntry, SessionIndex } from '../store/session-index.ts'
+import type { Envelope } from './envelope.ts'
+
+/** What the index knows of a session. */
+export interface IndexedSession {
+  /** Identified the session in the log when it began. A roll of secrets changes the tags of later lines. */
+  readonly tag: string
+  /** Epoch ms. */
+  readonly startedAt: number
+  /** Client address of the login. */
+  readonly client: string
+  /** Store key. */
+  readonly key: string
+}
+
+/** Where the index has a session. */
+export interface Place {
+  /** Store key of the index of the subject. */
+  readonly index: string
+  readonly id: string
+}
+
+/** A session of the index. */
+export interface ListedSession extends IndexedSession {
+  readonly place: Place
+}
+
+/** Made into a key together with a server secret. An entry has no holder with a secret of its own. */
+const PURPOSE = 'index of sessions by subject'
+
+/**
+ * The sessions of each subject. Names of keys and entries are made with the first secret and found with all of them, so that
+ * an instance sees what instances before and after it in a roll of secrets have written.
+ */
+export class SubjectIndex {
+  readonly #index: SessionIndex
+  readonly #envelope: Envelope
+  readonly #secrets: readonly string[]
+
+  constructor(index: SessionIndex, envelope: Envelope, secrets: readonly string[]) {
+    this.#index = index
+    this.#envelope = envelope
+    this.#secrets = secrets
+  }
+
+  /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */
+  async add(subject: string, session: IndexedSession, expiresAt: number): Promise<{ place: Place; count: number }> {
+    const index = subjectKey(subject, this.#secrets[0] ?? '')
+    const place = { index, id: randomBytes(9).toString('base64url') }
+    const value = this.#envelope.seal(nameOf(place), PURPOSE, JSON.stringify(session))
+    return { place, count: await this.#index.add(index, { id: place.id, value, expiresAt }) }
+  }
+
+  /** The sessions of a subject, the oldest first. Some may have ended, or not begun. @throws StoreUnavailable */
+  list(subject: string): Promise<ListedSession[]> {
+    return this.#read(subject, (key) => this.#index.list(key))
+  }
+
+  /** Notes that all sessions of a subject end, those whose login is under way included, and returns them. @throws StoreUnavailable */
+  endAll(subject: string): Promise<ListedSession[]> {
+    return this.#read(subject, (key) => this.#index.endAll(key))
+  }
+
+  /** Notes that these sessions end. @throws StoreUnavailable */
+  async end(sessions: readonly ListedSession[]): Promise<void> {
+    await this.#change(sessions, (key, ids) => this.#index.end(key, ids))
+  }
+
+  /** @throws StoreUnavailable */
+  async remove(sessions: readonly ListedSession[]): Promise<void> {
+    await this.#change(sessions, (key, ids) => this.#index.remove(key, ids))
+  }
+
+  /** @throws StoreUnavailable */
+  look({ index, id }: Place): Promise<EntryState> {
+    return this.#index.look(index, id)
+  }
+
+  async #read(subject: string, read: (key: string) => Promise<readonly IndexEntry[]>): Promise<ListedSession[]> {
+    const keys = [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
+    const lists = await Promise.all(keys.map(async (index) => ({ index, entries: await read(index) })))
+    return lists
+      .flatMap(({ index, entries }) => entries.map((entry) => ({ entry, place: { index, id: entry.id } })))
+      .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt)
+      .flatMap(({ entry, place }) => this.#open(entry.value, place) ?? [])
+  }
+
+  async #change(
+    sessions: readonly ListedSession[],
+    change: (key: string, ids: string[]) => Promise<void>,
+  ): Promise<void> {
+    const byIndex = Map.groupBy(sessions, ({ place }) => place.index)
+    await Promise.all(
+      [...byIndex].map(([index, listed]) =>
+        change(
+          index,
+          listed.map(({ place }) => place.id),
+        ),
+      ),
+    )
+  }
+
+  /** Undefined if no secret of this instance opens it. */
+  #open(sealed: string, place: Place): ListedSession | undefined {
+    const text = this.#envelope.open(nameOf(place), PURPOSE, sealed)
+    return text === undefined ? undefined : { ...(JSON.parse(text) as IndexedSession), place }
+  }
+}
+
+/** Binds a sealed entry to its place, so that it cannot be moved to another subject. */
+function nameOf({ index, id }: Place): string {
+  return `${index}:${id}`
+}

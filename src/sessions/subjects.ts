@@ -1,0 +1,199 @@
+import type { Requester } from '../http/requester.ts'
+import { tombstoneKey } from '../store/keys.ts'
+import { ENDED_MS } from '../store/session-index.ts'
+import type { Store } from '../store/store.ts'
+import type { CausedEnd } from './ending.ts'
+import type { Identity } from './identity.ts'
+import type { SessionRepository } from './repository.ts'
+import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
+
+/** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
+const MAX_SESSIONS = 1000
+/** After so many logins the entries of sessions that are gone are removed, even if no limit is reached. */
+const TIDY_EVERY = 100
+/** An entry that is younger may belong to a login that has yet to create its session, unless there is a tombstone. */
+const BEING_MADE_MS = 60_000
+const MAX_CONCURRENT = 64
+/** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
+const DRIFT = { factor: 1.001, ms: 5 }
+const MINUTE_MS = 60_000
+
+/** A login that is about to create the session of a subject. */
+export interface NewSession {
+  readonly subject: string
+  /** Store key of the session. */
+  readonly key: string
+  /** Absolute limit of the session (epoch ms). */
+  readonly endsAt: number
+  readonly client: string
+}
+
+/** A session in the index. */
+export interface Enlisted {
+  readonly subject: string
+  readonly place: Place
+  /** The number of entries at that moment, this one included. */
+  readonly count: number
+}
+
+/** Why sessions end, and on whose request. */
+interface Cause {
+  readonly reason: CausedEnd
+  readonly requester: Requester
+}
+
+/** What an operator may know of a session. Times are epoch ms. */
+export interface SubjectSession {
+  readonly tag: string
+  readonly startedAt: number
+  /** To a minute. */
+  readonly lastUsedAt: number
+  readonly client: string
+}
+
+/** What {@link Subjects} need. */
+export interface SubjectsOptions {
+  readonly identity: Identity
+  readonly index: SubjectIndex
+  readonly sessions: SessionRepository
+  readonly store: Store
+  /** Of one subject; Infinity for no limit. */
+  readonly maxSessions: number
+}
+
+/** Learns the subjects of new sessions, and finds and ends the sessions of a subject. */
+export class Subjects {
+  readonly identity: Identity
+  readonly #index: SubjectIndex
+  readonly #sessions: SessionRepository
+  readonly #store: Store
+  readonly #maxSessions: number
+
+  constructor({ identity, index, sessions, store, maxSessions }: SubjectsOptions) {
+    this.identity = identity
+    this.#index = index
+    this.#sessions = sessions
+    this.#store = store
+    this.#maxSessions = Math.min(maxSessions, MAX_SESSIONS)
+  }
+
+  /** Enters a session before it is created, so that whoever ends all of them finds it. @throws StoreUnavailable */
+  async enlist({ subject, key, endsAt, client }: NewSession): Promise<Enlisted> {
+    const session = { tag: this.#sessions.tag(key), startedAt: Date.now(), client, key }
+    return { subject, ...(await this.#index.add(subject, session, endsAt)) }
+  }
+
+  /**
+   * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
+   * False if they have been ended since its login began.
+   * @param beganAt of the login (performance.now())
+   * @throws StoreUnavailable
+   */
+  async mayLive({ place }: Enlisted, beganAt: number): Promise<boolean> {
+    const { isListed, endedAgoMs = Infinity } = await this.#index.look(place)
+    // The ages of two events are compared, and not their times, which different clocks would have measured.
+    const ageMs = (performance.now() - beganAt) * DRIFT.factor + DRIFT.ms
+    return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
+  }
+
+  /**
+   * Ends the oldest sessions of a subject that has more than it may have, now that a new one has begun.
+   * @throws StoreUnavailable
+   */
+  async makeRoom({ subject, place, count }: Enlisted, requester: Requester): Promise<void> {
+    if (count <= this.#maxSessions && count % TIDY_EVERY !== 0) return
+    const listed = await this.#index.list(subject)
+    const own = listed.findIndex((each) => each.place.id === place.id)
+    // Logins that came later make room for themselves.
+    const earlier = listed.slice(0, Math.max(0, own))
+    const isLive = await this.#areLive(earlier)
+    await this.#index.remove(earlier.filter((each) => !isLive(each)))
+    const live = earlier.filter(isLive)
+    const surplus = live.slice(0, Math.max(0, live.length + 1 - this.#maxSessions))
+    await this.#endSome(subject, surplus, { reason: 'replaced', requester })
+  }
+
+  /** The live sessions of a subject, the oldest first. @throws StoreUnavailable */
+  async list(subject: string): Promise<SubjectSession[]> {
+    const sessions: SubjectSession[] = []
+    await eachOf(await this.#index.list(subject), async ({ tag, startedAt, client, key }) => {
+      const stored = await this.#store.readUntracked(key)
+      if (stored === undefined) return
+      const used = Math.min(stored.expiresAt - this.#sessions.limits.idleMs, Date.now())
+      const lastUsedAt = Math.max(startedAt, Math.floor(used / MINUTE_MS) * MINUTE_MS)
+      sessions.push({ tag, startedAt, lastUsedAt, client })
+    })
+    return sessions.toSorted((one, other) => one.startedAt - other.startedAt)
+  }
+
+  /** The number of live sessions of a subject besides one. @throws StoreUnavailable */
+  async countOthers(subject: string, ownKey: string): Promise<number> {
+    const others = (await this.#index.list(subject)).filter(({ key }) => key !== ownKey)
+    const values = await this.#store.readMany(others.map(({ key }) => key))
+    return values.filter((value) => value !== undefined).length
+  }
+
+  /**
+   * Ends all sessions of a subject, those that are just being made included.
+   * @param exceptKey store key of a session that the caller ends itself, last, so that it can repeat this after a failure
+   * @returns how many sessions there were
+   * @throws StoreUnavailable when some may be left
+   */
+  async endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
+    const listed = await this.#index.endAll(subject)
+    const others = listed.filter(({ key }) => key !== exceptKey)
+    return this.#endNoted(subject, others, by)
+  }
+
+  /** Ends the session of a subject that has this tag. Returns whether there was one. @throws StoreUnavailable */
+  async endTagged(subject: string, tag: string, by: Cause): Promise<boolean> {
+    const listed = await this.#index.list(subject)
+    // Since a roll of secrets the log may name it by another tag than the index does.
+    const meant = listed.filter((each) => each.tag === tag || this.#sessions.tag(each.key) === tag)
+    return (await this.#endSome(subject, meant, by)) > 0
+  }
+
+  /** Ends some sessions of a subject. */
+  async #endSome(subject: string, sessions: readonly ListedSession[], by: Cause): Promise<number> {
+    // Noted first: a login among them that has yet to create its session then sees that it must not live.
+    await this.#index.end(sessions)
+    return this.#endNoted(subject, sessions, by)
+  }
+
+  /** Ends sessions of which the index knows already that they end. */
+  async #endNoted(subject: string, sessions: readonly ListedSession[], { reason, requester }: Cause): Promise<number> {
+    const subjectTag = this.#sessions.subjectTag(subject)
+    let ended = 0
+    await eachOf(sessions, async ({ key }) => {
+      if (await this.#sessions.end(key, reason, { requester, subjectTag })) ended++
+    })
+    // Removed last: if this process dies before, whoever tries again finds those that are left.
+    await this.#index.remove(sessions)
+    return ended
+  }
+
+  /** Tells which of these sessions are live, or about to begin. @throws StoreUnavailable */
+  async #areLive(sessions: readonly ListedSession[]): Promise<(session: ListedSession) => boolean> {
+    const areThere = async (each: readonly ListedSession[], nameOf: (key: string) => string) => {
+      const values = await this.#store.readMany(each.map(({ key }) => nameOf(key)))
+      return new Set(each.filter((_session, at) => values[at] !== undefined))
+    }
+    const live = await areThere(sessions, (key) => key)
+    const young = sessions.filter((session) => !live.has(session) && isYoung(session))
+    const ended = await areThere(young, tombstoneKey)
+    return (session) => live.has(session) || (young.includes(session) && !ended.has(session))
+  }
+}
+
+function isYoung({ startedAt }: ListedSession): boolean {
+  return Date.now() - startedAt < BEING_MADE_MS
+}
+
+/** Runs a task for each item, a number of them at once. Rejects when one has failed. */
+async function eachOf<Item>(items: readonly Item[], task: (item: Item) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const work = async (): Promise<void> => {
+    for (const item of left) await task(item)
+  }
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
+}

@@ -1,0 +1,19 @@
+import { Counter, type Registry } from 'prom-client'
+
+/** What became of a request to IDENTITY_PATH. */
+export type IdentityOutcome = 'found' | 'refused' | 'unusable' | 'over_budget' | 'unreachable' | 'timeout' | 'lost'
+
+/** Registers the metrics of subjects. Without IDENTITY_PATH they do not exist. */
+export function createIdentityMetrics(registry: Registry) {
+  return {
+    requests: new Counter({
+      name: 'bff_identity_requests_total',
+      help: 'Requests to IDENTITY_PATH after a login, by outcome: all but found leave the session without a subject',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+  }
+}
+
+/** The metrics of subjects. */
+export type IdentityMetrics = ReturnType<typeof createIdentityMetrics>

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { serializeClientKeys } from './client-key.ts'
+import { idempotencyConfig } from './idempotency-config.ts'
 import { providerChecks, providerConfig, providerEnvironment } from './provider-config.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
-import { isOn, splitList } from './setting-formats.ts'
+import { isOn, seconds, splitList } from './setting-formats.ts'
+import { relayConfig, feedConfig } from './socket-config.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import {
   readSettings,
@@ -88,8 +90,6 @@ function drainWaitSeconds(settings: Settings, production: boolean): number {
 }
 
 const withoutSlash = (address: string) => address.replace(/\/+$/, '')
-const seconds = (count: number) => count * 1000
-
 /** Fastify's `trustProxy`. The function tells whether to trust the proxy that is `hop` hops away. */
 function trustProxy(value: string | undefined) {
   if (value === undefined || value === 'none') return false
@@ -112,27 +112,6 @@ function changedLimits(settings: Settings): Record<string, number> {
     if (typeof value === 'number' && value !== rule.default) changed[name] = value
   }
   return changed
-}
-
-/** The paths of REQUIRE_IDEMPOTENCY_KEY, with the parameters written as in the catalog. */
-function requiredFor(value: string): 'all' | ReadonlySet<string> {
-  if (value === 'all') return 'all'
-  return new Set(value === 'none' ? [] : splitList(value).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
-}
-
-function feedConfig(settings: Settings) {
-  return {
-    isShared: settings.PUBLIC_FEED === 'shared',
-    cacheMs: seconds(settings.FEED_CACHE_SECONDS),
-    maxSubscriptions: settings.FEED_SUBSCRIPTIONS,
-    requestsPerMinute: settings.FEED_REQUESTS_PER_MINUTE,
-    maxOwnSockets: settings.FEED_MAX_OWN_SOCKETS,
-    subscriptionsPerSocket: settings.FEED_SUBSCRIPTIONS_PER_SOCKET,
-    maxSockets: settings.FEED_MAX_SOCKETS,
-    lingerMs: seconds(settings.FEED_LINGER_SECONDS),
-    conflateBytes: settings.FEED_CONFLATE_BYTES,
-    reconnectSpreadMs: seconds(settings.FEED_RECONNECT_SPREAD_SECONDS),
-  }
 }
 
 /** Undefined where there is no budget. */
@@ -239,28 +218,8 @@ function parse(settings: Settings) {
       bodyMs: seconds(settings.UPSTREAM_BODY_SECONDS),
       budget: budgetConfig(settings),
     },
-    idempotency: {
-      requiredFor: requiredFor(settings.REQUIRE_IDEMPOTENCY_KEY),
-      ttlMs: seconds(settings.IDEMPOTENCY_TTL_SECONDS),
-      maxBodyBytes: settings.IDEMPOTENCY_MAX_BODY_BYTES,
-      maxAnswerBytes: settings.IDEMPOTENCY_MAX_ANSWER_BYTES,
-      maxRecords: settings.IDEMPOTENCY_MAX_RECORDS,
-      maxKeptBytes: settings.IDEMPOTENCY_MAX_KEPT_BYTES,
-    },
-    relay: {
-      wsUrl,
-      otpUrlPointer: settings.OTP_URL_POINTER,
-      otpHosts: settings.OTP_HOSTS === undefined ? [] : splitList(settings.OTP_HOSTS),
-      maxPerSession: settings.MAX_RELAYS_PER_SESSION,
-      maxSessionSockets: settings.MAX_SESSION_SOCKETS,
-      maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
-      publicHandshakesPerMinute: settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
-      maxRelays: settings.MAX_RELAYS,
-      maxBufferedBytes: settings.MAX_BUFFERED_BYTES,
-      maxMessageBytes: settings.MAX_MESSAGE_BYTES,
-      maxUpstreamMessageBytes: settings.MAX_UPSTREAM_MESSAGE_BYTES,
-      slowConsumerMs: seconds(settings.SLOW_CONSUMER_SECONDS),
-    },
+    idempotency: idempotencyConfig(settings),
+    relay: relayConfig(settings, wsUrl),
     feed: feedConfig(settings),
   })
 }

@@ -122,3 +122,6 @@ function isAddressRange(value: string): boolean {
   if (version === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
+
+/** A setting in seconds, in milliseconds. */
+export const seconds = (count: number): number => count * 1000

@@ -1,3 +1,4 @@
+import { idempotencyRules } from './idempotency-settings.ts'
 import { providerRules } from './provider-settings.ts'
 import { isOn, settingFormats } from './setting-formats.ts'
 import { flag, oneOf, required, text, textOr, whole, type SettingRule } from './setting-rule.ts'
@@ -84,31 +85,7 @@ export const settingRules = {
 
   API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, one-time URLs included; 0 = no limit'),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
-  REQUIRE_IDEMPOTENCY_KEY: textOr(
-    'none',
-    'apiPaths',
-    'Calls that are refused without an Idempotency-Key: none, all, or comma-separated paths of the API',
-  ),
-  IDEMPOTENCY_TTL_SECONDS: whole(
-    DAY,
-    60,
-    30 * DAY,
-    'How long an Idempotency-Key counts, at most until its session ends',
-  ),
-  IDEMPOTENCY_MAX_BODY_BYTES: whole(262_144, 0, 16 * MIB, 'Largest body of a request with an Idempotency-Key'),
-  IDEMPOTENCY_MAX_ANSWER_BYTES: whole(
-    262_144,
-    0,
-    16 * MIB,
-    'Largest response to a request with an Idempotency-Key that is kept for its repetition',
-  ),
-  IDEMPOTENCY_MAX_RECORDS: whole(
-    1000,
-    1,
-    100_000,
-    'Idempotency-Keys of one session whose responses are kept; twice as many are accepted',
-  ),
-  IDEMPOTENCY_MAX_KEPT_BYTES: whole(4 * MIB, 0, 1024 * MIB, 'Bytes of the responses that are kept for one session'),
+  ...idempotencyRules,
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),
   MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),

@@ -5,6 +5,8 @@ import { ManualBudget } from '../support/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
+const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
+
 await test('most calls wait for no report, and a report brings the tokens of about six seconds', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
   await world.budget.opened()
@@ -101,7 +103,6 @@ await test('tokens that nobody spends go back, and a process that closes returns
 })
 
 await test('spread gives each one-time URL a time at which the budget has room for it', (t) => {
-  const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
   const windows = [
     { windowMs: 60_000, ceilings: ceilings(300) },
     { windowMs: 600_000, ceilings: ceilings(1000) },

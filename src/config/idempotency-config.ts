@@ -1,0 +1,20 @@
+import { seconds, splitList } from './setting-formats.ts'
+import type { Settings } from './settings.ts'
+
+/** The settings of Idempotency-Keys, parsed. */
+export function idempotencyConfig(settings: Settings) {
+  return {
+    requiredFor: requiredFor(settings.REQUIRE_IDEMPOTENCY_KEY),
+    ttlMs: seconds(settings.IDEMPOTENCY_TTL_SECONDS),
+    maxBodyBytes: settings.IDEMPOTENCY_MAX_BODY_BYTES,
+    maxAnswerBytes: settings.IDEMPOTENCY_MAX_ANSWER_BYTES,
+    maxRecords: settings.IDEMPOTENCY_MAX_RECORDS,
+    maxKeptBytes: settings.IDEMPOTENCY_MAX_KEPT_BYTES,
+  }
+}
+
+/** The paths of REQUIRE_IDEMPOTENCY_KEY, with the parameters written as in the catalog. */
+function requiredFor(value: string): 'all' | ReadonlySet<string> {
+  if (value === 'all') return 'all'
+  return new Set(value === 'none' ? [] : splitList(value).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
+}

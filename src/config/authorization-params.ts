@@ -31,7 +31,7 @@ const MAX_LENGTH = 2048
 /** The only parameter that may be repeated (RFC 8707 §2). */
 const REPEATABLE = 'resource'
 /** A login must not be turned into a sign-up. */
-const SIGN_UP = /(^| )registration( |$)/
+const SIGN_UP = /(^| )registration( |$)/i
 
 /** Parses AUTHORIZATION_PARAMS, a query string. Returns undefined if it may not be added to an authorization request. */
 export function parseAuthorizationParams(value: string): readonly AuthorizationParam[] | undefined {

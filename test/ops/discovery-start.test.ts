@@ -2,7 +2,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
-import { document, metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
+import { metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -85,10 +85,6 @@ await test('DISCOVERY: exit code 78 and the reason if the metadata cannot be use
     wrong.output().stderr,
     /^1 setting\(s\) are wrong:\n {2}ISSUER has metadata whose token_endpoint is on another/,
   )
-  issuer.responses[OIDC_PATH] = document('<h1>Hello</h1>')
-  const page = await serverProcess(t, { ...ALONE, AUTH_URL: issuer.url, DISCOVERY: 'true' })
-  t.equal(await page.exited, 78)
-  t.match(page.output().stderr, /ISSUER must be an issuer with metadata/)
 })
 
 await test('Without DISCOVERY nothing is requested from the provider at the start', async (t) => {

@@ -14,6 +14,9 @@ await test('While the store is away, a call with an Idempotency-Key', async (t) 
     'whose record was written without a reply is not sent, and its key is free once the store is back',
     async (t) => {
       upstream.reset()
+      // From now on the instance knows the session without asking the store.
+      t.equal((await post('before')).status, 200)
+      upstream.reset()
       redis?.process.kill('SIGSTOP')
       const response = await post('frozen')
       t.equal(codeOf(response), 'session_store_unavailable')

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { connections } from './cases/connections.ts'
 import { feed } from './cases/feed.ts'
+import { keyed } from './cases/keyed.ts'
 import { latency } from './cases/latency.ts'
 import { memory } from './cases/memory.ts'
 import { profile } from './cases/profile.ts'
@@ -17,13 +18,14 @@ import type { Choice } from './rest-load.ts'
 /**
  * `npm run bench` runs every case except `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs these
  * cases only. `--with bare --with nginx` selects contenders in `rest` and `latency`. `--before ../other-checkout` adds
- * another checkout of this server as `before`, also in `relay`, `memory` and `profile`.
+ * another checkout of this server as `before`, also in `keyed`, `relay`, `memory` and `profile`.
  */
 
 type Case = (choice: Choice) => Promise<Report>
 const all: Readonly<Record<string, Case>> = {
   rest,
   latency,
+  keyed,
   relay,
   feed,
   memory,

@@ -1,6 +1,12 @@
 import { test } from 'tap'
-import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { sendTo } from '../support/api-world.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
+import { rawUpstream } from '../support/raw-upstream.ts'
+import { instanceOn, newSession } from '../support/session-instance.ts'
+import { ALONE } from '../support/settings.ts'
 import { until } from '../support/until.ts'
+import { SECRETS, testServer } from '../support/world.ts'
 
 await test('While the store is away, a call with an Idempotency-Key', async (t) => {
   const {
@@ -13,6 +19,9 @@ await test('While the store is away, a call with an Idempotency-Key', async (t) 
   await t.test(
     'whose record was written without a reply is not sent, and its key is free once the store is back',
     async (t) => {
+      upstream.reset()
+      // From now on the instance knows the session without asking the store.
+      t.equal((await post('before')).status, 200)
       upstream.reset()
       redis?.process.kill('SIGSTOP')
       const response = await post('frozen')
@@ -41,4 +50,29 @@ await test('While the store is away, a call with an Idempotency-Key', async (t) 
     t.equal(upstream.requests.length, 0)
     t.equal((await send('GET', '/api/v1/health', { headers: { 'x-csrf': '1' } })).status, 200)
   })
+})
+
+const { now } = Date
+
+/** A store during whose reply the process is stopped for a while, as a machine that sleeps is. */
+class InterruptedStore extends MemoryStore {
+  override async count(...args: Parameters<MemoryStore['count']>): Promise<number> {
+    Date.now = () => now() + 16_000
+    return super.count(...args)
+  }
+}
+
+await test('a call whose process was stopped for longer than its lease is not sent, and its key is free', async (t) => {
+  const store = new InterruptedStore()
+  const upstream = await rawUpstream(t)
+  const sessions = instanceOn(store)
+  const cookie = sessions.cookie(await newSession(sessions))
+  const settings = { ...ALONE, API_URL: upstream.url, SESSION_SECRETS: SECRETS }
+  const { port } = await testServer(t, settings, store)
+  const headers = { cookie, 'x-csrf': '1', 'idempotency-key': 'late' }
+  t.teardown(() => (Date.now = now))
+  const late = await sendTo(port, 'POST', TRANSFER, { headers, body: '{}' })
+  t.equal(codeOf(late), 'session_store_unavailable')
+  t.equal(upstream.requests.length, 0)
+  t.equal((await sendTo(port, 'POST', TRANSFER, { headers, body: '{}' })).status, 200)
 })

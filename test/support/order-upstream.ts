@@ -15,7 +15,7 @@ export const BEHAVIOURS = [
   'isBusyFirst',
 ] as const
 /** One of {@link BEHAVIOURS}. */
-export type Behaviour = (typeof BEHAVIOURS)[number]
+type Behaviour = (typeof BEHAVIOURS)[number]
 
 const SLOW_MS = 400
 

@@ -40,16 +40,17 @@ await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end o
 })
 
 await test('a trading socket whose one-time URL is over the budget is closed with 4429 upstream_budget', async (t) => {
-  const { connect, upstream } = await relayWorld(t, { settings: { UPSTREAM_BUDGET: '3/600' } })
+  const world = await relayWorld(t, { settings: { UPSTREAM_BUDGET: '3/600' } })
+  const { upstream } = world
   let asked = 0
   const { onOtp } = upstream
   upstream.onOtp = (...request) => {
     asked++
     onOtp(...request)
   }
-  const sockets = [connect(TRADING), connect(TRADING)]
+  const sockets = [world.connect(TRADING), world.connect(TRADING)]
   for (const socket of sockets) await socket.opened()
-  const { code, reason } = await connect(TRADING).closed
+  const { code, reason } = await world.connect(TRADING).closed
   t.equal(code, 4429)
   t.match(reason, /^upstream_budget/)
   t.equal(asked, 2, '80 % of three calls are two')

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
+import type { LedgerBook } from './ledger/ledger-book.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
@@ -20,6 +21,7 @@ export class MemoryStore implements Store {
     },
   })
   readonly #listeners: ((key: string | undefined) => void)[] = []
+  readonly #books = new Map<string, LedgerBook>()
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     if (this.#values.has(key)) return false
@@ -90,9 +92,12 @@ export class MemoryStore implements Store {
     return undefined
   }
 
-  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
+  async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
     const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
-    return new MemoryLedger(terms)
+    const { LedgerBook } = await import('./ledger/ledger-book.ts')
+    const book = this.#books.get(name) ?? new LedgerBook()
+    this.#books.set(name, book)
+    return new MemoryLedger(book, terms)
   }
 
   observe(): void {

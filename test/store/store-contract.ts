@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
+import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
 const fresh = (): string => `contract:${++keys}`
@@ -115,6 +116,8 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     t.equal(await store.read(key), undefined)
     t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
   })
+
+  await ledgerContract(t, store, await open())
 
   await t.test('the store is available', async (t) => t.equal(store.unavailableSince(), undefined))
   if (store.staleMs !== Infinity) return

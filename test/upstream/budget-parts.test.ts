@@ -5,7 +5,7 @@ import { ManualBudget } from '../support/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
-await test('most calls wait for no report, and a report brings the tokens of about six seconds', async (t) => {
+await test('most calls wait for no report, and a report brings the tokens of about seven seconds', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
   await world.budget.opened()
   let sent = 0
@@ -26,8 +26,8 @@ await test('an order finds a token at hand, without a report', async (t) => {
 })
 
 for (const [how, stop] of [
-  ['was stopped', (world: ManualBudget) => world.stop(6001)],
-  ['slept with its machine', (world: ManualBudget) => world.sleep(6001)],
+  ['was stopped', (world: ManualBudget) => world.stop(7001)],
+  ['slept with its machine', (world: ManualBudget) => world.sleep(7001)],
 ] as const) {
   await test(`a token is worth nothing to a process that ${how} for longer than its lease`, async (t) => {
     const world = new ManualBudget({})
@@ -70,7 +70,7 @@ await test('without the ledger a process spends its lease, and then its part, in
   t.equal(await world.sendMany(20, 'orders'), 10)
   t.equal(world.budget.counts.alone, 20)
   world.isAway = false
-  await world.pass(6000)
+  await world.pass(7000)
   t.ok((await world.sendMany(80, 'orders')) >= 66, 'and the shared part when the ledger is back')
 })
 
@@ -96,7 +96,7 @@ await test('tokens that nobody spends go back, and a process that closes returns
   const orders = await two.sendMany(120, 'orders')
   t.ok(orders >= 96 && orders < 100, `${orders} of 100, while another holds a few ready`)
   await one.budget.close()
-  await two.pass(6000)
+  await two.pass(7000)
   t.equal(orders + (await two.sendMany(20, 'orders')), 100)
 })
 

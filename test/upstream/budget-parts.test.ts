@@ -79,13 +79,25 @@ await test('while others go short, a session gets no more than a quarter of the 
   await world.budget.opened()
   t.equal(await world.sendMany(100, 'reads', 'greedy'), 40, 'alone it may have all')
   t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
-  await world.pass(12_000)
-  const calls = [...Array<string>(40).fill('greedy'), ...Array<string>(9).fill('modest')].map((subject) =>
+  let greedy = 0
+  let modest = 0
+  for (let second = 0; second < 120; second++) {
+    greedy += await world.sendMany(10, 'reads', 'greedy')
+    modest += await world.sendMany(1, 'reads', 'modest')
+    await world.pass(1000)
+  }
+  t.ok(modest >= 45, `then the other gets ${modest} of 120 calls`)
+  t.ok(greedy > modest, `and the first ${greedy} of 1,200`)
+})
+
+await test('sessions that wait at the same time take turns', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 20, windowMs: 10_000 }] })
+  const calls = [...Array<string>(20).fill('greedy'), ...Array<string>(4).fill('modest')].map((subject) =>
     world.send('reads', subject).then((isSent) => (isSent ? subject : '')),
   )
   const sent = await Promise.all(calls)
-  t.equal(sent.filter((subject) => subject === 'modest').length, 9, 'the other gets everything it asks for')
-  t.equal(sent.filter((subject) => subject === 'greedy').length, 31, 'the first gets what is left')
+  t.equal(sent.filter((subject) => subject === 'modest').length, 4, 'the one that came last gets its four')
+  t.equal(sent.filter((subject) => subject === 'greedy').length, 6, 'and the first the rest')
 })
 
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {

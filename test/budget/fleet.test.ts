@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { startRedis } from '../../sandbox/redis-process.ts'
 import { BUDGET_CLASSES } from '../../src/config/upstream-budget.ts'
 import { BudgetFleet } from '../support/budget-fleet.ts'
 import { mostWithin } from '../support/budget-simulation.ts'
@@ -39,8 +38,8 @@ await test('Calm: a fleet uses nine tenths of what it may, with few commands, an
     Number(/cmdstat_eval:calls=(\d+)/.exec(String(await askRedis(redis, ['INFO', 'commandstats'])))?.[1] ?? 0)
   const before = await evals()
   const started = performance.now()
-  // Twice the budget, and orders alone are less than their own fifth and what is left of it.
-  await fleet.load({ orders: 2, otps: 4, reads: 4 }, MINUTES * 60_000)
+  // Twice the budget. Orders need little more than the fifth that is theirs alone.
+  await fleet.load({ orders: 1, otps: 4, reads: 5 }, MINUTES * 60_000)
   const minutes = (performance.now() - started) / 60_000
   report(t, fleet)
   const { arrivals } = fleet.upstream
@@ -60,6 +59,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
   const { url, masters, nodes } = await testSentinel(t)
   const fleet = await BudgetFleet.start(t, url, '300/60,1000/600')
   const over = new AbortController()
+  let alive = nodes.length
   const any = (): number => Math.floor(Math.random() * fleet.count)
   const faults: readonly [name: string, fault: () => Promise<void>][] = [
     [
@@ -81,15 +81,20 @@ await test('Storm: no window has more calls than the budget while instances, clo
       },
     ],
     [
-      'failover',
+      'lose the master of Redis',
       async () => {
         const [master] = await masters()
         if (master === undefined) return
-        master.process.kill('SIGKILL')
-        await untilSlow(async () => (await masters()).some(({ port }) => port !== master.port), 'a new master')
-        const [successor] = await masters()
-        const again = await startRedis(['--replicaof', '127.0.0.1', String(successor?.port)], master.port)
-        t.teardown(() => again.close())
+        alive--
+        if (alive > 0) {
+          master.process.kill('SIGKILL')
+          await untilSlow(async () => (await masters()).some(({ port }) => port !== master.port), 'a new master')
+          return
+        }
+        // Nobody is left to take over.
+        master.process.kill('SIGSTOP')
+        await delay(4000)
+        master.process.kill('SIGCONT')
       },
     ],
   ]
@@ -106,7 +111,6 @@ await test('Storm: no window has more calls than the budget while instances, clo
   over.abort()
   await breaking
   report(t, fleet)
-  t.ok(nodes.length > 0)
   assertKept(t, fleet, [
     [300, 60_000],
     [1000, 600_000],

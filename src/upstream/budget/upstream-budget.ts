@@ -26,7 +26,7 @@ const SOON_MS = 1000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
 /** The longest wait at the start for a ledger that has to be quiet first. */
-const OPENING_MS = 8000
+const OPENING_MS = 9000
 
 /** What a budget counts, for the metrics. */
 export interface BudgetCounts {
@@ -199,10 +199,11 @@ export class UpstreamBudget implements Budget {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
     const expected = this.#demand.expected()
-    const wanted = (each: BudgetClass, least: number): number =>
-      Math.max(least, this.#gates[each].line.length + expected[each])
-    const target = { orders: wanted('orders', this.#ready), otps: wanted('otps', 0), reads: wanted('reads', 0) }
-    const most = { orders: Math.max(expected.orders, this.#ready), otps: expected.otps, reads: expected.reads }
+    const wanted = (each: BudgetClass): number => this.#gates[each].line.length + expected[each]
+    // Besides those that are expected, some orders are always ready, so that they last until the next report.
+    const orders = wanted('orders') + this.#ready
+    const target = { orders, otps: wanted('otps'), reads: wanted('reads') }
+    const most = { ...expected, orders: expected.orders + this.#ready }
     const settlement = await this.#holder.settle({ most, target })
     this.#isSettling = false
     const now = this.#clock.now()

@@ -19,9 +19,9 @@ interface Held {
 }
 
 /**
- * Permits for the trading sockets of sessions, which count over all instances (docs/operating.md, Limits over all
- * instances). The store knows how many permits each process holds. While it is away, this process counts its own only, and
- * states them when the store is back.
+ * Permits for the trading sockets of sessions. They count everywhere (docs/operating.md, Limits over all instances). The store
+ * knows how many permits each process holds. While it is away, this process counts only its own, and states them when the
+ * store is back.
  */
 export class SessionPermits {
   readonly #store: Store

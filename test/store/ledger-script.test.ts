@@ -11,11 +11,11 @@ const TERMS: LedgerTerms = {
     { windowMs: 10_000, ceilings: { orders: 40, otps: 32, reads: 20 } },
     { windowMs: 60_000, ceilings: { orders: 90, otps: 72, reads: 45 } },
   ],
-  leaseMs: 6000,
+  leaseMs: 7000,
   marginMs: 1250,
   bucketMs: 500,
 }
-const QUIET_MS = 6250
+const QUIET_MS = 7250
 const REPORTS = 600
 
 await test('the script of Redis replies as the ledger in memory does, to random reports of four holders', async (t) => {

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
+import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
 const fresh = (): string => `contract:${++keys}`
@@ -118,6 +119,8 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
   })
 
   await sharedLimitsContract(t, open)
+  await ledgerContract(t, store, await open())
+
   await t.test('the store is available', async (t) => t.equal(store.unavailableSince(), undefined))
   if (store.staleMs !== Infinity) return
 

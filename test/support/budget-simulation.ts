@@ -50,7 +50,7 @@ interface Event {
 
 /** The longest time that a call takes from its token to upstream. */
 const WAY_MS = 1000
-const QUIET_MS = 6250
+const QUIET_MS = 7250
 
 /** A process with its clocks. What happens while it is paused happens when it goes on. */
 class Instance {

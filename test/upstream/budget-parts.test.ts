@@ -7,7 +7,7 @@ const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
 const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
 
-await test('most calls wait for no report, and a report brings the tokens of about six seconds', async (t) => {
+await test('most calls wait for no report, and a report brings the tokens of about seven seconds', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
   await world.budget.opened()
   let sent = 0
@@ -28,8 +28,8 @@ await test('an order finds a token at hand, without a report', async (t) => {
 })
 
 for (const [how, stop] of [
-  ['was stopped', (world: ManualBudget) => world.stop(6001)],
-  ['slept with its machine', (world: ManualBudget) => world.sleep(6001)],
+  ['was stopped', (world: ManualBudget) => world.stop(7001)],
+  ['slept with its machine', (world: ManualBudget) => world.sleep(7001)],
 ] as const) {
   await test(`a token is worth nothing to a process that ${how} for longer than its lease`, async (t) => {
     const world = new ManualBudget({})
@@ -72,7 +72,7 @@ await test('without the ledger a process spends its lease, and then its part, in
   t.equal(await world.sendMany(20, 'orders'), 10)
   t.equal(world.budget.counts.alone, 20)
   world.isAway = false
-  await world.pass(6000)
+  await world.pass(7000)
   t.ok((await world.sendMany(80, 'orders')) >= 66, 'and the shared part when the ledger is back')
 })
 
@@ -81,13 +81,25 @@ await test('while others go short, a session gets no more than a quarter of the 
   await world.budget.opened()
   t.equal(await world.sendMany(100, 'reads', 'greedy'), 40, 'alone it may have all')
   t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
-  await world.pass(12_000)
-  const calls = [...Array<string>(40).fill('greedy'), ...Array<string>(9).fill('modest')].map((subject) =>
+  let greedy = 0
+  let modest = 0
+  for (let second = 0; second < 120; second++) {
+    greedy += await world.sendMany(10, 'reads', 'greedy')
+    modest += await world.sendMany(1, 'reads', 'modest')
+    await world.pass(1000)
+  }
+  t.ok(modest >= 45, `then the other gets ${modest} of 120 calls`)
+  t.ok(greedy > modest, `and the first ${greedy} of 1,200`)
+})
+
+await test('sessions that wait at the same time take turns', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 20, windowMs: 10_000 }] })
+  const calls = [...Array<string>(20).fill('greedy'), ...Array<string>(4).fill('modest')].map((subject) =>
     world.send('reads', subject).then((isSent) => (isSent ? subject : '')),
   )
   const sent = await Promise.all(calls)
-  t.equal(sent.filter((subject) => subject === 'modest').length, 9, 'the other gets everything it asks for')
-  t.equal(sent.filter((subject) => subject === 'greedy').length, 31, 'the first gets what is left')
+  t.equal(sent.filter((subject) => subject === 'modest').length, 4, 'the one that came last gets its four')
+  t.equal(sent.filter((subject) => subject === 'greedy').length, 6, 'and the first the rest')
 })
 
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {
@@ -98,9 +110,11 @@ await test('tokens that nobody spends go back, and a process that closes returns
   const orders = await two.sendMany(120, 'orders')
   t.ok(orders >= 96 && orders < 100, `${orders} of 100, while another holds a few ready`)
   await one.budget.close()
-  await two.pass(6000)
+  await two.pass(7000)
   t.equal(orders + (await two.sendMany(20, 'orders')), 100)
 })
+
+const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
 
 await test('spread gives each one-time URL a time at which the budget has room for it', (t) => {
   const windows = [

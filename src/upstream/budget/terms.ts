@@ -2,7 +2,7 @@ import { callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '.
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 
 /** How long a process may spend the tokens that it holds without hearing from the ledger. */
-const LEASE_MS = 6000
+const LEASE_MS = 7000
 /** A call reaches upstream this much later than its token was spent at most, and the ledger's clock may be ahead by the rest. */
 const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */

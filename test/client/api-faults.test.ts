@@ -22,7 +22,7 @@ await test('a call whose problem never arrives in full settles after timeoutMs, 
   const { client, requests } = await countedClient(t, (_request, response) => {
     response.writeHead(502, PROBLEM).write('{"code":"upstream_')
   })
-  t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 100 })), {
+  t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 1000 })), {
     name: 'ApiError',
     status: 502,
     problem: undefined,

@@ -6,6 +6,7 @@ import { BROWSERS, logInBy, testBrowser } from '../support/browsers.ts'
 import { networkWorld, type NetworkWorld } from '../support/network-world.ts'
 import { asleep } from '../support/stopped-process.ts'
 import { until } from '../support/until.ts'
+import { within } from '../support/within.ts'
 
 const SYMBOLS = ['R_10', 'R_50', 'R_100']
 /** Longer than the jump of the clock by which the package notices that the machine slept. */
@@ -69,7 +70,7 @@ for (const name of BROWSERS) {
       network.isStalled = true
       await page.setOfflineMode(true)
       await until(async () => (await state()) !== 'open')
-      t.ok(Date.now() - startedAt < 5000)
+      within(t, Date.now() - startedAt, 5000, 'until the page knows')
       t.equal(await buy(), 'not_sent')
       await pause(15_000 - (Date.now() - startedAt))
       t.equal(await buy(), 'not_sent')

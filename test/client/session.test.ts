@@ -3,6 +3,7 @@ import type { SessionState, SessionStore } from '../../client/dist/client.js'
 import { tabSession } from '../support/page-client.ts'
 import { SessionServer, type Reason } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
+import { within } from '../support/within.ts'
 
 /** Records the states of a tab. */
 function watched(session: SessionStore): { readonly states: SessionState['status'][] } {
@@ -54,7 +55,7 @@ for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as cons
     const started = performance.now()
     server.end(reason)
     await until(() => tabs.every((tab) => tab.get().status === 'anonymous'))
-    t.ok(performance.now() - started < 1000)
+    within(t, performance.now() - started, 1000, 'until every tab knows')
     for (const tab of tabs) t.same(tab.get(), { status: 'anonymous', reason })
   })
 }

@@ -7,6 +7,7 @@ import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
 import { until, untilSlow } from '../support/until.ts'
 import { logIn, testServer } from '../support/world.ts'
+import { within } from '../support/within.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
@@ -249,7 +250,7 @@ await test('a connection that does not reply to pings becomes stale, then reconn
   await untilSlow(() => service.pings > pings)
   const pingedAt = Date.now()
   await until(() => socket.status().state === 'stale')
-  t.ok(Date.now() - pingedAt < 6000)
+  within(t, Date.now() - pingedAt, 6000, 'from the ping to the state stale')
   await until(() => socket.status().state === 'waiting')
   service.isMute = false
   await isOpen(socket)

@@ -112,9 +112,8 @@ await test('a close frame ends the relay at once, although its sender keeps the 
     ours.at(-1)?.write(bye)
     // A message that the browser sends meanwhile is not delivered.
     if (message !== '') client.socket.send(message)
-    const startedAt = performance.now()
+    // The browser does not wait for the end of the connection to upstream.
     t.same(await client.closed, { code: 4000, reason: 'bye' })
-    t.ok(performance.now() - startedAt < 5000, 'the browser is closed before the connection to upstream ends')
     t.notOk(ours.at(-1)?.destroyed, 'upstream has not closed its connection')
   }
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { FeedBrowser, feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
 import { PUBLIC } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { until, within } from '../support/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
@@ -34,6 +34,16 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 10 }), { req_id: 10, tick: {} })
   other.send({ time: 1 })
   await market.next('time')
+})
+
+await test('a forget_all that a limit forbids keeps nobody waiting', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
+  const browser = await join()
+  browser.send({ time: 1 })
+  reply(await market.next('time'), { time: 1 })
+  await browser.next()
+  t.match(await browser.ask({ forget_all: 'balloons', req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
+  t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
 })
 
 await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', async (t) => {
@@ -183,21 +193,24 @@ await test('once upstream limits the requests of all, an address gets no more of
   const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   const from = async (address: string): Promise<FeedBrowser> =>
     new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
-  let isLimited = false
+  let code: string | undefined
   world.market.auto = (request) => {
-    if (isLimited) reply(request, { msg_type: 'time', error: { code: 'RateLimit', message: 'of upstream' } })
-    else reply(request, { msg_type: 'time', time: 1 })
+    if (code === undefined) reply(request, { msg_type: 'time', time: 1 })
+    else reply(request, { msg_type: 'time', error: { code, message: 'of upstream' } })
     return true
   }
   const ofThisServer = { code: 'RateLimit', message: 'You have reached the rate limit for time.' }
 
+  code = 'WrongResponse'
+  t.match(await ask(await from('192.0.2.2')), { code }, 'another error changes nothing')
+  code = undefined
   const greedy = await Promise.all(Array.from({ length: 3 }, () => from('192.0.2.1')))
   for (const browser of greedy) for (let count = 0; count < 3; count++) t.equal(await ask(browser), 'the time')
-  isLimited = true
-  t.match(await ask(await from('192.0.2.2')), { message: 'of upstream' })
-  isLimited = false
+  code = 'RateLimit'
+  t.match(await ask(await from('192.0.2.2')), { code, message: 'of upstream' })
+  code = undefined
   for (const browser of [...greedy, await from('192.0.2.1')]) t.same(await ask(browser), ofThisServer)
   const others = [await from('192.0.2.2'), await from('192.0.2.3')]
-  for (const browser of others) for (let count = 0; count < 3; count++) t.equal(await ask(browser), 'the time')
+  for (const browser of others) for (let count = 0; count < 2; count++) t.equal(await ask(browser), 'the time')
   t.same(await ask(await from('192.0.2.2')), ofThisServer, 'all browsers of an address together')
 })

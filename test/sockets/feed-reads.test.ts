@@ -96,3 +96,19 @@ await test('FEED_CACHE_SECONDS=0 shares only what is on its way', async (t) => {
   reply(await market.next('contracts_list'), { contracts_list: [1] })
   t.match(await second.next(), { req_id: 3, contracts_list: [1] })
 })
+
+await test('a single price is shared for a moment, however long other answers are kept', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600' })
+  market.auto = (request) => {
+    reply(request, { msg_type: 'answer', value: market.requests.length })
+    return true
+  }
+  const browser = await join()
+  await browser.ask({ active_symbols: 'brief' })
+  await until(async () => {
+    await browser.ask({ ticks: 'R_1' })
+    return market.asked('ticks').length > 2
+  }, 'upstream is asked for the price again and again')
+  await browser.ask({ active_symbols: 'brief' })
+  t.equal(market.asked('active_symbols').length, 1)
+})

@@ -37,7 +37,7 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
-/** A request whose answer later messages wait for has no answer after so long: they are taken all the same. */
+/** Upstream does not answer any more what it has not answered by then. */
 const HOLD_MS = 10_000
 
 /** A browser's socket. While too much waits for it, or its requests wait for too many answers, it is asked nothing more. */
@@ -131,16 +131,17 @@ export class Member implements Registered {
 
   /**
    * Takes no further message for now, so that none is answered before the present one.
-   * @returns how to go on; otherwise the browser's messages are taken again after 10 seconds
+   * @param longestMs after this time messages are taken in any case
+   * @returns how to go on earlier
    */
-  hold(): () => void {
+  hold(longestMs = HOLD_MS): () => void {
     const release = (): void => {
       if (this.#hold !== hold) return
       clearTimeout(hold)
       this.#hold = undefined
       this.relieve()
     }
-    const hold = setTimeout(release, HOLD_MS).unref()
+    const hold = setTimeout(release, longestMs).unref()
     this.#hold = hold
     return release
   }

@@ -43,7 +43,7 @@ export class Outbox {
     if (this.#isClosed) return
     this.#count(frame)
     const batched = this.#batched
-    // It had room when the batch began, and how much waits changes only when the batch ends.
+    // A batch is what one read from upstream brings, so that the rest of it needs no further look for room.
     if (batched !== undefined && this.#conflated === undefined) {
       this.#batched = batched.with(frame)
       return

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { frameOf } from '../../src/sockets/feed/frame-of.ts'
+import { Member, type MemberHost } from '../../src/sockets/feed/member.ts'
+import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
+import { until } from '../support/until.ts'
+
+interface World {
+  readonly member: Member
+  /** This server's end of the browser's socket. */
+  readonly socket: WebSocket
+  readonly browser: WebSocket
+  readonly taken: readonly string[]
+  readonly host: MemberHost
+}
+
+/** A member without a feed, and the messages that it takes. */
+async function startMember(t: Test): Promise<World> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const browser = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  t.teardown(() => browser.terminate())
+  const taken: string[] = []
+  const host: MemberHost = {
+    limits: { maxBufferedBytes: 2 ** 30, conflateBytes: 65_536, slowConsumerMs: 60_000, requestsPerMinute: 60 },
+    batch: new WriteBatch(),
+    traffic: { messages: 0, bytes: 0 },
+    conflated: { messages: 0 },
+    received: (_member, message) => taken.push(message.toString()),
+    left: () => taken.push('left'),
+  }
+  const member = new Member({ socket, wire }, '127.0.0.1', host, () => undefined)
+  await once(browser, 'open')
+  return { member, socket, browser, taken, host }
+}
+
+await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
+  const { member, socket, browser, taken } = await startMember(t)
+  const release = member.hold()
+  for (let count = 0; count < 5; count++) browser.send(`${count}`)
+  await until(() => socket.isPaused, 'it is read no more')
+  // As after every message that has been sent.
+  member.relieve()
+  t.same(taken, [])
+  release()
+  release()
+  browser.send('5')
+  await until(() => taken.length === 6)
+  t.same(taken, ['0', '1', '2', '3', '4', '5'])
+})
+
+await test('messages do not wait for ever for what upstream does not answer', async (t) => {
+  const { member, socket, browser, taken } = await startMember(t)
+  const release = member.hold(50)
+  browser.send('0')
+  await until(() => taken.length === 1, 'it is taken after the longest time')
+  // The answer that comes all the same must not end the wait for another one.
+  const releaseNext = member.hold()
+  release()
+  browser.send('1')
+  await until(() => socket.isPaused)
+  t.same(taken, ['0'])
+  releaseNext()
+  await until(() => taken.length === 2)
+  t.same(taken, ['0', '1'])
+})
+
+await test('a browser that leaves while its messages wait leaves nothing behind', async (t) => {
+  const { member, socket, browser, taken } = await startMember(t)
+  const release = member.hold(50)
+  browser.send('0')
+  await until(() => socket.isPaused)
+  browser.terminate()
+  await until(() => taken.includes('left'), 'its end is seen after the longest time')
+  release()
+  t.ok(member.isOver)
+})
+
+await test('prices stay in order when a browser that reads late gets an answer in the middle of a batch', async (t) => {
+  const { member, browser, host } = await startMember(t)
+  const prices: number[] = []
+  browser.on('message', (data: Buffer) => {
+    if (data[0] !== 'p'.charCodeAt(0)) return
+    prices.push(Number(data.toString().slice(1)))
+  })
+  browser.pause()
+  let price = 0
+  const next = (): void => member.outbox.deliver(frameOf(Buffer.from(`p${++price}`.padEnd(32_768))), 'a stream')
+  await until(() => {
+    for (let count = 0; count < 50; count++) next()
+    return host.conflated.messages > 3
+  }, 'prices give way to newer ones')
+  host.batch.hold()
+  member.outbox.answer(frameOf(Buffer.from('an answer')))
+  next()
+  host.batch.flush()
+  browser.resume()
+  await until(() => prices.at(-1) === price, 'the newest price is the last')
+  t.same(
+    prices,
+    prices.toSorted((one, other) => one - other),
+  )
+  t.ok(prices.length < price, `${price - prices.length} prices were left out`)
+})

@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
 import {
@@ -25,6 +26,7 @@ import {
   scarcityScenario,
   secretsScenario,
 } from '../support/alert-scenarios-processes.ts'
+import { identityScenario } from '../support/alert-scenario-identity.ts'
 import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
@@ -71,6 +73,8 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/id',
     WORKERS: workers,
   })
   t.ok(await ready(server))
@@ -126,6 +130,7 @@ await test('promtool accepts docs/alerts.yaml', (t) => {
 await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
+  createIdentityMetrics(registry)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
   // Prometheus adds these two labels itself.
@@ -157,6 +162,7 @@ const firedQuery = (alert: string): string =>
 
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
+  identityScenario,
   fullStoreScenarios,
   limitScenario,
   storeScenario,

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics, createSupervisorMetrics } from '../../src/telemetry/metrics.ts'
 import { valueOf } from '../support/metrics.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
@@ -27,7 +28,8 @@ const documented = new Map(
 
 await test('operating.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
-  const settings = { ...ALONE, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2', PUBLIC_FEED: 'shared' }
+  const optional = { PUBLIC_FEED: 'shared', IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/id' }
+  const settings = { ...ALONE, ...optional, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2' }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))
   const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
@@ -38,6 +40,7 @@ await test('operating.md lists exactly the metrics of GET /metrics', async (t) =
 await test('operating.md lists exactly the labels of each metric', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
+  createIdentityMetrics(registry)
   const registries = [registry, createSupervisorMetrics().registry]
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
     const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] }

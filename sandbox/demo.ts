@@ -57,6 +57,8 @@ async function run(): Promise<void> {
     STATIC_DIR: fileURLToPath(new URL('page', import.meta.url)),
     PUBLIC_FEED: 'shared',
     PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/data/user_id',
     HOST,
     PORT: String(ports.PORT),
     OPS_PORT: String(ports.OPS_PORT),

@@ -46,5 +46,7 @@ WS_URL=${upstream.wsUrl}
 CLIENT_ID=${clientId}
 HOST=127.0.0.1
 PARTNER_OVERVIEW_PATH=/partners/analytics/v1/overview
+IDENTITY_PATH=/account/v1/me
+IDENTITY_POINTER=/data/user_id
 `)
 }

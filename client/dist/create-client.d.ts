@@ -1,7 +1,7 @@
 import { type Api } from './api.ts';
 import type { LoginOptions } from './login.ts';
 import { type ServerOptions } from './server.ts';
-import { type Session } from './session.ts';
+import { type LogoutOptions, type Session } from './session.ts';
 import { type PublicSocket, type TradingSocket } from './socket.ts';
 /** Everything that a page needs to talk to the server. */
 export interface Client {
@@ -14,10 +14,11 @@ export interface Client {
     /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
     signup(options?: LoginOptions): void;
     /**
-     * Logs out in all tabs and on all instances of the server.
-     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again
+     * Logs out in all tabs and on all instances of the server, and with `everywhere` in all other browsers of the user.
+     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
+     * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
      */
-    logout(): Promise<void>;
+    logout(options?: LogoutOptions): Promise<void>;
     /**
      * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the
      * socket when you no longer need it.

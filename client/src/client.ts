@@ -1,6 +1,6 @@
 export { createClient, type Client } from './create-client.ts'
 export { createSession, type SessionStore } from './session-store.ts'
-export type { Session } from './session.ts'
+export type { LogoutOptions, Session } from './session.ts'
 export { ApiError, SocketError, type Problem, type SocketErrorCode } from './errors.ts'
 export type { Api, ApiInit, ApiPath, ApiResponse, MorePaths, ResponseBody } from './api.ts'
 export type * from './bodies.ts'

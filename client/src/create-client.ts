@@ -1,7 +1,7 @@
 import { apiOf, type Api } from './api.ts'
 import type { LoginOptions } from './login.ts'
 import { serverAt, type ServerOptions } from './server.ts'
-import { sessionOf, type Session } from './session.ts'
+import { sessionOf, type LogoutOptions, type Session } from './session.ts'
 import { createSession } from './session-store.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './socket.ts'
 
@@ -16,10 +16,11 @@ export interface Client {
   /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
   signup(options?: LoginOptions): void
   /**
-   * Logs out in all tabs and on all instances of the server.
-   * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again
+   * Logs out in all tabs and on all instances of the server, and with `everywhere` in all other browsers of the user.
+   * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
+   * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
    */
-  logout(): Promise<void>
+  logout(options?: LogoutOptions): Promise<void>
   /**
    * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the
    * socket when you no longer need it.
@@ -53,7 +54,7 @@ export function createClient(options: ServerOptions = {}): Client {
     api: apiOf(server, () => void store.confirm()),
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
-    logout: () => session.logout(),
+    logout: (init) => session.logout(init),
     publicSocket: () => open('/ws/public'),
     tradingSocket: (accountId) => open(`/ws/trading/${encodeURIComponent(accountId)}`),
     close() {

@@ -1,9 +1,10 @@
-/** The session in the header: who is logged in, until when, and the logout. */
+/** The session in the header: who is logged in, until when, where else, and the logout. */
 import { client } from './bff.js'
 import { $, setText, setUsable } from './dom.js'
 import { explain } from './failures.js'
 import { clock, duration } from './format.js'
 import { dismiss, notice } from './notices.js'
+import { recordedFetch } from './traffic.js'
 
 const STATES = { loading: 'Checking session', authenticated: 'Logged in', anonymous: 'Logged out' }
 const ENDINGS = {
@@ -29,7 +30,10 @@ class Session extends EventTarget {
   start() {
     client.session.subscribe(() => this.#take())
     setInterval(() => this.#drawCountdown(), 1000)
-    $('#logout').addEventListener('click', () => this.#logout())
+    $('#logout').addEventListener('click', ({ target }) => this.#logout(target))
+    $('#logout-everywhere').addEventListener('click', ({ target }) => this.#logout(target, { everywhere: true }))
+    // The user looks at the page again.
+    document.addEventListener('visibilitychange', () => this.#countOthers())
     for (const link of document.querySelectorAll('a[data-flow]')) {
       link.href = client.session.loginUrl(link.dataset.flow)
     }
@@ -75,16 +79,20 @@ class Session extends EventTarget {
     notice({ key: 'session', text: ENDINGS[reason] ?? ENDINGS.gone, link })
   }
 
-  async #logout() {
-    const button = $('#logout')
+  /** @param options - those of the client's logout */
+  async #logout(button, options) {
     if (button.ariaDisabled === 'true') return
     setUsable(button, false)
     try {
-      await client.logout()
+      await client.logout(options)
+      if (options) notice({ key: 'everywhere', text: 'You are logged out in all browsers.', brief: true })
       // The button with the focus is gone.
       $('#main').focus()
     } catch (error) {
-      await explain(error, 'Logging out did not work, and you may still be logged in.', 'session')
+      if (error.problem?.code === 'subject_unknown') {
+        const text = 'The server does not know whose session this was, so you may still be logged in elsewhere.'
+        notice({ key: 'everywhere', kind: 'error', text })
+      } else await explain(error, 'Logging out did not work, and you may still be logged in.', 'session')
     } finally {
       setUsable(button, true)
     }
@@ -99,7 +107,35 @@ class Session extends EventTarget {
     setText(badge, STATES[state])
     badge.dataset.state = state
     this.#drawCountdown()
-    if (changed) this.dispatchEvent(new Event('change'))
+    this.#greet()
+    if (!changed) return
+    this.#countOthers()
+    this.dispatchEvent(new Event('change'))
+  }
+
+  /** Greets the user, if the server knows who it is. Only then it can find the other sessions. */
+  #greet() {
+    const subject = this.#active?.subject
+    const greeting = $('#greeting')
+    setText(greeting, subject ? `Hello, ${subject}` : '')
+    greeting.title = subject ?? ''
+    greeting.hidden = $('#logout-everywhere').hidden = !subject
+  }
+
+  /** Shows in how many other browsers the user is logged in. The server counts only when it is asked. */
+  async #countOthers() {
+    const session = this.#active
+    const others = $('#other-sessions')
+    if (!session?.subject) others.hidden = true
+    else if (!document.hidden) {
+      const response = await recordedFetch('/auth/session?others=true', {}).catch(() => undefined)
+      const body = response?.ok ? await response.json().catch(() => undefined) : undefined
+      // Meanwhile the session may have ended, or another may have begun.
+      if (this.#active?.subject !== session.subject) return
+      const count = body?.other_sessions
+      others.hidden = typeof count !== 'number'
+      setText(others, count === 1 ? '1 other session' : `${count} other sessions`)
+    }
   }
 
   #drawCountdown() {

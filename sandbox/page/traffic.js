@@ -50,7 +50,8 @@ export async function recordedFetch(url, init) {
         .then((body) => traffic.takeSession(body))
         .catch(() => {}) // The client handles a body that is cut off.
     }
-    if (path === '/auth/logout' && response.ok) traffic.takeSession(undefined)
+    // After a 409, the session has ended, but not those elsewhere.
+    if (path === '/auth/logout' && (response.ok || response.status === 409)) traffic.takeSession(undefined)
     return response
   } catch (error) {
     update({ status: 'no response', tone: 'bad', detail: took() })

@@ -1,17 +1,23 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
+import type { AuditFields } from '../telemetry/audit/events.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { methodLabel } from './method-label.ts'
+import { callerOf, sourceOf } from './requester.ts'
 import { sendProblem } from './send-problem.ts'
 
-/** Problems that a legitimate page does not cause; each is logged for the audit. */
-const REFUSALS: ReadonlySet<string> = new Set([
+type RefusalCode = AuditFields<'refused'>['code']
+
+/** Problems that a legitimate page does not cause. */
+const REFUSALS = new Set<string>([
   'csrf_rejected',
   'navigation_required',
   'origin_rejected',
   'rate_limited',
-])
+] satisfies RefusalCode[])
 
 /** Responds with the problem that an error amounts to, and logs what the browser must not learn. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -20,8 +26,19 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (code === 'internal_error' && !isOutOfDescriptors(error)) {
     request.log.error({ err: error, code }, 'request failed')
   } else if (status >= 500) logFailure(request.log, 'request failed', { code, status }, problem.cause)
-  else if (REFUSALS.has(code)) request.log.warn({ audit: 'refused', code, client: request.ip }, 'refused')
+  else if (isRefusal(code)) auditRefusal(request, code)
   return sendProblem(request, reply, problem)
+}
+
+function auditRefusal(request: FastifyRequest, code: RefusalCode): void {
+  const { method, routeOptions } = request
+  const route = routeOptions.url ?? 'unmatched'
+  const fields = { code, method: methodLabel(method), route, ...callerOf(request) }
+  auditBounded(request.log, 'refused', fields, `${code}|${sourceOf(request)}`)
+}
+
+function isRefusal(code: string): code is RefusalCode {
+  return REFUSALS.has(code)
 }
 
 /** An error that Fastify or a plugin throws. */

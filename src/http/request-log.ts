@@ -3,9 +3,7 @@ import { symbols } from 'pino'
 import { logTime } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { traceIdOf } from '../telemetry/trace-id.ts'
-
-/** The methods that the metrics distinguish. Node accepts some thirty, so the others share a label. */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+import { methodLabel } from './method-label.ts'
 
 /** Internals of a pino logger: the destination of its lines, and the fields that all lines share, as JSON. */
 type Log = FastifyBaseLogger & {
@@ -26,7 +24,7 @@ export function requestRecorder(
   const isLogged = log.isLevelEnabled('info')
   return (request, reply) => {
     const { raw } = reply
-    const method = METHODS.has(request.method) ? request.method : 'other'
+    const method = methodLabel(request.method)
     const route = request.routeOptions.url ?? 'unmatched'
     const status = raw.headersSent ? raw.statusCode : CLIENT_CLOSED
     metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)

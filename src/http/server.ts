@@ -28,6 +28,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Short keyed hash of the session in use, for the log; empty without one. */
     sessionTag: string
+    /** What the log calls the subject of that session; undefined where it is not known. */
+    subjectTag: string | undefined
   }
 }
 
@@ -75,6 +77,7 @@ export function createServer(
     },
   })
   server.decorateRequest('sessionTag', '')
+  server.decorateRequest('subjectTag')
   const hasProxy = config.trustProxy !== false
   server.addHook('onRequest', (request, reply, done) => {
     if (hasProxy) stripForwardedPorts(request)

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
@@ -45,11 +46,10 @@ export function failureOf(cause: unknown): LoginFailure {
 export async function failLogin(callback: Callback, failure: LoginFailure): Promise<FastifyReply> {
   const { deps, request, reply, query } = callback
   const { error, outcome = error, reason, cause, isFault = false, ticket, known = ticket?.transaction } = failure
-  const what = { audit: 'login_failed', error, reason, flow: known?.flow, description: descriptionOf(query) }
-  const details = { ...what, client: request.ip }
-  if (isFault) request.log.error({ ...details, err: cause }, 'login failed')
+  const details = { error, reason, flow: known?.flow, description: descriptionOf(query), client: request.ip }
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.
-  else request.log[error === 'invalid_client' ? 'error' : 'warn']({ ...details, cause }, 'login failed')
+  const level = isFault || error === 'invalid_client' ? 'error' : 'warn'
+  audit(request.log, 'login_failed', { ...details, ...(isFault ? { err: cause } : { cause }) }, { level })
   if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
   deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {

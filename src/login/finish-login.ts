@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
-import { requesterOf } from '../http/requester.ts'
+import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { failLogin, type Callback } from './failed-login.ts'
@@ -47,10 +48,9 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   }
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
-  const session = deps.sessions.tag(finished.session)
-  request.sessionTag = session
-  const subjectTag = subject === undefined ? undefined : deps.sessions.subjectTag(subject)
-  request.log.info({ audit: 'login', flow, session, subject: subjectTag, client: request.ip }, 'logged in')
+  request.sessionTag = deps.sessions.tag(finished.session)
+  request.subjectTag = subject === undefined ? undefined : deps.sessions.subjectTag(subject)
+  audit(request.log, 'login', { flow, ...callerOf(request) })
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderPage, wantsPage } from '../http/html.ts'
+import { sourceOf } from '../http/requester.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import type { Attribution } from './attribution.ts'
 import { failureUrl, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
@@ -76,8 +78,8 @@ async function start(
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
     deps.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
-    const details = { audit: 'login_not_started', flow, reason, client: request.ip, cause }
-    request.log.warn(details, 'a login could not be started')
+    const details = { flow, reason, error: 'try_later', client: request.ip, cause }
+    auditBounded(request.log, 'login_not_started', details, `${reason}|${sourceOf(request)}`)
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }
   if (!(await deps.startLimit.allows(request.ip, recordKiB(returnTo)))) return tryLater('limit')

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requesterOf } from '../http/requester.ts'
+import { callerOf, requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { RawQuery } from '../http/server.ts'
 import type { Session, SessionLookup } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import { START_WINDOW_SECONDS } from './start-limit.ts'
 
@@ -75,6 +76,7 @@ function sessionOf(found: SessionLookup, request: FastifyRequest): Session | und
   if (found.is === 'storeDown') throw found.cause
   if (found.is === 'none') return undefined
   request.sessionTag = found.session.tag
+  request.subjectTag = found.session.subjectTag
   return found.session
 }
 
@@ -89,9 +91,7 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
   if (subjects === undefined || session === undefined || subject === undefined) return false
   const requester = requesterOf(request)
   const ended = await subjects.endAll(subject, { reason: 'logout', requester }, session.key)
-  const { tag, subjectTag } = session
-  const details = { audit: 'logout_everywhere', session: tag, subject: subjectTag, ended, client: request.ip }
-  request.log.info(details, 'all sessions of a subject were ended')
+  audit(request.log, 'logout_everywhere', { ended, ...callerOf(request) })
   return true
 }
 

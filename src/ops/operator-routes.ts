@@ -1,6 +1,7 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { logFailure } from '../telemetry/failure-log.ts'
+import { network } from '../http/client-address.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import type { AdminOrder, AdminOutcome, CarryOut } from './session-admin.ts'
 
 /** What the routes need. */
@@ -21,7 +22,7 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
   ops.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     if (isToken(request.headers.authorization)) return
-    logFailure(options.log, 'a request to /sessions had no valid token', { audit: 'ops_refused', client: request.ip })
+    auditBounded(options.log, 'ops_refused', { client: request.ip }, network(request.ip))
     return reply
       .code(401)
       .header('www-authenticate', 'Bearer')

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Requester } from '../http/requester.ts'
 import { isSubject, type Sessions, type Subjects, type SubjectSession } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 
 /** What an operator asks for. */
 export interface AdminOrder {
@@ -52,7 +53,7 @@ export class SessionAdmin {
   async #list({ subject, requester }: AdminOrder): Promise<AdminOutcome> {
     const sessions = await this.#subjects.list(subject)
     const who = { subject: this.#sessions.subjectTag(subject), ...requester }
-    this.#log.info({ audit: 'sessions_listed', sessions: sessions.length, ...who }, 'sessions were listed')
+    audit(this.#log, 'sessions_listed', { sessions: sessions.length, ...who })
     return { is: 'listed', sessions }
   }
 
@@ -63,7 +64,7 @@ export class SessionAdmin {
         ? await this.#subjects.endAll(subject, by)
         : Number(await this.#subjects.endTagged(subject, tag, by))
     const who = { subject: this.#sessions.subjectTag(subject), ...requester }
-    this.#log.info({ audit: 'sessions_revoked', ended: count, session: tag, ...who }, 'sessions were revoked')
+    audit(this.#log, 'sessions_revoked', { ended: count, session: tag, ...who })
     return { is: 'ended', count }
   }
 }

@@ -32,6 +32,7 @@ export function authorizedSession(
   switch (found.is) {
     case 'authorized':
       request.sessionTag = found.session.tag
+      request.subjectTag = found.session.subjectTag
       return found.session
     case 'anonymous':
       throw new Problem('login_required', { loginUrl })

@@ -1,3 +1,5 @@
+import { callerOf } from '../http/requester.ts'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { Call } from './call.ts'
@@ -6,7 +8,7 @@ import { upstreamProblem } from './upstream-problem.ts'
 /** Finishes a call whose response was not forwarded completely. @throws Problem where the browser can still be answered */
 export function conclude(
   outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
-  { endpoint, request, reply, session }: Call,
+  { endpoint, request, reply }: Call,
 ): void {
   const { method, path: route } = endpoint
   const isSafe = method === 'GET'
@@ -19,8 +21,7 @@ export function conclude(
     case 'browserGone':
       if (!isSafe) {
         const { status, sent, cause } = outcome
-        const details = { audit: 'browser_left', method, route, sent, status, session: session?.tag }
-        request.log.warn({ ...details, ...(cause && { cause }) }, 'the browser left before the response')
+        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOf(request) })
       }
       reply.hijack()
       return

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -166,13 +167,16 @@ export class AccessTokens {
     metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
     if (outcome.is === 'granted') {
       this.#pauses.end(key)
-      log.info({ audit: 'token_refreshed', session: session.tag }, 'token refreshed')
+      audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
       if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
       // A provider that does not rotate refresh tokens returns none; the old one stays valid.
       const grant = { refreshToken: record.refreshToken, ...outcome.grant }
       return this.#save(session, recordOf(grant, record))
     }
-    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') return this.#endRefused(session)
+    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') {
+      audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause: outcome.cause })
+      return this.#endRefused(session)
+    }
     return this.#failure(key, outcome)
   }
 

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
+import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
@@ -87,7 +88,7 @@ export class Sessions {
     this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
       if (!existed) return
       metrics.sessionsEnded.inc({ reason })
-      log.info({ audit: 'session_ended', reason, session: this.tag(key), subject, ...requester }, 'session ended')
+      audit(log, 'session_ended', { reason, session: this.tag(key), subject, ...requester })
     })
   }
 

@@ -88,6 +88,7 @@ export class Handshake implements Registered {
   /** From now on the end of the session, on whatever instance, ends this handshake and later the open socket. */
   endWith(session: Session): void {
     this.request.sessionTag = session.tag
+    this.request.subjectTag = session.subjectTag
     const stop = this.#deps.sessions.watch(session, {
       // Unless RELAYS_KEEP_SESSION is off, an open socket counts as use of its session.
       isUse: true,

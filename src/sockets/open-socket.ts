@@ -1,3 +1,4 @@
+import { audit } from '../telemetry/audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketSlot } from './slot.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
@@ -24,6 +25,6 @@ export class OpenSocket {
     metrics.relays.dec({ kind: this.#identity.kind })
     metrics.relayCloses.inc({ code: codeLabel(close) })
     const seconds = Math.round((performance.now() - this.#openedAt) / 1000)
-    log.info({ audit: 'relay_ended', ...this.#identity, code: close?.code, seconds }, 'relay ended')
+    audit(log, 'relay_ended', { ...this.#identity, code: close?.code, seconds })
   }
 }

@@ -1,4 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { callerOf, sourceOf } from '../http/requester.ts'
+import { audit } from '../telemetry/audit.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 
@@ -16,6 +19,8 @@ export interface SocketIdentity extends SocketPurpose {
   readonly reqId: string
   /** The log tag of its session; empty without one. */
   readonly session: string
+  /** The log tag of its subject, where that is known. */
+  readonly subject: string | undefined
   readonly client: string
 }
 
@@ -28,21 +33,21 @@ export function recordOpening(
   { elapsedTime }: FastifyReply,
   { kind, account }: SocketPurpose,
 ): SocketIdentity {
-  const { id: reqId, ip: client, sessionTag: session } = request
-  const identity = { kind, reqId, session, ...(account !== undefined && { account }), client }
+  const identity = { kind, reqId: request.id, ...callerOf(request), ...(account !== undefined && { account }) }
   metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
-  log.info({ ...identity, ms: Math.round(elapsedTime * 10) / 10 }, 'relay opened')
+  audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
   return identity
 }
 
 /** Counts and logs a handshake that ends with a close frame. */
 export function recordRefusal(
   { metrics }: LogDependencies,
-  { log, ip: client, sessionTag: session }: FastifyRequest,
+  request: FastifyRequest,
   { kind, account }: SocketPurpose,
   close: CloseStatus,
 ): void {
   metrics.relayCloses.inc({ code: codeLabel(close) })
   const { code, reason } = close
-  log.info({ kind, code, reason, session, ...(account !== undefined && { account }), client }, 'relay refused')
+  const fields = { kind, code, reason, ...callerOf(request), ...(account !== undefined && { account }) }
+  auditBounded(request.log, 'relay_refused', fields, `${reason}|${sourceOf(request)}`)
 }

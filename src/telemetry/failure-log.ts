@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { symbols } from 'pino'
 import { isOutOfDescriptors, NO_DESCRIPTOR } from './descriptors.ts'
+import { destinationOf } from './log-destination.ts'
 
 /** A failure is logged at once, and then once per interval for as long as it recurs. */
 const EVERY_MS = 1000
@@ -103,7 +103,7 @@ function identity(cause: unknown): string {
 }
 
 function tableOf(log: FastifyBaseLogger): Map<string, Kind> {
-  const destination = (log as FastifyBaseLogger & { readonly [symbols.streamSym]?: object })[symbols.streamSym] ?? log
+  const destination = destinationOf(log)
   let kinds = tables.get(destination)
   if (kinds === undefined) tables.set(destination, (kinds = new Map<string, Kind>()))
   return kinds

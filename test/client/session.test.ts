@@ -1,6 +1,7 @@
 import { test } from 'tap'
-import type { SessionState, SessionStore } from '../../client/dist/client.js'
-import { tabSession } from '../support/page-client.ts'
+import type { ActiveSession, SessionState, SessionStore } from '../../client/dist/client.js'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { failure, pageClient, tabSession } from '../support/page-client.ts'
 import { SessionServer, type Reason } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
 import { within } from '../support/within.ts'
@@ -129,6 +130,26 @@ await test('a response to a check from before the end of the session is dropped'
   session.end('logout')
   await late
   t.same(session.get(), { status: 'anonymous', reason: 'logout' })
+})
+
+await test('logout({ everywhere: true }) ends all sessions of the user, and this one also if the user is not known', async (t) => {
+  const server = await SessionServer.start(t)
+  for (const subject of ['user 7', undefined]) {
+    server.isLoggedIn = true
+    server.subject = subject
+    const client = pageClient(t, new JarBrowser(), server.url)
+    client.session.subscribe(() => undefined)
+    await until(() => client.session.get().status === 'active')
+    t.equal((client.session.get() as ActiveSession).subject, subject)
+    const logout = client.logout({ everywhere: true })
+    if (subject === undefined) t.match(await failure(logout), { status: 409, problem: { code: 'subject_unknown' } })
+    else await logout
+    t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
+  }
+  server.isLoggedIn = true
+  const client = pageClient(t, new JarBrowser(), server.url)
+  for (const options of [undefined, {}, { everywhere: false }]) await client.logout(options)
+  t.same(server.logouts, ['everywhere=true', 'everywhere=true', '', '', ''])
 })
 
 await test('an error of a listener is reported and does not stop other listeners', async (t) => {

@@ -65,12 +65,27 @@ await test('A test fails if its server process prints a secret', async (t) => {
   t.same(await failures(), ['a secret is in the log'])
 })
 
+await test('A test fails if its server writes an audit line that is not documented', async (t) => {
+  const world = await testWorld(t)
+  for (const line of [
+    { audit: 'login', flow: 'login', session: 'abcdefghij', client: '::1' },
+    { audit: 'news' },
+    { audit: 'token_refreshed', session: 'abcdefghij', subject: 7 },
+  ]) {
+    const { t: careless, failures } = dummyTest()
+    const server = await testServer(careless, world.settings)
+    server.app.server.log.info(line, 'planted')
+    t.same(await failures(), ['an audit line does not fit docs/audit.schema.json'], line.audit)
+  }
+})
+
 await test('A test passes if the log of its server holds no secret', async (t) => {
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   const { t: clean, failures } = dummyTest()
   const server = await testServer(clean, world.settings)
   server.app.server.log.info({ text: 'nothing to see' }, 'planted')
+  server.app.server.log.info({ audit: 'token_refreshed', session: 'abcdefghij' }, 'planted')
   t.same(await failures(), [])
   t.ok(server.log.length > 0, 'the scanned log is not empty')
 })

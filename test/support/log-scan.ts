@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { scanAudit } from './audit-scan.ts'
 import { huntTokens } from './token-hunt.ts'
 
 /** Shorter strings are words of a test, not secrets. */
@@ -20,8 +21,9 @@ export function keepCookiesOutOfLogs(header: string | undefined): void {
   }
 }
 
-/** Fails the test when the log of a server contains a secret of this test file. */
+/** Fails the test when the log of a server has a secret of this test file, or an audit line that is not documented. */
 export function scanLog(t: Pick<Test, 'fail'>, text: string): void {
+  scanAudit(t, text)
   const secrets = new Set<string>()
   for (const source of sources) for (const secret of source) if (secret.length >= SHORTEST) secrets.add(secret)
   if (huntTokens([{ where: 'log', text }], secrets).length === 0) return

@@ -15,6 +15,10 @@ export class SessionServer {
   /** Whether the cookie of the browser names a live session. */
   isLoggedIn = false
   scope = 'trade'
+  /** Whose session it is, if the server knows. */
+  subject: string | undefined
+  /** The query of every POST /auth/logout. */
+  readonly logouts: string[] = []
   expiresInSeconds = 3600
   /** The number of checks that still find no session, as if the cookie had not arrived. */
   blindFor = 0
@@ -70,7 +74,14 @@ export class SessionServer {
     if (!this.isLoggedIn || this.blindFor-- > 0) return { authenticated: false, now }
     this.blindFor = 0
     const expires_at = now + this.expiresInSeconds
-    return { authenticated: true, now, expires_at, idle_expires_at: expires_at, scope: this.scope }
+    return {
+      authenticated: true,
+      now,
+      expires_at,
+      idle_expires_at: expires_at,
+      scope: this.scope,
+      subject: this.subject,
+    }
   }
 
   /** Sends a message to all session sockets. */
@@ -90,12 +101,16 @@ export class SessionServer {
   }
 
   async #respond({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (url === '/auth/logout') {
+    const [path = '', query = ''] = (url ?? '').split('?')
+    if (path === '/auth/logout') {
       this.isLoggedIn = false
-      response.writeHead(204).end()
+      this.logouts.push(query)
+      if (query !== '' && this.subject === undefined) {
+        response.writeHead(409, { 'content-type': 'application/problem+json' })
+        response.end('{"code":"subject_unknown"}')
+      } else response.writeHead(204).end()
       return this.end('logout')
     }
-    const [path = ''] = (url ?? '').split('?')
     const file = this.files[path]
     if (file !== undefined) {
       const type = path.endsWith('.js') ? 'text/javascript' : 'text/html'

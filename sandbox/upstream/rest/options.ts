@@ -12,7 +12,7 @@ const newAccount = Type.Object({
   currency: Type.Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
 })
 
-/** Trading accounts and the one-time URLs of their WebSockets. */
+/** Trading accounts and the one-time URLs of their WebSockets, and whose token it is. */
 export async function optionsRoutes(app: FastifyInstance, { world }: { world: World }): Promise<void> {
   wrapFailures(app, optionsEnvelope)
   const forUser = forUsersOf(world, optionsEnvelope)
@@ -20,6 +20,12 @@ export async function optionsRoutes(app: FastifyInstance, { world }: { world: Wo
   app.get(
     '/trading/v1/options/accounts',
     forUser(({ accounts }) => accounts.map(accountView)),
+  )
+
+  // An invented endpoint: where a real service says whose token it is, is the operator's setting IDENTITY_PATH.
+  app.get(
+    '/account/v1/me',
+    forUser(({ id, nickname }) => ({ user_id: id, nickname })),
   )
 
   // Like the real service, this returns an object for an existing account and an array for a new one.

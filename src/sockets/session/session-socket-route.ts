@@ -33,6 +33,7 @@ async function openSessionSocket(handshake: Handshake, deps: SocketDependencies)
   if (found.is === 'storeDown') return handshake.end(CLOSE.storeDown)
   const { session } = found
   handshake.request.sessionTag = session.tag
+  handshake.request.subjectTag = session.subjectTag
   if (!handshake.acquire(caps.acquireSessionSocket(session.key))) return
   return {
     join: (browser, slot, identity) => {

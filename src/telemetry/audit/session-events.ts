@@ -1,0 +1,151 @@
+import {
+  BOUNDED,
+  CAUSE,
+  CLIENT,
+  count,
+  ERR,
+  FLOW,
+  oneOf,
+  REQUEST,
+  SESSION,
+  SESSION_IF_ANY,
+  SUBJECT,
+  tagOf,
+  text,
+} from './fields.ts'
+import type { AuditRule } from './rule.ts'
+
+const OF_USER = { subject: SUBJECT } as const
+
+/** How logins and sessions begin, go on and end, and who looked at them. */
+export const SESSION_EVENTS = {
+  login: {
+    level: 'info',
+    message: 'logged in',
+    description: 'A login or a sign-up has finished, and its session begins.',
+    inRequest: true,
+    required: { flow: FLOW, session: SESSION, client: CLIENT },
+    optional: OF_USER,
+  },
+  login_failed: {
+    level: 'warn',
+    message: 'login failed',
+    description: 'A login came back from the provider and failed. Level 50 if only the operator can correct it.',
+    inRequest: true,
+    required: {
+      error: oneOf(
+        'The auth_error that the page gets',
+        'access_denied',
+        'state_mismatch',
+        'invalid_grant',
+        'invalid_client',
+        'provider_unavailable',
+        'try_later',
+        'login_failed',
+      ),
+      client: CLIENT,
+    },
+    optional: {
+      flow: FLOW,
+      reason: oneOf('The user has ended all sessions while this one was being made', 'ended'),
+      description: {
+        description: "The provider's error_description, without the code and the state",
+        type: 'string',
+        maxLength: 500,
+      },
+      cause: CAUSE,
+      err: ERR,
+    },
+  },
+  login_not_started: {
+    level: 'warn',
+    message: 'a login could not be started',
+    description: 'A login was refused before the browser went to the provider.',
+    inRequest: true,
+    required: {
+      flow: FLOW,
+      reason: oneOf('The limit of the address, the session store, or the provider', 'limit', 'store', 'provider'),
+      client: CLIENT,
+    },
+    optional: { error: text('The auth_error that the page gets', '^[a-z_]{1,32}$'), cause: CAUSE, ...BOUNDED },
+  },
+  token_refreshed: {
+    level: 'info',
+    message: 'token refreshed',
+    description: 'The provider has renewed the access token of a session.',
+    inRequest: false,
+    required: { session: SESSION },
+    optional: OF_USER,
+  },
+  refresh_refused: {
+    level: 'warn',
+    message: 'the provider refused to renew the token of a session',
+    description:
+      'The provider no longer accepts the refresh token of a session (invalid_grant). The session ends, unless another instance has renewed the token meanwhile.',
+    inRequest: false,
+    required: { session: SESSION },
+    optional: { ...OF_USER, cause: CAUSE },
+  },
+  revocation_failed: {
+    level: 'warn',
+    message: 'a token could not be revoked',
+    description:
+      'The provider has not confirmed that a token of an ended session is revoked. It may be good until it expires.',
+    inRequest: false,
+    required: { token: oneOf('Which of the two', 'access_token', 'refresh_token') },
+    optional: { ...OF_USER, session: SESSION, status: count('The status of the response', 999), cause: CAUSE },
+  },
+  session_ended: {
+    level: 'info',
+    message: 'session ended',
+    description: 'A session has ended. Without a request if a limit ended it, or the provider.',
+    inRequest: false,
+    required: {
+      reason: oneOf(
+        'Why: the user, a newer login, upstream or the provider, the operator, or one of its limits',
+        'logout',
+        'replaced',
+        'refused',
+        'revoked',
+        'expired',
+        'idle',
+        'gone',
+      ),
+      session: SESSION,
+    },
+    optional: { ...OF_USER, reqId: REQUEST, client: CLIENT },
+  },
+  logout_everywhere: {
+    level: 'info',
+    message: 'logged out everywhere',
+    description:
+      'A user has ended all of their other sessions; the one in use ends next. Each has a line session_ended.',
+    inRequest: true,
+    required: { session: SESSION_IF_ANY, client: CLIENT, ended: count('How many other sessions there were') },
+    optional: OF_USER,
+  },
+  sessions_listed: {
+    level: 'info',
+    message: 'sessions listed',
+    description: 'An operator has looked up the sessions of a user.',
+    inRequest: false,
+    required: { client: CLIENT, subject: SUBJECT, sessions: count('How many there were') },
+    optional: { reqId: REQUEST },
+  },
+  sessions_revoked: {
+    level: 'warn',
+    message: 'sessions revoked',
+    description: 'An operator has ended sessions of a user. Each of them has a line session_ended.',
+    inRequest: false,
+    required: { client: CLIENT, subject: SUBJECT, ended: count('How many have ended') },
+    optional: { reqId: REQUEST, session: tagOf('The one that was asked for; absent if it was all of them') },
+  },
+  ops_refused: {
+    level: 'warn',
+    message: 'an operator call was refused',
+    description: 'Somebody asked the ops listener for sessions without the right OPS_TOKEN.',
+    inRequest: false,
+    required: { client: CLIENT },
+    optional: { reqId: REQUEST, ...BOUNDED },
+  },
+} as const satisfies Readonly<Record<string, AuditRule>>

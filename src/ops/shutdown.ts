@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
+import { flushAudit } from '../telemetry/bounded-audit.ts'
 import { flushFailures } from '../telemetry/failure-log.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 
@@ -32,6 +33,7 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
   let isClosing = false
   const exit = (code: number): void => {
     deps.abandon?.()
+    flushAudit(log)
     flushFailures(log)
     exitAfterFlush(log, code)
   }

@@ -15,7 +15,7 @@ const STEADY_MS = 60_000
 /** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
 const WARNINGS_MS = 100
 /** Timeout for ending the sessions of a subject. Another worker may then do it again, which does no harm. */
-const ADMIN_MS = 10_000
+const ADMIN_MS = 30_000
 /** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
@@ -94,6 +94,8 @@ export class Supervisor implements OpsSource {
   readonly carryOut = async (admin: AdminOrder): Promise<AdminOutcome> => {
     let outcome: AdminOutcome = { is: 'noWorker' }
     for (const worker of this.#workers) {
+      // A worker that hangs would otherwise keep the operator waiting.
+      if ((await ask(worker, 'reasons')) === undefined) continue
       outcome = (await ask(worker, 'sessions', { timeoutMs: ADMIN_MS, admin })) ?? outcome
       if (outcome.is !== 'storeDown' && outcome.is !== 'noWorker') break
     }

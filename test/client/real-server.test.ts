@@ -1,11 +1,11 @@
 import { test, type Test } from 'tap'
 import type { ActiveSession, Client, SessionState } from '../../client/dist/client.js'
-import type { JarBrowser } from '../support/jar-browser.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
 import { samplesOf } from '../support/metrics.ts'
 import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld, type RelayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
-import { logIn, testServer } from '../support/world.ts'
+import { logIn, testServer, testWorld } from '../support/world.ts'
 import { within } from '../support/within.ts'
 
 /** A tab of a browser, and every session state that its client has reported. */
@@ -55,6 +55,24 @@ for (const [how, end] of [
     for (const { client } of tabs) t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
   })
 }
+
+await test('client.logout({ everywhere: true }): the tabs of another browser know within a second', async (t) => {
+  const identity = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
+  const { server, browser: first } = await testWorld(t, { settings: identity })
+  const second = new JarBrowser()
+  const tabs: Tab[] = []
+  for (const browser of [first, second]) {
+    await logIn(browser, server.url)
+    tabs.push(openTab(t, browser, server.url))
+  }
+  await allAre(tabs, 'active')
+  for (const tab of tabs) t.equal(active(tab).subject, 'user-demo')
+  const started = performance.now()
+  await tabs[0]?.client.logout({ everywhere: true })
+  await allAre(tabs, 'anonymous')
+  within(t, performance.now() - started, 1000, 'until every tab knows')
+  for (const { client } of tabs) t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
+})
 
 await test('a login in a new tab makes the other tabs of its address active again', async (t) => {
   const { world, tabs } = await fourTabs(t)

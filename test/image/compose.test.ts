@@ -6,6 +6,7 @@ import { test, type Test } from 'tap'
 import { Agent, fetch, type Response } from 'undici'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from '../support/chromium.ts'
 import { untilSlow as until } from '../support/until.ts'
+import { scanLog } from '../support/log-scan.ts'
 import { execute, NAME, ROOT } from './docker.ts'
 
 const PUBLIC_URL = 'https://localhost:8443'
@@ -49,6 +50,7 @@ async function clone(t: Test): Promise<(script: string) => Promise<string>> {
   const shell = (script: string): Promise<string> =>
     execute('bash', ['-euo', 'pipefail', '-c', script], { cwd: dir, env })
   t.teardown(async () => {
+    scanLog(t, await shell('docker compose logs --no-color --no-log-prefix app'))
     await shell('docker compose --profile sandbox down --volumes --timeout 1 --rmi local')
     await rm(dir, { recursive: true })
   })

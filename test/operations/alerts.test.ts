@@ -8,6 +8,7 @@ import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
 import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
 import {
@@ -26,6 +27,7 @@ import {
   scarcityScenario,
   secretsScenario,
 } from '../support/alert-scenarios-processes.ts'
+import { identityScenario } from '../support/alert-scenario-identity.ts'
 import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
 import { heldBackScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
 import { NO_BUDGET } from '../support/no-budget.ts'
@@ -74,6 +76,8 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     CLIENT_ID,
     PORT: String(port),
     PUBLIC_FEED: 'shared',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/id',
     UPSTREAM_BUDGET: '300/60',
     WORKERS: workers,
   })
@@ -130,6 +134,7 @@ await test('promtool accepts docs/alerts.yaml', (t) => {
 await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
+  createIdentityMetrics(registry)
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
@@ -162,6 +167,7 @@ const firedQuery = (alert: string): string =>
 
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
+  identityScenario,
   fullStoreScenarios,
   limitScenario,
   storeScenario,

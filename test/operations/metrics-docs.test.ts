@@ -6,6 +6,7 @@ import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics, createSupervisorMetrics } from '../../src/telemetry/metrics.ts'
 import { valueOf } from '../support/metrics.ts'
 import { NO_BUDGET } from '../support/no-budget.ts'
@@ -36,6 +37,8 @@ await test('operating.md lists exactly the metrics of GET /metrics', async (t) =
     WORKERS: '2',
     PUBLIC_FEED: 'shared',
     UPSTREAM_BUDGET: '9/60',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/id',
   }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))
@@ -47,6 +50,7 @@ await test('operating.md lists exactly the metrics of GET /metrics', async (t) =
 await test('operating.md lists exactly the labels of each metric', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
+  createIdentityMetrics(registry)
   createBudgetMetrics(registry, NO_BUDGET)
   const registries = [registry, createSupervisorMetrics().registry]
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
+import { indexContract } from './index-contract.ts'
 import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
@@ -118,6 +119,7 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
     t.same(await store.readUntracked(tombstone.key), { value: 'logout', expiresAt: tombstone.expiresAt })
   })
 
+  await indexContract(t, store)
   await sharedLimitsContract(t, open)
   await ledgerContract(t, store, await open())
 

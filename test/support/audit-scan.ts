@@ -13,7 +13,7 @@ export function scanAudit(t: Pick<Test, 'fail'>, text: string): void {
 }
 
 /** The audit lines of a log. The last line of a process that was killed may be incomplete. */
-export function auditLines(text: string): Record<string, unknown>[] {
+function auditLines(text: string): Record<string, unknown>[] {
   const lines = text
     .split('\n')
     .filter((line) => line.startsWith('{') && line.endsWith('}') && line.includes('"audit":'))

@@ -114,8 +114,6 @@ await test('tokens that nobody spends go back, and a process that closes returns
   t.equal(orders + (await two.sendMany(20, 'orders')), 100)
 })
 
-const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
-
 await test('spread gives each one-time URL a time at which the budget has room for it', (t) => {
   const windows = [
     { windowMs: 60_000, ceilings: ceilings(300) },

@@ -1,0 +1,165 @@
+import { test } from 'tap'
+import { identityWorld, logOutEverywhere, operate } from '../support/identity-world.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { held, isLoggedIn, sessionState, storeClient, tokens } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+import { testServer } from '../support/world.ts'
+import type { JarBrowser } from '../support/jar-browser.ts'
+
+const logOut = (browser: JarBrowser, query = ''): Promise<Response> =>
+  browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: { 'x-csrf': '1' } })
+
+await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and nobody else’s', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const { server } = world
+  const other = await testServer(t, world.settings)
+  const mine = [await world.logIn('CR1'), await world.logIn('CR1'), await world.logIn('CR1')].map(
+    (each) => each.browser,
+  )
+  const { browser: foreign } = await world.logIn('CR2')
+  const [first, ...rest] = mine
+  if (first === undefined) throw new Error('no browser')
+  for (const each of rest)
+    t.ok(await isLoggedIn(each, `http://localhost:${other.port}`), 'cached by the other instance')
+  const cookie = rest[0]?.cookieHeader(new URL(server.url), undefined) ?? ''
+  const socket = new BrowserSocket(`ws://127.0.0.1:${other.port}/ws/session`, { origin: server.url, cookie })
+  await socket.count(1)
+  const answer = await logOutEverywhere(first, server)
+  t.equal(answer.status, 204)
+  t.match(await socket.closed, { code: 4401, reason: 'session_expired' })
+  t.match(socket.texts.at(-1), '"reason":"logout"')
+  for (const each of mine) t.notOk(await isLoggedIn(each, server.url))
+  t.notOk(await isLoggedIn(rest[1] as JarBrowser, `http://localhost:${other.port}`))
+  t.ok(await isLoggedIn(foreign, server.url))
+  const line = server.log.find(({ audit }) => audit === 'logout_everywhere')
+  t.match(line, { ended: 2, session: String, subject: String, client: String })
+  const ended = server.log.filter(({ audit }) => audit === 'session_ended')
+  t.equal(ended.length, 3)
+  for (const each of ended) t.match(each, { reason: 'logout', subject: line?.['subject'], client: String })
+  t.same(world.endpoint.revoked, ['of-CR1'], 'only the token of this browser’s session can be read, and revoked')
+})
+
+await test('POST /auth/logout?everywhere=true without a subject: 409, and this browser is logged out all the same', async (t) => {
+  const world = await identityWorld(t)
+  const { server } = world
+  const { browser: other } = await world.logIn('CR1')
+  world.answer = (_request, response) => response.writeHead(500).end()
+  const { browser } = await world.logIn('CR1')
+  const answer = await logOutEverywhere(browser, server)
+  t.equal(answer.status, 409)
+  t.match(await answer.json(), { code: 'subject_unknown' })
+  t.match(answer.headers.getSetCookie().join(), '__Host-session=; Max-Age=0')
+  t.notOk(await isLoggedIn(browser, server.url))
+  t.ok(await isLoggedIn(other, server.url))
+  t.equal((await logOutEverywhere(browser, server)).status, 409, 'again, without a session')
+})
+
+await test('POST /auth/logout: any other value of everywhere is a 400, and nobody is logged out', async (t) => {
+  const world = await identityWorld(t)
+  const { browser } = await world.logIn('CR1')
+  browser.page = new URL(world.server.url)
+  for (const query of ['?everywhere=1', '?everywhere', '?everywhere=TRUE', '?everywhere=true&everywhere=true']) {
+    const answer = await logOut(browser, query)
+    t.equal(answer.status, 400, query)
+    t.match(await answer.json(), { code: 'validation_failed', errors: [{ field: 'everywhere' }] })
+  }
+  t.ok(await isLoggedIn(browser, world.server.url))
+  t.equal((await logOut(browser, '?anything=else')).status, 204)
+})
+
+await test('POST /auth/logout?everywhere=true: 503 while the store is down, and it can be repeated', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const { server, redis } = world
+  const { browser: other } = await world.logIn('CR1')
+  const { browser } = await world.logIn('CR1')
+  redis?.process.kill('SIGSTOP')
+  t.equal((await logOutEverywhere(browser, server)).status, 503)
+  redis?.process.kill('SIGCONT')
+  let status = 503
+  await until(async () => (status = (await logOutEverywhere(browser, server)).status) !== 503)
+  t.equal(status, 204, 'the session with which to repeat it is still there')
+  for (const each of [browser, other]) t.notOk(await isLoggedIn(each, server.url))
+})
+
+await test('POST /auth/logout?everywhere=true: a Redis that is full still ends every session', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const { server } = world
+  const { browser: other } = await world.logIn('CR1')
+  const { browser } = await world.logIn('CR1')
+  const client = await storeClient(t, world)
+  await client.configSet('maxmemory-policy', 'noeviction')
+  await client.configSet('maxmemory', '1')
+  t.equal((await logOutEverywhere(browser, server)).status, 204)
+  for (const each of [browser, other]) t.notOk(await isLoggedIn(each, server.url))
+})
+
+await test('A login that was waiting for its token when its user logged out everywhere does not become a session', async (t) => {
+  const world = await identityWorld(t)
+  const { server, endpoint } = world
+  const { browser } = await world.logIn('CR1')
+  const waiting = held(tokens({ access_token: 'of-CR1' }))
+  endpoint.behaviour = waiting.behaviour
+  const { browser: late, login } = await world.start('CR1')
+  const finishing = login.finish()
+  await waiting.asked
+  t.equal((await logOutEverywhere(browser, server)).status, 204)
+  waiting.release()
+  t.match((await finishing).url.search, 'auth_error=login_failed')
+  t.notOk(await isLoggedIn(late, server.url))
+  t.same(late.named('__Host-session'), [])
+  t.match(
+    server.log.findLast(({ audit }) => audit === 'login_failed'),
+    { reason: 'ended' },
+  )
+  await until(() => endpoint.revoked.length === 2, 'both tokens are revoked')
+  const { arrival } = await world.logIn('CR1')
+  t.equal(arrival.url.search, '', 'a login that begins afterwards succeeds')
+})
+
+await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live session', async (t) => {
+  const world = await identityWorld(t, { redis: true, settings: { MAX_SESSIONS_PER_SUBJECT: '2' } })
+  const { server } = world
+  const [{ browser: first }, { browser: second }] = [await world.logIn('CR1'), await world.logIn('CR1')]
+  const { browser: foreign } = await world.logIn('CR2')
+  second.page = new URL(server.url)
+  t.equal((await logOut(second)).status, 204)
+  const { browser: third } = await world.logIn('CR1')
+  t.ok(await isLoggedIn(first, server.url), 'a session that was logged out does not count')
+  const { browser: fourth } = await world.logIn('CR1')
+  t.notOk(await isLoggedIn(first, server.url))
+  for (const each of [third, fourth, foreign]) t.ok(await isLoggedIn(each, server.url))
+  t.match(
+    server.log.findLast(({ audit }) => audit === 'session_ended'),
+    { reason: 'replaced', subject: String },
+  )
+})
+
+await test('GET /auth/session?others=true counts the other live sessions of the subject', async (t) => {
+  const world = await identityWorld(t)
+  const { server } = world
+  const { browser } = await world.logIn('CR1')
+  const { browser: second } = await world.logIn('CR1')
+  await world.logIn('CR2')
+  browser.page = second.page = new URL(server.url)
+  const others = async (): Promise<unknown> => (await browser.fetch('/auth/session?others=true')).json()
+  t.match(await others(), { subject: 'CR1', other_sessions: 1 })
+  t.equal((await logOut(second)).status, 204)
+  t.match(await others(), { other_sessions: 0 })
+  t.notOk('other_sessions' in (await sessionState(browser, server.url)), 'only when asked')
+  t.equal((await browser.fetch('/auth/session?others=yes')).status, 400)
+})
+
+await test('DELETE /sessions revokes a session that the page then hears of', async (t) => {
+  const world = await identityWorld(t)
+  const { browser } = await world.logIn('CR1')
+  const cookie = browser.cookieHeader(new URL(world.server.url), undefined)
+  const socket = new BrowserSocket(`ws://127.0.0.1:${world.server.port}/ws/session`, {
+    origin: world.server.url,
+    cookie,
+  })
+  await socket.count(1)
+  t.match(socket.texts[0], '"subject":"CR1"')
+  t.same(await (await operate(world.server, 'DELETE', { subject: 'CR1' })).json(), { ended: 1 })
+  t.match(await socket.closed, { code: 4401, reason: 'session_expired' })
+  t.match(socket.texts.at(-1), '"reason":"revoked"')
+})

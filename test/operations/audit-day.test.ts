@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { test } from 'tap'
+import { auditFaults } from '../support/audit-scan.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { JarBrowser } from '../support/jar-browser.ts'
+import { answerJson, ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { json, loginWorld, logInThere, startLogin, tokens } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+
+const GUIDE = new URL('../../docs/audit.md', import.meta.url)
+const TOKEN = 'an-ops-token-of-thirty-two-bytes-or-more'
+const SUBJECT = 'C1001'
+const IDENTITY = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id', OPS_TOKEN: TOKEN }
+const NICKNAME = '/api/account/v1/nickname'
+const SCRIPT = { 'x-csrf': '1' }
+
+type Line = Record<string, unknown>
+
+/** Collects the audit lines of a day step by step, and writes what differs between two runs in the same way. */
+class Diary {
+  readonly lines: Line[] = []
+  readonly #log: readonly Line[]
+  readonly #names = new Map<unknown, string>()
+  #seen = 0
+
+  constructor(log: readonly Line[]) {
+    this.#log = log
+  }
+
+  /** Waits for the lines of a step, of these kinds in any order, and takes them. @param at its time of day */
+  async step(at: string, kinds: readonly string[]): Promise<void> {
+    const fresh = (): Line[] => this.#log.slice(this.#seen).filter((line) => 'audit' in line)
+    await until(() => fresh().length >= kinds.length, `${at} ${kinds.join(', ')}`)
+    const left = fresh()
+    const taken = kinds.flatMap((kind) => {
+      const index = left.findIndex(({ audit }) => audit === kind)
+      return index === -1 ? [{ audit: `no ${kind}` }] : left.splice(index, 1)
+    })
+    this.#seen = this.#log.length
+    this.lines.push(...[...taken, ...left].map((line) => this.#alike(line, at)))
+  }
+
+  #alike(line: Line, at: string): Line {
+    const isOperator = /^(ops|sessions)_/.test(String(line['audit'])) || line['reason'] === 'revoked'
+    const alike: Line = {
+      ...line,
+      time: `2026-11-22T${at}:00.000Z`,
+      ...('client' in line && { client: isOperator ? '10.0.0.5' : '192.0.2.1' }),
+      ...('ms' in line && { ms: 12.3 }),
+      ...('seconds' in line && { seconds: 1140 }),
+    }
+    for (const name of ['session', 'account', 'subject']) if (alike[name]) alike[name] = this.#name(name, alike[name])
+    if ('reqId' in line) alike['reqId'] = this.#name('request', line['reqId'])
+    return alike
+  }
+
+  #name(kind: string, value: unknown): string {
+    const number = [...this.#names.values()].filter((name) => name.startsWith(kind)).length + 1
+    const name = this.#names.get(value) ?? `${kind}-${String(number).padStart(9 - kind.length, '0')}`
+    this.#names.set(value, name)
+    return kind === 'request' ? `00000000-0000-4000-8000-${name.slice(8).padStart(12, '0')}` : name
+  }
+}
+
+await test("docs/audit.md shows one user's day as the server logs it", async (t) => {
+  const upstream = await ScriptedUpstream.start(t)
+  const addresses = { API_URL: `http://${upstream.host}`, WS_URL: `ws://${upstream.host}` }
+  const world = await loginWorld(t, { settings: { ...addresses, ...IDENTITY } })
+  const { server, endpoint, browser: laptop } = world
+  const phone = new JarBrowser()
+  const diary = new Diary(server.log)
+  let accepted = /^Bearer /
+  upstream.onRest = ({ url, headers }, response) => {
+    if (url === IDENTITY.IDENTITY_PATH) answerJson(response, 200, { data: { user_id: SUBJECT } })
+    else answerJson(response, accepted.test(headers.authorization ?? '') ? 200 : 401, {})
+  }
+  const logInFrom = async (browser: JarBrowser): Promise<void> => {
+    await logInThere({ browser, server })
+    browser.page = new URL(server.url)
+  }
+  const trade = async (browser: JarBrowser): Promise<BrowserSocket> => {
+    const cookie = browser.cookieHeader(new URL(server.url), undefined)
+    const headers = { origin: server.url, ...(cookie !== '' && { cookie }) }
+    const socket = new BrowserSocket(`ws://127.0.0.1:${server.port}/ws/trading/VRTC100`, headers)
+    t.teardown(() => socket.socket.terminate())
+    return socket
+  }
+  const operate = (method: string, token: string): Promise<Response> =>
+    fetch(`${server.opsUrl}/sessions?subject=${SUBJECT}`, { method, headers: { authorization: `Bearer ${token}` } })
+
+  await (await startLogin(world)).finish({ error: 'access_denied', error_description: 'The user cancelled.' })
+  await diary.step('08:00', ['login_failed'])
+  endpoint.behaviour = tokens({ access_token: 'first-access-token', refresh_token: 'first-refresh-token' })
+  await logInFrom(laptop)
+  await diary.step('08:01', ['login'])
+  await (await trade(laptop)).opened()
+  await diary.step('08:02', ['relay_opened'])
+  accepted = /second/
+  endpoint.behaviour = tokens({ access_token: 'second-access-token', refresh_token: 'second-refresh-token' })
+  t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 200)
+  await diary.step('09:00', ['token_refreshed'])
+  await fetch(`${server.url}/auth/logout`, {
+    method: 'POST',
+    headers: { ...SCRIPT, origin: 'https://evil.example', cookie: laptop.cookieHeader(new URL(server.url), undefined) },
+  })
+  await diary.step('09:10', ['refused'])
+  await logInFrom(phone)
+  await diary.step('09:20', ['login'])
+  t.equal((await phone.fetch('/auth/logout?everywhere=true', { method: 'POST', headers: SCRIPT })).status, 204)
+  await diary.step('09:21', ['session_ended', 'relay_ended', 'logout_everywhere', 'session_ended'])
+  await (
+    await trade(phone)
+  ).closed
+  await diary.step('09:22', ['relay_refused'])
+  await logInFrom(laptop)
+  await diary.step('12:00', ['login'])
+  accepted = /third/
+  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+  t.equal((await laptop.fetch(NICKNAME, { headers: SCRIPT })).status, 401)
+  await diary.step('13:00', ['refresh_refused', 'session_ended'])
+  endpoint.behaviour = tokens()
+  await logInFrom(laptop)
+  await diary.step('13:01', ['login'])
+  t.equal((await operate('GET', 'a wrong token of the right length, almost')).status, 401)
+  await diary.step('15:00', ['ops_refused'])
+  t.equal((await operate('GET', TOKEN)).status, 200)
+  await diary.step('15:01', ['sessions_listed'])
+  t.equal((await operate('DELETE', TOKEN)).status, 200)
+  await diary.step('15:02', ['session_ended', 'sessions_revoked'])
+
+  for (const line of diary.lines) t.same(auditFaults(line), [], `${String(line['audit'])} fits the schema`)
+  const sample = diary.lines.map((line) => JSON.stringify(line)).join('\n')
+  const [, documented = ''] = /```json\n([^`]*)\n```/.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  t.equal(documented, sample, 'the sample in docs/audit.md')
+  for (const secret of [SUBJECT, 'VRTC100', 'access-token', TOKEN, 'evil.example']) {
+    t.notOk(JSON.stringify(server.log.filter((line) => 'audit' in line)).includes(secret), secret)
+  }
+})

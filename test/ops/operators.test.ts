@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process'
+import { request } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { identityWorld, IDENTITY, operate, OPS_TOKEN, type IdentityWorld } from '../support/identity-world.ts'
+import { COMPILED, nodeCommand } from '../support/settings.ts'
+import { isLoggedIn } from '../support/token-endpoint.ts'
+import { twoWorkers, workerPids } from '../support/two-workers.ts'
+import { until } from '../support/until.ts'
+import { SECRETS } from '../support/world.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+interface Listed {
+  readonly sessions: readonly { tag: string; started_at: number; last_used_at: number; client: string }[]
+}
+
+const list = async ({ server }: IdentityWorld, subject: string): Promise<Listed> =>
+  (await (await operate(server, 'GET', { subject })).json()) as Listed
+
+await test('GET /sessions lists the live sessions of a subject, DELETE ends one or all, and each leaves an audit line', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const { server } = world
+  const startedAt = Math.floor(Date.now() / 1000)
+  const { browser: first } = await world.logIn('CR1')
+  const { browser: second } = await world.logIn('CR1')
+  const { browser: foreign } = await world.logIn('CR2')
+  const { sessions } = await list(world, 'CR1')
+  t.equal(sessions.length, 2)
+  for (const { tag, started_at: started, last_used_at: used, client } of sessions) {
+    t.ok(server.log.some(({ audit, session }) => audit === 'login' && session === tag))
+    t.ok(started >= startedAt && used >= started && used <= Date.now() / 1000)
+    t.equal(client, '127.0.0.1')
+  }
+  const [{ tag } = { tag: '' }] = sessions
+  t.same(await (await operate(server, 'DELETE', { subject: 'CR1', tag })).json(), { ended: 1 })
+  t.same([await isLoggedIn(first, server.url), await isLoggedIn(second, server.url)], [false, true])
+  t.same(await (await operate(server, 'DELETE', { subject: 'CR1', tag })).json(), { ended: 0 }, 'it is gone')
+  const answer = await operate(server, 'DELETE', { subject: 'CR1' })
+  t.same(await answer.json(), { ended: 1 })
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  t.notOk(await isLoggedIn(second, server.url))
+  t.same(await list(world, 'CR1'), { sessions: [] })
+  t.ok(await isLoggedIn(foreign, server.url))
+  const reqId = answer.headers.get('x-request-id')
+  const revoked = server.log.findLast(({ audit }) => audit === 'sessions_revoked')
+  t.match(revoked, { ended: 1, subject: /^[\w-]{10}$/, client: '127.0.0.1', reqId })
+  t.match(
+    server.log.findLast(({ audit }) => audit === 'session_ended'),
+    { reason: 'revoked', reqId },
+  )
+  t.match(
+    server.log.find(({ audit }) => audit === 'sessions_listed'),
+    { sessions: 2, subject: revoked?.['subject'] },
+  )
+})
+
+await test('/sessions needs the token, on the ops listener, and takes a subject of any characters', async (t) => {
+  const world = await identityWorld(t)
+  const { server } = world
+  const { browser } = await world.logIn('CR1')
+  for (const token of ['', 'wrong', `${OPS_TOKEN}x`, OPS_TOKEN.slice(1), 'x'.repeat(8000)]) {
+    for (const method of ['GET', 'DELETE'] as const) {
+      const answer = await operate(server, method, { subject: 'CR1' }, token)
+      t.equal(answer.status, 401)
+      t.equal(answer.headers.get('www-authenticate'), 'Bearer')
+    }
+  }
+  const url = `${server.opsUrl}/sessions?subject=CR1`
+  t.equal((await fetch(url)).status, 401)
+  t.equal((await fetch(url, { headers: { authorization: `Basic ${OPS_TOKEN}` } })).status, 401)
+  t.equal((await fetch(url, { headers: { authorization: `bearer ${OPS_TOKEN}` } })).status, 200)
+  const publicly = await fetch(`${server.url}/sessions?subject=CR1`, {
+    headers: { authorization: `Bearer ${OPS_TOKEN}` },
+  })
+  t.equal(publicly.status, 404, 'the public listener has no such path')
+  t.ok(server.log.some(({ audit }) => audit === 'ops_refused'))
+  t.notMatch(JSON.stringify(server.log), OPS_TOKEN)
+
+  const authorization = `Bearer ${OPS_TOKEN}`
+  for (const query of ['', '?', '?subject=', '?subject=a&subject=b', `?subject=${'x'.repeat(257)}`]) {
+    t.equal((await fetch(`${server.opsUrl}/sessions${query}`, { headers: { authorization } })).status, 400, query)
+  }
+  for (const tag of ['', 'a b', 'x'.repeat(65)]) {
+    t.equal((await operate(server, 'DELETE', { subject: 'CR1', tag })).status, 400, `tag ${tag}`)
+  }
+  t.equal((await operate(server, 'GET', { subject: 'CR1', tag: 'abcdefghij' })).status, 400)
+  t.ok(await isLoggedIn(browser, server.url), 'nothing of this has ended a session')
+
+  const odd = 'née ☃ 😀\u0000\r\n" + & # % ../?'
+  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
+  await world.logIn('odd')
+  t.equal((await list(world, odd)).sessions.length, 1)
+})
+
+await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  await world.logIn('CR1')
+  await world.redis?.close()
+  for (const method of ['GET', 'DELETE'] as const) {
+    const answer = await operate(world.server, method, { subject: 'CR1' })
+    t.equal(answer.status, 503)
+    t.equal(answer.headers.get('retry-after'), '1')
+  }
+})
+
+await test('With WORKERS, a worker lists and ends sessions, also when another one hangs; npm run sessions shows them', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const settings = {
+    ...world.settings,
+    ...IDENTITY,
+    CLIENT_ID: 'test-client',
+    SESSION_SECRETS: SECRETS,
+    REDIS_URL: world.redis?.url ?? '',
+  }
+  const server = await twoWorkers(t, settings)
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  const odd = "O'Hara +1 %41"
+  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
+  const { browser } = await world.logIn('odd')
+  t.same(((await (await operate({ opsUrl }, 'GET', { subject: odd })).json()) as Listed).sessions.length, 1)
+
+  const command = async (...words: string[]): Promise<{ code: number; stdout: string }> => {
+    const [node, ...options] = nodeCommand()
+    const env = {
+      ...COMPILED,
+      ...settings,
+      HOST: '0.0.0.0',
+      PORT: String(server.port),
+      OPS_PORT: String(server.opsPort),
+    }
+    const run = promisify(execFile)(node, [...options, MAIN, '--sessions', ...words], { env, cwd: t.testdirName })
+    return run.then(
+      ({ stdout }) => ({ code: 0, stdout }),
+      ({ code, stdout }: { code: number; stdout: string }) => ({ code, stdout }),
+    )
+  }
+  t.testdir({})
+  const { stdout } = await command('list', odd)
+  t.match(stdout, /^TAG +STARTED +LAST USED +CLIENT\n[\w-]{10} {2}\d{4}-\d\d-\d\dT[\d:]{8}Z .* 127\.0\.0\.1\n$/)
+  const [stopped = 0] = workerPids(server)
+  process.kill(stopped, 'SIGSTOP')
+  t.same(await command('end', odd), { code: 0, stdout: 'Ended: 1\n' })
+  process.kill(stopped, 'SIGCONT')
+  t.notOk(await isLoggedIn(browser, world.server.url))
+  t.same(await command('list', odd), { code: 0, stdout: 'No sessions.\n' })
+  t.equal((await command('purge')).code, 64)
+  await until(() => server.output().stdout.includes('"sessions_revoked"'))
+  server.child.kill('SIGTERM')
+  await server.exited
+  const gone = await command('list', 'anyone')
+  t.equal(gone.code, 69)
+  t.match(gone.stdout, 'does not answer')
+})
+
+await test('HEAD and other methods of /sessions do nothing', async (t) => {
+  const { server } = await identityWorld(t)
+  for (const method of ['HEAD', 'POST', 'PUT']) {
+    const outgoing = request(`${server.opsUrl}/sessions?subject=CR1`, {
+      method,
+      headers: { authorization: `Bearer ${OPS_TOKEN}` },
+    })
+    const status = new Promise((resolve) => void outgoing.on('response', (response) => resolve(response.statusCode)))
+    outgoing.end()
+    t.equal(await status, 404, method)
+  }
+})

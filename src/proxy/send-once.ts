@@ -22,7 +22,7 @@ export function sendOnce(
   const client = isSafe ? deps.clients.reads : deps.clients.orders
   const sentAt = performance.now()
   return client.forward(
-    { method, path, headers, body: body.content, subject: session?.key },
+    { method, path, headers, body: body.content, subject: session?.record.subject ?? session?.key },
     {
       isSafe,
       response: reply.raw,

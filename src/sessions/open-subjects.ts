@@ -2,8 +2,8 @@ import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { Store } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
+import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
-import type { RestClients } from '../upstream/rest-clients.ts'
 import type { Envelope } from './envelope.ts'
 import { Identity } from './identity.ts'
 import type { SessionRepository } from './repository.ts'
@@ -15,7 +15,7 @@ export interface SubjectDependencies {
   readonly store: Store
   readonly envelope: Envelope
   readonly sessions: SessionRepository
-  readonly budget: RestClients['budget']
+  readonly budget: Budget | undefined
   readonly registry: Registry
 }
 

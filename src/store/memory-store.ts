@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
 import type { SessionIndex } from './session-index.ts'
+import type { LedgerBook } from './ledger/ledger-book.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
@@ -22,6 +23,7 @@ export class MemoryStore implements Store {
   })
   #index: SessionIndex | undefined
   readonly #listeners: ((key: string | undefined) => void)[] = []
+  readonly #books = new Map<string, LedgerBook>()
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     if (this.#values.has(key)) return false
@@ -97,9 +99,12 @@ export class MemoryStore implements Store {
     return (this.#index ??= new MemoryIndex())
   }
 
-  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
+  async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
     const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
-    return new MemoryLedger(terms)
+    const { LedgerBook } = await import('./ledger/ledger-book.ts')
+    const book = this.#books.get(name) ?? new LedgerBook()
+    this.#books.set(name, book)
+    return new MemoryLedger(book, terms)
   }
 
   observe(): void {

@@ -32,10 +32,5 @@ export function createRestClients(config: Config['upstream'], budget?: Budget) {
   }
   /** Closes all of them; see {@link RestClient.close}. */
   const close = () => Promise.all(Object.values(clients).map((client) => client.close()))
-  return {
-    ...clients,
-    close,
-    /** The budget of all of them, where there is one. */
-    budget,
-  }
+  return { ...clients, close }
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
 import { ALONE } from '../support/settings.ts'
 
 const PRODUCTION = {
@@ -119,6 +119,18 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3', FEED_SUBSCRIPTIONS_PER_SOCKET: '33' },
     ['FEED_SUBSCRIPTIONS'],
   ],
+  [
+    'settings need a subject that there is not',
+    { ...ALONE, OPS_TOKEN: 'not-to-print-'.repeat(3), MAX_SESSIONS_PER_SUBJECT: '1' },
+    ['OPS_TOKEN', 'MAX_SESSIONS_PER_SUBJECT'],
+  ],
+  ['IDENTITY_PATH is set alone', { ...ALONE, IDENTITY_PATH: '/me' }, ['IDENTITY_POINTER']],
+  ['IDENTITY_POINTER is set alone', { ...ALONE, IDENTITY_POINTER: '/id' }, ['IDENTITY_PATH']],
+  [
+    'the identity and the token are wrong',
+    { ...ALONE, IDENTITY_PATH: '/me?x', IDENTITY_POINTER: 'id', OPS_TOKEN: 'short', LOG_SUBJECT: 'yes' },
+    ['IDENTITY_PATH', 'IDENTITY_POINTER', 'OPS_TOKEN', 'LOG_SUBJECT'],
+  ],
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 
@@ -185,4 +197,19 @@ await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of
   t.equal(readConfig(PRODUCTION).drainWaitMs, 5000)
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8' }).drainWaitMs, 2000)
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8', DRAIN_WAIT_SECONDS: '7' }).drainWaitMs, 7000)
+})
+
+await test('OPS_HOST is HOST unless it is set, and a public one is warned about where there is an OPS_TOKEN', async (t) => {
+  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id', OPS_TOKEN: 'a-token-of-at-least-32-characters' }
+  const read = (settings: Record<string, string>) => readConfig({ ...ALONE, ...subject, ...settings })
+  const warns = (settings: Record<string, string>): boolean =>
+    read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
+  t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
+  t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
+  for (const host of ['0.0.0.0', '::', '203.0.113.9', '2001:db8::1', '172.32.0.1']) t.ok(warns({ HOST: host }), host)
+  for (const host of ['127.0.0.1', '::1', '10.1.2.3', '172.31.0.1', '192.168.0.1', 'fd00::1', 'localhost']) {
+    t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
+  }
+  t.notOk(warns({ OPS_TOKEN: '' }))
+  t.match(workerEnvironment(read({})), { OPS_TOKEN: subject.OPS_TOKEN, OPS_TOKEN_FILE: '' })
 })

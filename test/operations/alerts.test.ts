@@ -6,6 +6,7 @@ import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -28,6 +29,8 @@ import {
 } from '../support/alert-scenarios-processes.ts'
 import { identityScenario } from '../support/alert-scenario-identity.ts'
 import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
+import { heldBackScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
+import { NO_BUDGET } from '../support/no-budget.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
@@ -75,6 +78,7 @@ async function metricsAfterTraffic(t: Test, workers: string): Promise<string> {
     PUBLIC_FEED: 'shared',
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
+    UPSTREAM_BUDGET: '300/60',
     WORKERS: workers,
   })
   t.ok(await ready(server))
@@ -131,6 +135,7 @@ await test('docs/alerts.yaml selects and groups by labels that the metrics have'
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
+  createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
   // Prometheus adds these two labels itself.
@@ -171,6 +176,8 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   narrowFeedScenario,
   brokenFeedScenario,
   lostFeedScenario,
+  usedBudgetScenario,
+  heldBackScenario,
   secretsScenario,
   firstRefusalScenario,
   restartScenario,

@@ -98,7 +98,7 @@ await test('reference.md lists exactly the routes of the server', (t) => {
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
   const aliases = ['GET /auth/signup/', 'HEAD /auth/signup/']
-  const onTheOpsPort = ['GET /livez', 'GET /readyz', 'GET /metrics']
+  const onTheOpsPort = ['GET /livez', 'GET /readyz', 'GET /metrics', 'GET /sessions', 'DELETE /sessions']
   const api = ['GET /api/…', 'POST /api/…', 'PATCH /api/…']
   t.same(new Set(listed), new Set([...described, ...aliases, ...api, ...onTheOpsPort]))
   t.end()

@@ -4,10 +4,12 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
 import { createMetrics, createSupervisorMetrics } from '../../src/telemetry/metrics.ts'
 import { valueOf } from '../support/metrics.ts'
+import { NO_BUDGET } from '../support/no-budget.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -28,8 +30,16 @@ const documented = new Map(
 
 await test('operating.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
-  const optional = { PUBLIC_FEED: 'shared', IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/id' }
-  const settings = { ...ALONE, ...optional, REDIS_URL: redis.url, SESSION_SECRETS: SECRETS, WORKERS: '2' }
+  const settings = {
+    ...ALONE,
+    REDIS_URL: redis.url,
+    SESSION_SECRETS: SECRETS,
+    WORKERS: '2',
+    PUBLIC_FEED: 'shared',
+    UPSTREAM_BUDGET: '9/60',
+    IDENTITY_PATH: '/account/v1/me',
+    IDENTITY_POINTER: '/id',
+  }
   const server = await serverProcess(t, settings)
   t.ok(await ready(server))
   const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text()
@@ -41,6 +51,7 @@ await test('operating.md lists exactly the labels of each metric', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
+  createBudgetMetrics(registry, NO_BUDGET)
   const registries = [registry, createSupervisorMetrics().registry]
   for (const metric of registries.flatMap((registry) => registry.getMetricsAsArray())) {
     const { name, labelNames = [] } = metric as unknown as { name: string; labelNames?: string[] }

@@ -60,11 +60,11 @@ await test('a replaced session is refused at once, and its sockets are closed a 
   const other = await secondServer(t, world)
   const relays = [await trading(world), await trading(world, other.port)]
   const before = world.browser.clone()
+  const startedAt = performance.now()
   await logIn(world.browser, world.server.url)
-  const replacedAt = performance.now()
   const closings = relays.map(async ({ client }) => {
     t.same(await client.closed, EXPIRED)
-    return performance.now() - replacedAt
+    return performance.now() - startedAt
   })
   const old = before.cookieHeader(new URL(world.server.url), undefined)
   for (const { port, url } of [world.server, other]) {
@@ -75,7 +75,7 @@ await test('a replaced session is refused at once, and its sockets are closed a 
     t.match(await world.connect(TRADING, { port, browser: before }).closed, { code: 4401 })
   }
   // How long a slow machine takes beyond that second does not matter here.
-  for (const afterMs of await Promise.all(closings)) t.ok(afterMs > 900, `${Math.round(afterMs)} ms`)
+  for (const afterMs of await Promise.all(closings)) t.ok(afterMs >= 1000, `${Math.round(afterMs)} ms`)
   const ended = [world.server, other].flatMap(({ log }) => log.filter(({ audit }) => audit === 'session_ended'))
   t.same(
     ended.map(({ reason }) => reason),

@@ -61,7 +61,6 @@ await test('the script of Redis replies as the ledger in memory does, to random 
       ledger: holder.ledger,
       heardAt: holder.heardAt,
       sinceMs: real - holder.sentAt,
-      timeOfDay: 1_700_000_000_000 + real + upTo(2000),
       spent: holder.spent,
       lastSpentMs: upTo(1500),
       held: kept,

@@ -128,7 +128,7 @@ class World {
       this.now = event.at
       event.run()
       // Whatever this resolves, goes on now.
-      for (let turn = 0; turn < 12; turn++) await undefined
+      for (let turn = 0; turn < 12; turn++) await Promise.resolve()
     }
     const arrivals = this.arrivals.toSorted((one, other) => one.at - other.at)
     return { arrivals, refused: this.refused, reports: this.reports }

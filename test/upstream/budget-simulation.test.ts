@@ -20,8 +20,8 @@ function randomSchedule(random: () => number): Schedule {
     alone: random() < 0.7 ? 0 : 0.25,
     instances,
   }
-  // Grants are forgotten for good if a holder dies, or sleeps, together with Redis.
-  const isForgetful = random() < 0.2
+  // What only a holder knows that dies, or sleeps, together with Redis, is lost for good (docs/operating.md).
+  const isForgetful = random() < 0.3
   const rate = (short.calls / short.windowMs) * 1000
   return {
     config,
@@ -36,8 +36,8 @@ function randomSchedule(random: () => number): Schedule {
       clockSteps: upTo(3),
       redisSteps: upTo(2),
       outages: isForgetful ? 0 : upTo(2),
-      failovers: isForgetful ? 0 : upTo(2),
-      lostLedgers: isForgetful ? 1 + upTo(2) : 0,
+      failovers: isForgetful ? upTo(3) : 0,
+      lostLedgers: isForgetful ? upTo(2) : 0,
     },
   }
 }
@@ -51,29 +51,30 @@ function broken({ arrivals }: Run, { windows }: BudgetConfig): string[] {
 }
 
 await test(`no window has more calls than the budget, in ${SCHEDULES} random schedules of crashes, pauses, clock steps and failovers`, async (t) => {
-  const { random, seed } = seededRandom()
+  const { seed: first } = seededRandom()
   let calls = 0
-  for (let count = 0; count < SCHEDULES; count++) {
-    const schedule = randomSchedule(random)
+  for (let seed = first; seed < first + SCHEDULES; seed++) {
+    const schedule = randomSchedule(seededRandom(seed).random)
     const run = await simulate(schedule)
     calls += run.arrivals.length
     const faults = broken(run, schedule.config)
     if (faults.length > 0) {
-      t.same(faults, [], `schedule ${count} of SEED=${seed}`)
+      t.same(faults, [], `SEED=${seed} SCHEDULES=1`)
       return
     }
   }
-  t.ok(calls > SCHEDULES * 20, `${calls} calls were made, SEED=${seed}`)
+  t.ok(calls > SCHEDULES * 20, `${calls} calls were made, SEED=${first}`)
 })
+
+const withoutLease = (terms: LedgerTerms): LedgerTerms => ({ ...terms, leaseMs: 0 })
 
 await test('with the lease left out of the count, some schedule breaks the promise', async (t) => {
   const { random, seed } = seededRandom()
   for (let count = 0; count < 400; count++) {
     const { config, ...rest } = randomSchedule(random)
     const hard = { ...config, alone: 0, windows: config.windows.slice(0, 1) }
-    const withoutLease = (terms: LedgerTerms): LedgerTerms => ({ ...terms, leaseMs: 0 })
     const faults = broken(await simulate({ ...rest, config: hard, ledgerTerms: withoutLease }), hard)
-    if (faults.length > 0) return t.pass(`schedule ${count} of SEED=${seed}: ${faults}`)
+    if (faults.length > 0) return t.pass(`schedule ${count} of SEED=${seed}: ${faults.join(', ')}`)
   }
   t.fail(`no schedule of SEED=${seed} does`)
 })

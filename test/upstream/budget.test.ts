@@ -1,31 +1,139 @@
 import { test } from 'tap'
-import { logIn, testWorld } from '../support/world.ts'
+import { apiWorld, sendTo } from '../support/api-world.ts'
+import { samplesOf } from '../support/metrics.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { relayWorld, TRADING } from '../support/relay-world.ts'
+import { until } from '../support/until.ts'
+import { testServer } from '../support/world.ts'
 
-await test('upstream budget: reads are refused first, orders last', async (t) => {
-  const world = await testWorld(t, {
-    redis: true,
-    settings: { UPSTREAM_BUDGET: '40/5,60/20', UPSTREAM_BUDGET_ALONE: '0' },
-  })
-  const { server, browser } = world
-  await logIn(browser, server.url)
-  const get = () => browser.fetch(`${server.url}/api/trading/v1/options/accounts`, { headers: { 'x-csrf': '1' } })
-  const post = () =>
-    browser.fetch(`${server.url}/api/trading/v1/options/accounts`, {
-      method: 'POST',
-      headers: { 'x-csrf': '1', 'content-type': 'application/json' },
-      body: '{}',
-    })
-  const statuses = []
-  for (let i = 0; i < 25; i++) statuses.push((await get()).status)
-  const orders = []
-  for (let i = 0; i < 22; i++) orders.push((await post()).status)
-  t.comment(statuses.join(' '), orders.join(' '))
-  const refused = await get()
-  t.comment(refused.status, refused.headers.get('retry-after'), await refused.text())
-  t.comment(
-    (await (await fetch(`${server.opsUrl}/metrics`)).text())
-      .split('\n')
-      .filter((l) => l.startsWith('bff_upstream_budget'))
-      .join('\n'),
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end of it, and nothing is sent then', async (t) => {
+  const { world, upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '20/600' } })
+  const statuses = async (method: string, count: number): Promise<number[]> => {
+    const all: number[] = []
+    for (let each = 0; each < count; each++) {
+      all.push((await call(method, ACCOUNTS, method === 'GET' ? {} : { body: '{}', headers: JSON_TYPE })).status)
+    }
+    return all
+  }
+  t.same(await statuses('GET', 12), [...Array<number>(10).fill(200), 429, 429])
+  t.same(await statuses('POST', 12), [...Array<number>(10).fill(200), 429, 429])
+  t.equal(upstream.requests.length, 20)
+  const refused = await call('GET', ACCOUNTS)
+  t.match(refused.json, { code: 'upstream_budget', status: 429, title: /All users together/ })
+  t.equal(refused.json['outcome'], undefined, 'nothing is unknown')
+  const seconds = Number(refused.headers['retry-after'])
+  t.ok(seconds >= 1 && seconds <= 607, `Retry-After is ${seconds}`)
+  t.same(
+    await samplesOf(world.server.opsUrl, 'bff_upstream_budget_calls_total'),
+    new Map([
+      ['class="orders",outcome="granted"', 10],
+      ['class="orders",outcome="refused"', 2],
+      ['class="otps",outcome="granted"', 0],
+      ['class="otps",outcome="refused"', 0],
+      ['class="reads",outcome="granted"', 10],
+      ['class="reads",outcome="refused"', 3],
+    ]),
   )
+})
+
+await test('a trading socket whose one-time URL is over the budget is closed with 4429 upstream_budget', async (t) => {
+  const world = await relayWorld(t, { settings: { UPSTREAM_BUDGET: '3/600' } })
+  const { upstream } = world
+  let asked = 0
+  const { onOtp } = upstream
+  upstream.onOtp = (...request) => {
+    asked++
+    onOtp(...request)
+  }
+  const sockets = [world.connect(TRADING), world.connect(TRADING)]
+  for (const socket of sockets) await socket.opened()
+  const { code, reason } = await world.connect(TRADING).closed
+  t.equal(code, 4429)
+  t.match(reason, /^upstream_budget/)
+  t.equal(asked, 2, '80 % of three calls are two')
+})
+
+await test('a call that never reached a connection costs nothing', async (t) => {
+  const { world, upstream, call } = await apiWorld(t, {
+    settings: { UPSTREAM_BUDGET: '4/600', API_URL: 'http://127.0.0.1:9' },
+  })
+  for (let count = 0; count < 6; count++) t.equal((await call('POST', ACCOUNTS, { body: '{}' })).status, 502)
+  t.equal(upstream.requests.length, 0)
+  t.equal(
+    (await samplesOf(world.server.opsUrl, 'bff_upstream_budget_calls_total')).get('class="orders",outcome="refused"'),
+    0,
+  )
+})
+
+await test("upstream's rate limit headers are passed on only without a budget", async (t) => {
+  for (const budget of ['', '100/60']) {
+    const { upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: budget } })
+    const limits = 'RateLimit-Remaining: 3\r\nX-RateLimit-Limit: 300\r\nRetry-After: 1\r\n'
+    upstream.answer = (_request, socket) => void socket.write(ok('{}', limits))
+    const { headers } = await call('GET', ACCOUNTS)
+    const expected = budget === '' ? ['3', '300', '1'] : [undefined, undefined, '1']
+    t.same([headers['ratelimit-remaining'], headers['x-ratelimit-limit'], headers['retry-after']], expected)
+  }
+})
+
+await test("upstream's 429 to a read holds reads back on every instance, and only reads", async (t) => {
+  const { world, upstream, call, cookie } = await apiWorld(t, { redis: true, settings: { UPSTREAM_BUDGET: '100/60' } })
+  const other = await testServer(t, world.settings)
+  const headers = { cookie, 'x-csrf': '1' }
+  const there = (method: string) =>
+    sendTo(
+      other.port,
+      method,
+      ACCOUNTS,
+      method === 'GET' ? { headers } : { headers: { ...headers, ...JSON_TYPE }, body: '{}' },
+    )
+  t.equal((await there('GET')).status, 200)
+  upstream.answer = (_request, socket) =>
+    void socket.write('HTTP/1.1 429 Too Many\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n')
+  t.equal((await call('GET', ACCOUNTS)).status, 429)
+  upstream.reset()
+  const held = async (): Promise<boolean> =>
+    (await samplesOf(other.opsUrl, 'bff_upstream_budget_held_back')).get('class="reads"') === 1
+  await until(held, 'the other instance knows')
+  for (const refused of [await call('GET', ACCOUNTS), await there('GET')]) {
+    t.match(refused, { status: 429, json: { code: 'upstream_budget' } })
+    t.ok(Number(refused.headers['retry-after']) > 20)
+  }
+  t.equal((await there('POST')).status, 200)
+  t.equal(upstream.requests.length, 1)
+  // One that starts now learns it from the ledger.
+  const late = await testServer(t, world.settings)
+  t.equal((await sendTo(late.port, 'GET', ACCOUNTS, { headers })).status, 429)
+})
+
+await test('two instances keep the budget together, in every window', async (t) => {
+  const settings = { UPSTREAM_BUDGET: '30/2,50/5', UPSTREAM_BUDGET_ALONE: '0' }
+  const { world, upstream, call, cookie } = await apiWorld(t, { redis: true, settings })
+  const other = await testServer(t, world.settings)
+  const headers = { cookie, 'x-csrf': '1', ...JSON_TYPE }
+  const arrivals: number[] = []
+  upstream.answer = (_request, socket) => {
+    arrivals.push(performance.now())
+    socket.write(ok())
+  }
+  const twenty = async (): Promise<boolean> => {
+    const calls = Array.from({ length: 20 }, (_value, at) =>
+      at % 2 === 0
+        ? call('POST', ACCOUNTS, { body: '{}', headers: JSON_TYPE })
+        : sendTo(other.port, 'POST', ACCOUNTS, { headers, body: '{}' }),
+    )
+    for (const { status } of await Promise.all(calls)) t.ok([200, 429].includes(status))
+    return arrivals.length > 55
+  }
+  await until(twenty, 'more calls than one long window has', 20_000)
+  for (const [calls, windowMs] of [
+    [30, 2000],
+    [50, 5000],
+  ] as const) {
+    const within = arrivals.map((first, at) => arrivals.slice(at).filter((each) => each < first + windowMs).length)
+    t.ok(Math.max(...within) <= calls, `${Math.max(...within)} calls within ${windowMs} ms`)
+  }
 })

@@ -59,7 +59,7 @@ async function oneTimeUrl(
   const outcome = await deps.otp.request(accountId, session.record.accessToken, {
     id: request.id,
     signal,
-    subject: session.key,
+    subject: session.record.subject ?? session.key,
   })
   switch (outcome.is) {
     case 'url':

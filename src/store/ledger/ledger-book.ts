@@ -40,7 +40,6 @@ export class LedgerBook {
   /** The ledger's clock, and its distance from that of its keeper. It never runs faster than its holders' clocks. */
   #now = 0
   #offset = 0
-  #timeOfDay = 0
   #quietUntil = 0
   #keepMs = 0
   readonly #heldBack = new Map<BudgetClass, number>()
@@ -90,7 +89,6 @@ export class LedgerBook {
     copy.#run = this.#run
     copy.#now = this.#now
     copy.#offset = this.#offset
-    copy.#timeOfDay = this.#timeOfDay
     copy.#quietUntil = this.#quietUntil
     copy.#keepMs = this.#keepMs
     for (const [key, value] of this.#heldBack) copy.#heldBack.set(key, value)
@@ -103,13 +101,11 @@ export class LedgerBook {
   #advance(report: LedgerReport, keeper: Keeper, isNew: boolean): number {
     const shown = keeper.timeOfDay + this.#offset
     const last = isNew ? shown : this.#now
-    const latest =
-      report.ledger === this.#id
-        ? report.heardAt + report.sinceMs
-        : last + (isNew ? 0 : Math.max(0, report.timeOfDay - this.#timeOfDay))
-    this.#now = Math.max(last, shown > latest + CLOCK_SKEW_MS ? latest : shown)
+    // A holder that has heard nothing yet cannot tell whether the keeper's clock has jumped.
+    const latest = report.ledger === this.#id ? report.heardAt + report.sinceMs : last
+    const skewMs = report.ledger === this.#id && keeper.run === this.#run ? CLOCK_SKEW_MS : 0
+    this.#now = Math.max(last, shown > latest + skewMs ? latest : shown)
     this.#offset = this.#now - keeper.timeOfDay
-    this.#timeOfDay = Math.max(this.#timeOfDay, report.timeOfDay)
     return this.#now
   }
 

@@ -185,17 +185,15 @@ local isNew = not state.id
 local id = state.id or (report.holder .. '.' .. whole(report.sequence))
 local shown = server + tonumber(state.offset or 0)
 local last = isNew and shown or tonumber(state.now)
-local known = tonumber(state.timeOfDay or 0)
-local latest = last
+local run = ${run}
+local latest, skewMs = last, 0
 if report.ledger == id then
   latest = report.heardAt + report.sinceMs
-elseif not isNew then
-  latest = last + math.max(0, report.timeOfDay - known)
+  if run == state.run then skewMs = ${CLOCK_SKEW_MS} end
 end
 local now = shown
-if shown > latest + ${CLOCK_SKEW_MS} then now = latest end
+if shown > latest + skewMs then now = latest end
 now = math.max(last, now)
-local run = ${run}
 local quietUntil = tonumber(state.quietUntil or 0)
 if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
 local keepMs = tonumber(state.keepMs or 0)
@@ -204,7 +202,6 @@ write('id', id)
 write('run', run)
 write('now', whole(now))
 write('offset', whole(now - server))
-write('timeOfDay', whole(math.max(known, report.timeOfDay)))
 write('quietUntil', whole(quietUntil))
 write('keepMs', whole(keepMs))`
 }

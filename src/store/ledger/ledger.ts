@@ -27,8 +27,6 @@ export interface LedgerReport {
   /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on a clock that nobody sets. */
   readonly heardAt: number
   readonly sinceMs: number
-  /** The time of day of the holder (epoch ms). It bounds the ledger's clock where {@link heardAt} cannot. */
-  readonly timeOfDay: number
   /** All tokens that this holder has ever spent, and how long ago it spent the last one. */
   readonly spent: number
   readonly lastSpentMs: number
@@ -85,7 +83,7 @@ export interface Ledger {
 
 /** A lease lasts this much longer for the ledger than for its holder, whose clock may run a little slower. */
 export const LEASE_SKEW_MS = 250
-/** The ledger's clock may be ahead of what a holder knows by this much, since a reply takes its time too. */
+/** The clock of one server may be ahead of what a holder knows by this much, since a report takes its time too. */
 export const CLOCK_SKEW_MS = 250
 /** A ledger that nobody uses is forgotten after this time. */
 export const LEDGER_TTL_MS = 24 * 3_600_000

@@ -1,13 +1,14 @@
 import type { BudgetClass } from '../../config/upstream-budget.ts'
-import { LedgerBook } from './ledger-book.ts'
+import type { LedgerBook } from './ledger-book.ts'
 import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from './ledger.ts'
 
 /** The ledger of one process that has no Redis. It begins anew with the process, so it does not know its predecessor's calls. */
 export class MemoryLedger implements Ledger {
+  readonly #book: LedgerBook
   readonly #terms: LedgerTerms
-  readonly #book = new LedgerBook()
 
-  constructor(terms: LedgerTerms) {
+  constructor(book: LedgerBook, terms: LedgerTerms) {
+    this.#book = book
     this.#terms = terms
   }
 

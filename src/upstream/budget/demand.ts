@@ -20,6 +20,13 @@ export class Demand {
     this.#count[budgetClass]++
   }
 
+  /** The part of all calls that are of other classes; 1 as long as there are none. */
+  partOtherThan(budgetClass: BudgetClass): number {
+    const { orders, otps, reads } = this.#rate
+    const all = orders + otps + reads
+    return all === 0 ? 1 : 1 - this.#rate[budgetClass] / all
+  }
+
   /** The calls of each class that the next horizon probably brings. */
   expected(): ByClass {
     const now = this.#clock.now()

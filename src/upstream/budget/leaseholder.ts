@@ -65,7 +65,6 @@ export class Leaseholder {
       ledger: this.#ledgerId,
       heardAt: this.#heardAt,
       sinceMs: Math.ceil(sentAt.now - this.#sentAt),
-      timeOfDay: sentAt.timeOfDay,
       spent: lease.spent,
       lastSpentMs: lease.lastSpentMs,
       held,

@@ -2,16 +2,16 @@ import { retryAfterMs } from '../../http/retry-after.ts'
 import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../config/upstream-budget.ts'
 import { RENEW_AHEAD_MS, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
-import type { Admission, Budget, Reservation } from './admission.ts'
+import type { Admission, Budget } from './admission.ts'
 import { AlonePart } from './alone.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
-import { FairShare } from './fair-share.ts'
+import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { spreadMs } from './spread.ts'
 import { aloneWindows, ledgerTerms } from './terms.ts'
-import { WaitingLine } from './waiting-line.ts'
+import { TokenReservation } from './token-reservation.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, and at most. */
 const HOLD_BACK_MS = 10_000
@@ -36,16 +36,6 @@ export interface BudgetCounts {
   alone: number
 }
 
-/** What a class waits for. */
-interface Gate {
-  readonly line: WaitingLine<Token>
-  readonly share: FairShare
-  /** The ledger has no tokens for the class until then. */
-  emptyUntil: number
-  /** Upstream refuses the class until then. */
-  heldBackUntil: number
-}
-
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
   readonly counts: BudgetCounts = { granted: zero(), refused: zero(), alone: 0 }
@@ -55,7 +45,7 @@ export class UpstreamBudget implements Budget {
   readonly #holder: Leaseholder
   readonly #alone: AlonePart
   readonly #demand: Demand
-  readonly #gates: Readonly<Record<BudgetClass, Gate>> = { orders: gate(), otps: gate(), reads: gate() }
+  readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
   /** For each window the calls that counted when the ledger replied last. */
   #used: readonly number[]
@@ -73,6 +63,8 @@ export class UpstreamBudget implements Budget {
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.#demand = new Demand(clock, terms.leaseMs)
+    const gate = (): Gate => new Gate(clock, terms.leaseMs)
+    this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     const ceiling = Math.min(...terms.windows.map(({ ceilings }) => ceilings.orders))
     this.#ready = Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
@@ -107,9 +99,8 @@ export class UpstreamBudget implements Budget {
 
   admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
     this.#demand.note(budgetClass)
-    const { line, share, heldBackUntil, emptyUntil } = this.#gates[budgetClass]
-    const now = this.#clock.now()
-    if (heldBackUntil > now) return this.#refuse(budgetClass, subject)
+    const { line, share, isHeldBack, isEmpty } = this.#gates[budgetClass]
+    if (isHeldBack) return this.#refuse(budgetClass, subject)
     if (line.length === 0 && share.allows(subject)) {
       const token = this.#take(budgetClass, subject)
       if (token !== undefined) {
@@ -117,7 +108,7 @@ export class UpstreamBudget implements Budget {
         return this.#grant(budgetClass, token)
       }
     }
-    const isHopeless = emptyUntil > now || this.#isAway || !share.allows(subject)
+    const isHopeless = isEmpty || this.#isAway || !share.allows(subject)
     if (isHopeless || line.length >= MAX_WAITING || this.#isClosed) return this.#refuse(budgetClass, subject)
     const turn = line.wait(subject)
     void this.#settle()
@@ -127,7 +118,10 @@ export class UpstreamBudget implements Budget {
   }
 
   spread(count: number): number {
-    return spreadMs(count, this.#terms.windows)
+    // The ledger does not count by class, so the calls of this process have to stand for those of all.
+    const part = this.#demand.partOtherThan('otps')
+    const others = this.#used.map((used) => used * part)
+    return spreadMs(count, this.#terms.windows, others)
   }
 
   /** For each window the calls that are left for orders, as far as this process knows. */
@@ -140,7 +134,7 @@ export class UpstreamBudget implements Budget {
 
   /** Whether upstream refuses a class at present. */
   isHeldBack(budgetClass: BudgetClass): boolean {
-    return this.#gates[budgetClass].heldBackUntil > this.#clock.now()
+    return this.#gates[budgetClass].isHeldBack
   }
 
   /** Whether the ledger cannot be reached at present. */
@@ -175,25 +169,13 @@ export class UpstreamBudget implements Budget {
     return token
   }
 
-  #grant(budgetClass: BudgetClass, first: Token): Admission {
+  #grant(budgetClass: BudgetClass, token: Token): Admission {
     this.counts.granted[budgetClass]++
-    let token: Token | undefined = first
-    const reservation: Reservation = {
-      start: () => {
-        // The lease may have ended meanwhile, and undici may write a request twice.
-        const spendable = token ?? this.#holder.lease.take(budgetClass)
-        token = undefined
-        if (spendable?.spend() === true || this.#holder.lease.take(budgetClass)?.spend() === true) return undefined
-        return this.#waitMs(budgetClass)
-      },
-      answered: (status, retryAfter) => {
-        if (status === 429) this.#noteRefusal(budgetClass, Array.isArray(retryAfter) ? retryAfter[0] : retryAfter)
-      },
-      end: () => {
-        token?.release()
-        token = undefined
-      },
-    }
+    const reservation = new TokenReservation(token, {
+      another: () => this.#holder.lease.take(budgetClass),
+      waitMs: () => this.#waitMs(budgetClass),
+      refused: (retryAfter) => this.#noteRefusal(budgetClass, retryAfter),
+    })
     return { is: 'granted', reservation }
   }
 
@@ -204,13 +186,12 @@ export class UpstreamBudget implements Budget {
   }
 
   #waitMs(budgetClass: BudgetClass): number {
-    const { heldBackUntil, emptyUntil } = this.#gates[budgetClass]
-    return Math.max(SOON_MS, Math.ceil(Math.max(heldBackUntil, emptyUntil) - this.#clock.now()))
+    return Math.max(SOON_MS, Math.ceil(this.#gates[budgetClass].waitMs))
   }
 
   #keepReady(): void {
     if (this.#holder.lease.free('orders') * 2 > this.#ready) return
-    if (!this.#isAway && this.#gates.orders.emptyUntil <= this.#clock.now()) void this.#settle()
+    if (!this.#isAway && !this.#gates.orders.isEmpty) void this.#settle()
   }
 
   /** Reports to the ledger, and serves those who wait. One report at a time. */
@@ -218,10 +199,8 @@ export class UpstreamBudget implements Budget {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
     const expected = this.#demand.expected()
-    const wanted = (each: BudgetClass, least: number): number => {
-      const { line, emptyUntil } = this.#gates[each]
-      return emptyUntil > this.#clock.now() ? 0 : Math.max(least, line.length + expected[each])
-    }
+    const wanted = (each: BudgetClass, least: number): number =>
+      Math.max(least, this.#gates[each].line.length + expected[each])
     const target = { orders: wanted('orders', this.#ready), otps: wanted('otps', 0), reads: wanted('reads', 0) }
     const most = { orders: Math.max(expected.orders, this.#ready), otps: expected.otps, reads: expected.reads }
     const settlement = await this.#holder.settle({ most, target })
@@ -239,20 +218,22 @@ export class UpstreamBudget implements Budget {
 
   #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
     const each = this.#gates[budgetClass]
+    // A class that got all that it asked for need not wait any more.
     if (waitMs[budgetClass] > 0) each.emptyUntil = this.#clock.now() + waitMs[budgetClass]
+    else if (granted[budgetClass] > 0) each.emptyUntil = -Infinity
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
     if (granted[budgetClass] > 0) each.share.begin(this.#holder.lease.free(budgetClass))
   }
 
   #serve(budgetClass: BudgetClass): void {
-    const { line, share, emptyUntil } = this.#gates[budgetClass]
+    const { line, share, isEmpty } = this.#gates[budgetClass]
     if (line.length === 0) return
     for (const isFair of [true, false]) {
       line.serve((subject) => (isFair && !share.allows(subject) ? undefined : this.#take(budgetClass, subject)))
     }
     if (line.length === 0) return
     // Those who came after the report was sent may still get something.
-    if (emptyUntil <= this.#clock.now() && !this.#isAway) void this.#settle()
+    if (!isEmpty && !this.#isAway) void this.#settle()
     else this.#dismiss(budgetClass)
   }
 
@@ -288,10 +269,6 @@ export class UpstreamBudget implements Budget {
     this.#holder.lease.drop(budgetClass)
     this.#dismiss(budgetClass)
   }
-}
-
-function gate(): Gate {
-  return { line: new WaitingLine(), share: new FairShare(), emptyUntil: -Infinity, heldBackUntil: -Infinity }
 }
 
 function zero(): Record<BudgetClass, number> {

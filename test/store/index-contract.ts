@@ -1,0 +1,53 @@
+import type { Test } from 'tap'
+import type { Store } from '../../src/store/store.ts'
+
+let keys = 0
+const fresh = (): string => `index:${++keys}`
+const soon = (): number => Date.now() + 60_000
+
+/** The behaviour that the index of every store must have. */
+export async function indexContract(t: Test, store: Store): Promise<void> {
+  await t.test('an index lists the entries of a key in their order until each expires or is removed', async (t) => {
+    const [index, key] = [await store.openIndex(), fresh()]
+    const expiresAt = soon()
+    const soonGone = Date.now() + 1000
+    t.equal(await index.add(key, { id: 'a', value: 'one', expiresAt: soonGone }), 1)
+    t.equal(await index.add(key, { id: 'b', value: 'two', expiresAt }), 2)
+    const added = await Promise.all(['c', 'd'].map((id) => index.add(key, { id, value: id, expiresAt })))
+    t.same(added, [3, 4])
+    t.match(
+      await (await store.openIndex()).list(key),
+      ['a', 'b', 'c', 'd'].map((id) => ({ id })),
+    )
+    while ((await index.list(key)).length === 4) await new Promise((resolve) => void setTimeout(resolve, 5))
+    t.match((await index.list(key))[0], { id: 'b', value: 'two', expiresAt })
+    t.equal(await index.add(key, { id: 'e', value: 'e', expiresAt }), 4, 'the expired entry does not count')
+    const times = (await index.list(key)).map(({ addedAt }) => addedAt)
+    t.same(times, [...new Set(times)].sort(), 'no two have the same place')
+    await index.remove(key, ['b', 'c', 'missing'])
+    await index.remove(key, [])
+    t.match(await index.list(key), [{ id: 'd' }, { id: 'e' }])
+    t.same(await index.list(fresh()), [])
+  })
+
+  await t.test('an index tells an entry that is ended from one that was added later', async (t) => {
+    const [index, key] = [await store.openIndex(), fresh()]
+    const entry = { value: 'v', expiresAt: soon() }
+    await index.add(key, { id: 'a', ...entry })
+    await index.add(key, { id: 'b', ...entry })
+    t.same(await index.look(key, 'a'), { isListed: true, endedAgoMs: undefined })
+    await index.end(key, ['a', 'missing'])
+    await index.end(key, ['a'])
+    t.match(await index.look(key, 'a'), { isListed: false })
+    t.match(await index.look(key, 'missing'), { isListed: false })
+    t.match(await index.look(key, 'b'), { isListed: true })
+    t.match(await index.list(key), [{ id: 'a', value: 'v' }, { id: 'b' }], 'both are there to be removed')
+    t.match(await index.endAll(key), [{ id: 'a' }, { id: 'b' }])
+    await index.add(key, { id: 'c', ...entry })
+    const { isListed, endedAgoMs = Infinity } = await index.look(key, 'c')
+    t.ok(isListed && endedAgoMs >= 0 && endedAgoMs < 60_000)
+    const unknown = fresh()
+    t.same(await index.endAll(unknown), [])
+    t.match((await index.look(unknown, 'a')).endedAgoMs, Number, 'also where there was no entry yet')
+  })
+}

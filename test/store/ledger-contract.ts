@@ -1,0 +1,98 @@
+import type { Test } from 'tap'
+import type { ByClass } from '../../src/config/upstream-budget.ts'
+import type { LedgerEvents, LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import type { Store } from '../../src/store/store.ts'
+import { until } from '../support/until.ts'
+
+const NONE: ByClass = { orders: 0, otps: 0, reads: 0 }
+const TERMS: LedgerTerms = {
+  windows: [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }],
+  leaseMs: 1000,
+  marginMs: 100,
+  bucketMs: 100,
+}
+const DEAF: LedgerEvents = { heldBack: () => undefined, newsMissed: () => undefined }
+
+let ledgers = 0
+let sequence = 0
+
+function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport {
+  sequence++
+  const unheard = {
+    ledger: '',
+    heardAt: 0,
+    sinceMs: 0,
+    spent: 0,
+    lastSpentMs: 0,
+    held: NONE,
+    wanted: NONE,
+    history: [],
+  }
+  return { holder, sequence, ...unheard, ...more }
+}
+
+/** The behaviour that the ledgers of every store must have. @param store another handle of which is `other` */
+export async function ledgerContract(t: Test, store: Store, other: Store): Promise<void> {
+  await t.test('handles share a ledger by its name, and it never grants more than its ceilings', async (t) => {
+    const name = `shared${++ledgers}`
+    const [one, two] = [await store.openLedger(name, TERMS, DEAF), await other.openLedger(name, TERMS, DEAF)]
+    const another = await store.openLedger(`${name}-other`, TERMS, DEAF)
+    t.teardown(() => [one, two, another].forEach((each) => each.close()))
+    const granted = (reply: LedgerReply): ByClass => (reply.is === 'settled' ? reply.granted : NONE)
+    let first = NONE
+    let heard: Partial<LedgerReport> = {}
+    let sentAt = 0
+    // A new ledger in Redis grants nothing at first.
+    await until(async () => {
+      const now = performance.now()
+      const sinceMs = Math.ceil(now - sentAt)
+      const reply = await one.settle(report('one', { wanted: { ...NONE, reads: 9 }, ...heard, sinceMs }))
+      if (reply.is === 'settled') heard = { ledger: reply.ledger, heardAt: reply.at }
+      sentAt = now
+      first = granted(reply)
+      return first.reads > 0
+    }, 'the ledger grants reads')
+    t.equal(first.reads, 5)
+    const rest = await two.settle(report('two', { wanted: { orders: 9, otps: 9, reads: 9 } }))
+    t.match(rest, { is: 'settled', granted: { orders: 5, otps: 0, reads: 0 } })
+    const { waitMs } = rest as Extract<LedgerReply, { is: 'settled' }>
+    t.ok(waitMs.orders > 0 && waitMs.otps > 0 && waitMs.reads > 0, 'all must wait for more')
+    t.equal(granted(await another.settle(report('one', { wanted: { ...NONE, reads: 9 } }))).reads > 5, false)
+  })
+
+  await t.test('a report that comes late changes nothing, and a stranger has to tell its history', async (t) => {
+    const ledger = await store.openLedger(`late${++ledgers}`, TERMS, DEAF)
+    t.teardown(() => ledger.close())
+    const late = report('one')
+    t.match(await ledger.settle(report('one')), { is: 'settled' })
+    t.same(await ledger.settle(late), { is: 'outdated' })
+    const { history, ...forgetful } = report('two')
+    t.same(history, [])
+    t.same(await ledger.settle(forgetful), { is: 'unknown' })
+  })
+
+  await t.test('a class that is held back gets nothing, and everybody is told', async (t) => {
+    const name = `held${++ledgers}`
+    const heard: unknown[] = []
+    let isListening = false
+    const events: LedgerEvents = {
+      heldBack: (...news) => void heard.push(news),
+      newsMissed: () => void (isListening = true),
+    }
+    const [one, two] = [await store.openLedger(name, TERMS, DEAF), await other.openLedger(name, TERMS, events)]
+    t.teardown(() => [one, two].forEach((each) => each.close()))
+    const isInRedis = store.staleMs !== Infinity || store !== other
+    if (isInRedis) await until(() => isListening, 'the other handle listens')
+    await two.settle(report('two'))
+    await one.holdBack('otps', 30_000)
+    const held = (await two.settle(report('two', { wanted: { orders: 1, otps: 1, reads: 1 } }))) as Extract<
+      LedgerReply,
+      { is: 'settled' }
+    >
+    t.equal(held.granted.otps, 0)
+    t.ok(held.heldBackMs.otps > 20_000 && held.waitMs.otps > 20_000)
+    t.equal(held.heldBackMs.reads, 0)
+    if (isInRedis) await until(() => heard.length > 0, 'the news arrives')
+    if (isInRedis) t.same(heard, [['otps', 30_000]])
+  })
+}

@@ -1,0 +1,154 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { WebSocket } from 'ws'
+import { freePort } from '../../sandbox/listening.ts'
+import { startProvider } from '../../sandbox/provider.ts'
+import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
+import { sendTo } from './api-world.ts'
+import { countingUpstream, type CountingUpstream } from './counting-upstream.ts'
+import { JarBrowser } from './jar-browser.ts'
+import { ready, serverProcess, type ServerProcess } from './server-process.ts'
+import { CLIENT_ID, logIn, SECRETS } from './world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const STEPPING_CLOCK = fileURLToPath(new URL('stepping-clock.ts', import.meta.url))
+const SESSIONS = 8
+const CLASSES = BUDGET_CLASSES
+
+/** What became of the calls of a class, as browsers see it. */
+export interface Tally {
+  asked: number
+  sent: number
+  /** By the budget. */
+  refused: number
+  /** Because an instance or Redis was down. */
+  failed: number
+}
+
+/** Four instances as processes, one of them with two workers and one with a clock that jumps, and their upstream. */
+export class BudgetFleet {
+  readonly upstream: CountingUpstream
+  readonly tallies: Record<BudgetClass, Tally> = { orders: tally(), otps: tally(), reads: tally() }
+  readonly #t: Test
+  readonly #settings: Record<string, string>
+  readonly #servers: ServerProcess[] = []
+  readonly #ports: number[] = []
+  #cookies: string[] = []
+
+  private constructor(t: Test, upstream: CountingUpstream, settings: Record<string, string>) {
+    this.#t = t
+    this.upstream = upstream
+    this.#settings = settings
+  }
+
+  /** Starts a fleet that ends with the test, and logs its users in. */
+  static async start(t: Test, redisUrl: string, budget: string, count = 4): Promise<BudgetFleet> {
+    const upstream = await countingUpstream(t)
+    const ports: number[] = []
+    for (let each = 0; each < count; each++) ports.push(await freePort())
+    const publicUrl = `http://localhost:${ports[0]}`
+    const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
+    t.teardown(() => provider.close())
+    const fleet = new BudgetFleet(t, upstream, {
+      PUBLIC_URL: publicUrl,
+      AUTH_URL: provider.url,
+      API_URL: upstream.url,
+      WS_URL: upstream.url.replace('http', 'ws'),
+      REDIS_URL: redisUrl,
+      SESSION_SECRETS: SECRETS,
+      CLIENT_ID,
+      AUTH_STARTS_PER_MINUTE: '0',
+      LOG_LEVEL: 'error',
+      UPSTREAM_BUDGET: budget,
+      UPSTREAM_BUDGET_INSTANCES: String(count + 1),
+    })
+    fleet.#ports.push(...ports)
+    await Promise.all(ports.map((_port, at) => fleet.launch(at)))
+    for (let each = 0; each < SESSIONS; each++) {
+      const browser = new JarBrowser()
+      await logIn(browser, publicUrl, `user${each}@example.test`)
+      const url = new URL(publicUrl)
+      fleet.#cookies.push(browser.cookieHeader(url, url))
+    }
+    return fleet
+  }
+
+  get count(): number {
+    return this.#ports.length
+  }
+
+  /** Starts an instance, again after it was killed. The last has two workers, the one before it a clock that jumps. */
+  async launch(at: number): Promise<void> {
+    const isLast = at === this.count - 1
+    const hasWorkers = isLast && at > 0
+    const server = await serverProcess(
+      this.#t,
+      { ...this.#settings, PORT: String(this.#ports[at]), ...(hasWorkers && { WORKERS: '2' }) },
+      at === this.count - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
+    )
+    this.#servers[at] = server
+    if (!(await ready(server))) throw new Error(`an instance does not start: ${server.output().stderr}`)
+  }
+
+  /** Sends a signal to an instance. */
+  signal(at: number, signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+    this.#servers[at]?.child.kill(signal)
+  }
+
+  /** Asks for so many calls a second of each class, of any instance and session, for a while. */
+  async load(rates: Readonly<Record<BudgetClass, number>>, forMs: number): Promise<void> {
+    const until = performance.now() + forMs
+    const pending = new Set<Promise<void>>()
+    const run = async (budgetClass: BudgetClass): Promise<void> => {
+      for (
+        let due = performance.now();
+        due < until;
+        due += -Math.log(1 - Math.random()) * (1000 / rates[budgetClass])
+      ) {
+        await delay(Math.max(0, due - performance.now()))
+        const call = this.#call(budgetClass).finally(() => pending.delete(call))
+        pending.add(call)
+      }
+    }
+    await Promise.all(CLASSES.filter((each) => rates[each] > 0).map(run))
+    await Promise.all(pending)
+  }
+
+  async #call(budgetClass: BudgetClass): Promise<void> {
+    const tally = this.tallies[budgetClass]
+    const port = this.#ports[Math.floor(Math.random() * this.count)] ?? 0
+    const cookie = this.#cookies[Math.floor(Math.random() * SESSIONS)] ?? ''
+    tally.asked++
+    const outcome = await (budgetClass === 'otps' ? this.#open(port, cookie) : call(port, cookie, budgetClass)).catch(
+      () => 'failed' as const,
+    )
+    tally[outcome]++
+  }
+
+  async #open(port: number, cookie: string): Promise<keyof Tally> {
+    const headers = { cookie, origin: this.#settings['PUBLIC_URL'] ?? '' }
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/ws/trading/DEMO1`, { headers })
+    const [code, reason] = await new Promise<[number, string]>((resolve) => {
+      socket.on('error', () => resolve([0, '']))
+      socket.on('close', (code, reason) => resolve([code, reason.toString()]))
+    })
+    if (code === 4403) return 'sent'
+    return reason.startsWith('upstream_budget') ? 'refused' : 'failed'
+  }
+}
+
+async function call(port: number, cookie: string, budgetClass: BudgetClass): Promise<keyof Tally> {
+  const headers = { cookie, 'x-csrf': '1', 'content-type': 'application/json' }
+  const isRead = budgetClass === 'reads'
+  const answered = sendTo(port, isRead ? 'GET' : 'POST', ACCOUNTS, isRead ? { headers } : { headers, body: '{}' })
+  // A stopped instance answers nobody.
+  const { status, text } = await Promise.race([answered, delay(20_000, { status: 0, text: '' }, { ref: false })])
+  answered.catch(() => undefined)
+  if (status === 200) return 'sent'
+  return status === 429 && text.includes('upstream_budget') ? 'refused' : 'failed'
+}
+
+function tally(): Tally {
+  return { asked: 0, sent: 0, refused: 0, failed: 0 }
+}

@@ -1,0 +1,35 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import type { BudgetClass } from '../../src/config/upstream-budget.ts'
+
+/** An upstream that only writes down when calls arrive. Its one-time URLs are refused, which costs a call all the same. */
+export interface CountingUpstream {
+  readonly url: string
+  /** When calls arrived (ms), in order, and their class. */
+  readonly arrivals: { readonly at: number; readonly budgetClass: BudgetClass }[]
+  /** Answers in place of the upstream if it returns true. */
+  intercept: (budgetClass: BudgetClass, response: ServerResponse) => boolean
+}
+
+/** Starts one that ends with the test. */
+export async function countingUpstream(t: Test): Promise<CountingUpstream> {
+  const upstream = { url: '', arrivals: [] as CountingUpstream['arrivals'], intercept: () => false }
+  const server = createServer((request, response) => {
+    const isOtp = request.url?.endsWith('/otp') === true
+    const budgetClass: BudgetClass = isOtp ? 'otps' : request.method === 'GET' ? 'reads' : 'orders'
+    upstream.arrivals.push({ at: performance.now(), budgetClass })
+    request.resume()
+    if ((upstream as CountingUpstream).intercept(budgetClass, response)) return
+    response.writeHead(isOtp ? 403 : 200, { 'content-type': 'application/json' }).end('{}')
+  })
+  // A connection that was idle for long is often closed just when a call is sent.
+  server.keepAliveTimeout = 30_000
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  upstream.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return upstream
+}

@@ -1,0 +1,91 @@
+import { test, type Test } from 'tap'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { assertNoneSurvives } from '../sessions/everywhere-races.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { identityWorld, operate } from '../support/identity-world.ts'
+import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis-topologies.ts'
+import { testRedis, testServer } from '../support/world.ts'
+
+const LOGINS = 1000
+const SOCKETS = 60
+const MEASURED = 60
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+
+async function testSingle(t: Test): Promise<Topology> {
+  const redis = await testRedis(t)
+  return { url: redis.url, nodes: [redis], masters: async () => [redis] }
+}
+
+for (const [where, start] of [
+  ['On a single Redis', testSingle],
+  ['With Sentinels', testSentinel],
+  ['On a Cluster', testCluster],
+] as const) {
+  await test(`${where}, of ${LOGINS} logins none survives an end of all sessions that came later`, async (t) => {
+    const { url } = await start(t)
+    const open = async (): Promise<RedisStore> => {
+      const store = RedisStore.connect(url, quiet)
+      t.teardown(() => store.close())
+      await store.connected(5000)
+      return store
+    }
+    await assertNoneSurvives(t, open, LOGINS)
+  })
+
+  await test(`${where}, DELETE /sessions closes ${SOCKETS} sockets on three instances`, async (t) => {
+    const { url } = await start(t)
+    const world = await identityWorld(t, { settings: { REDIS_URL: url } })
+    const settings = { ...world.settings, PUBLIC_URL: world.server.url }
+    const servers = [world.server, await testServer(t, settings), await testServer(t, settings)]
+    const sockets: BrowserSocket[] = []
+    for (let count = 0; count < SOCKETS; count++) {
+      const { browser } = await world.logIn('CR1')
+      const cookie = browser.cookieHeader(new URL(world.server.url), undefined)
+      const { port } = servers[count % 3] ?? world.server
+      const path = count % 2 === 0 ? '/ws/session' : '/ws/trading/VRTC100'
+      const socket = new BrowserSocket(`ws://127.0.0.1:${port}${path}`, { origin: world.server.url, cookie })
+      t.teardown(() => socket.socket.terminate())
+      sockets.push(await socket.opened())
+    }
+    const askedAt = performance.now()
+    const answer = await operate(servers[1] ?? world.server, 'DELETE', { subject: 'CR1' })
+    t.same(await answer.json(), { ended: SOCKETS })
+    const answeredAt = performance.now()
+    const closed = await Promise.all(sockets.map((socket) => socket.closed))
+    const ms = (at: number): string => `${Math.round(at - askedAt)} ms`
+    t.comment(`answered after ${ms(answeredAt)}, the last socket closed after ${ms(performance.now())}`)
+    t.same(new Set(closed.map(({ code }) => code)), new Set([4401]))
+    const reasons = sockets.flatMap(({ texts }) => texts.filter((text) => text.includes('"ended"')))
+    t.same(new Set(reasons), new Set(['{"event":"ended","reason":"revoked"}']))
+  })
+}
+
+await test('A login with a subject costs one call upstream and two more round trips to Redis', async (t) => {
+  const costs: number[] = []
+  for (const settings of [{ IDENTITY_PATH: '', IDENTITY_POINTER: '', OPS_TOKEN: '' }, {}]) {
+    const world = await identityWorld(t, { redis: true, settings })
+    const { redis } = world
+    if (redis === undefined) throw new Error('no Redis')
+    const stats = async (): Promise<Map<string, number>> => {
+      const text = String(await askRedis(redis, ['INFO', 'commandstats']))
+      const all = [...text.matchAll(/^cmdstat_([\w|]+):calls=(\d+)/gm)]
+      return new Map(all.map(([, name = '', calls]) => [name, Number(calls)]))
+    }
+    await world.logIn('warm')
+    const before = await stats()
+    const times: number[] = []
+    for (let count = 0; count < MEASURED; count++) {
+      const { login } = await world.start(`CR${count}`)
+      const beganAt = performance.now()
+      await login.finish()
+      times.push(performance.now() - beganAt)
+    }
+    const after = await stats()
+    const evals = ((after.get('eval') ?? 0) - (before.get('eval') ?? 0)) / MEASURED
+    const ms = times.toSorted((one, other) => one - other)[MEASURED / 2] ?? 0
+    costs.push(evals)
+    t.comment(`${JSON.stringify(settings)}: ${evals} scripts, ${ms.toFixed(1)} ms for a callback (median)`)
+  }
+  const [without = 0, withSubject = 0] = costs
+  t.equal(withSubject - without, 2)
+})

@@ -1,0 +1,127 @@
+import { test } from 'tap'
+import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { spreadMs } from '../../src/upstream/budget/spread.ts'
+import { ManualBudget } from '../support/manual-budget.ts'
+
+const WINDOW = [{ calls: 100, windowMs: 10_000 }]
+
+await test('most calls wait for no report, and a report brings the tokens of about six seconds', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
+  await world.budget.opened()
+  let sent = 0
+  for (let tick = 0; tick < 600; tick++) {
+    if (await world.send('reads')) sent++
+    await world.pass(50)
+  }
+  t.equal(sent, 600)
+  t.ok(world.reports.length <= 0.05 * 600, `${world.reports.length} reports for 600 calls at 20 a second`)
+})
+
+await test('an order finds a token at hand, without a report', async (t) => {
+  const world = new ManualBudget({})
+  await world.budget.opened()
+  t.notOk(world.budget.admit('orders', 'a') instanceof Promise)
+  await world.pass(60_000)
+  t.notOk(world.budget.admit('orders', 'a') instanceof Promise, 'also after a minute without calls')
+})
+
+for (const [how, stop] of [
+  ['was stopped', (world: ManualBudget) => world.stop(6001)],
+  ['slept with its machine', (world: ManualBudget) => world.sleep(6001)],
+] as const) {
+  await test(`a token is worth nothing to a process that ${how} for longer than its lease`, async (t) => {
+    const world = new ManualBudget({})
+    await world.budget.opened()
+    const reservation = await world.reserve('orders')
+    world.isAway = true
+    stop(world)
+    t.type(reservation?.start(), 'number', 'the call may not be written')
+    reservation?.end()
+  })
+}
+
+await test('a request that is written twice spends two tokens', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 4, windowMs: 10_000 }] })
+  await world.budget.opened()
+  const first = await world.reserve('orders')
+  const second = await world.reserve('orders')
+  await world.pass(0)
+  t.same([first?.start(), second?.start()], [undefined, undefined])
+  t.ok(await world.send('orders'))
+  first?.end()
+  const last = await world.reserve('orders')
+  t.equal(last?.start(), undefined)
+  t.type(last?.start(), 'number', 'none is left for the second time')
+})
+
+await test('without the ledger a process spends its lease, and then its part, in every window', async (t) => {
+  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
+  await world.budget.opened()
+  world.isAway = true
+  const ready = await world.sendMany(20, 'orders')
+  t.ok(ready >= 1 && ready <= 4, `${ready} orders with the tokens at hand`)
+  t.equal(await world.sendMany(20, 'orders'), 0, 'a process that is younger than the window has no part')
+  await world.pass(11_250)
+  t.equal(await world.sendMany(8, 'reads'), 5, 'half of its part for reads')
+  t.equal(await world.sendMany(20, 'orders'), 5, 'the rest for orders')
+  await world.pass(10_000)
+  t.equal(await world.sendMany(20, 'orders'), 0, 'the margin is kept')
+  await world.pass(1250)
+  t.equal(await world.sendMany(20, 'orders'), 10)
+  t.equal(world.budget.counts.alone, 20)
+  world.isAway = false
+  await world.pass(6000)
+  t.ok((await world.sendMany(80, 'orders')) >= 66, 'and the shared part when the ledger is back')
+})
+
+await test('while others go short, a session gets no more than a quarter of the tokens', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
+  await world.budget.opened()
+  t.equal(await world.sendMany(100, 'reads', 'greedy'), 40, 'alone it may have all')
+  t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
+  await world.pass(12_000)
+  const calls = [...Array<string>(40).fill('greedy'), ...Array<string>(9).fill('modest')].map((subject) =>
+    world.send('reads', subject).then((isSent) => (isSent ? subject : '')),
+  )
+  const sent = await Promise.all(calls)
+  t.equal(sent.filter((subject) => subject === 'modest').length, 9, 'the other gets everything it asks for')
+  t.equal(sent.filter((subject) => subject === 'greedy').length, 31, 'the first gets what is left')
+})
+
+await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {
+  const book = new LedgerBook()
+  const [one, two] = [new ManualBudget({ windows: WINDOW }, book), new ManualBudget({ windows: WINDOW }, book)]
+  await one.budget.opened()
+  await two.budget.opened()
+  const orders = await two.sendMany(120, 'orders')
+  t.ok(orders >= 96 && orders < 100, `${orders} of 100, while another holds a few ready`)
+  await one.budget.close()
+  await two.pass(6000)
+  t.equal(orders + (await two.sendMany(20, 'orders')), 100)
+})
+
+const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
+
+await test('spread gives each one-time URL a time at which the budget has room for it', (t) => {
+  const windows = [
+    { windowMs: 60_000, ceilings: ceilings(300) },
+    { windowMs: 600_000, ceilings: ceilings(1000) },
+  ]
+  t.same(
+    [0, 1].map((count) => spreadMs(count, windows, [0, 0])),
+    [0, 0],
+  )
+  let last = 0
+  const times = Array.from({ length: 3000 }, (_value, at) => spreadMs(at + 1, windows, [0, 0]))
+  for (const [at, ms] of times.entries()) {
+    if (ms < last) t.fail(`the ${at + 1}th comes before its predecessor`)
+    last = ms
+    for (const { windowMs, ceilings } of windows) {
+      const before = times[at - ceilings.otps] ?? -Infinity
+      if (ms - before < windowMs - 1) t.fail(`${ceilings.otps + 1} within ${windowMs} ms at ${at + 1}`)
+    }
+  }
+  t.ok((times[999] ?? 0) < 12 * 60_000, `1,000 take ${(times[999] ?? 0) / 60_000} minutes`)
+  t.ok(spreadMs(1000, windows, [150, 500]) > (times[999] ?? 0), 'longer beside reads')
+  t.end()
+})

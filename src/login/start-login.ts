@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sourceOf } from '../http/requester.ts'
+import { loggedAddress, sourceOf } from '../http/requester.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { auditBounded } from '../telemetry/bounded-audit.ts'
@@ -69,7 +69,7 @@ export async function startLogin(start: LoginStart): Promise<FastifyReply> {
 function refuse({ deps, request, reply, flow }: LoginStart, returnTo: string, refusal: Refusal): FastifyReply {
   const { error, outcome = error, reason, cause } = refusal
   deps.metrics.logins.inc({ flow, outcome })
-  const details = { flow, reason, error, client: request.ip, cause }
+  const details = { flow, reason, error, client: loggedAddress(request.ip), cause }
   // The provider rejects this client's registration, which only the operator can correct.
   const emphasis = error === 'invalid_client' ? { level: 'error' as const } : {}
   auditBounded(request.log, 'login_not_started', details, `${reason}|${sourceOf(request)}`, emphasis)

@@ -33,9 +33,11 @@ export class Demand {
     const passedMs = now - this.#measuredAt
     // A rate over a moment says nothing.
     if (passedMs >= this.#horizonMs / 10) {
-      const weight = 1 - Math.exp(-passedMs / this.#horizonMs)
       for (const each of BUDGET_CLASSES) {
-        this.#rate[each] += weight * (this.#count[each] / passedMs - this.#rate[each])
+        const change = this.#count[each] / passedMs - this.#rate[each]
+        // A rise is believed sooner than a fall: tokens that turn out to be too many go back with the next report.
+        const memoryMs = change > 0 ? this.#horizonMs / 4 : this.#horizonMs
+        this.#rate[each] += (1 - Math.exp(-passedMs / memoryMs)) * change
         this.#count[each] = 0
       }
       this.#measuredAt = now

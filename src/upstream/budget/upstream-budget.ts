@@ -219,9 +219,8 @@ export class UpstreamBudget implements Budget {
 
   #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
     const each = this.#gates[budgetClass]
-    // A class that got all that it asked for need not wait any more.
-    if (waitMs[budgetClass] > 0) each.emptyUntil = this.#clock.now() + waitMs[budgetClass]
-    else if (granted[budgetClass] > 0) each.emptyUntil = -Infinity
+    // A class that got all that it asked for, or has more than it needs, does not wait any more.
+    each.emptyUntil = waitMs[budgetClass] > 0 ? this.#clock.now() + waitMs[budgetClass] : -Infinity
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
     if (granted[budgetClass] > 0) each.share.begin(this.#holder.lease.free(budgetClass))
   }

@@ -84,6 +84,16 @@ export class SessionServer {
     }
   }
 
+  /** Resolves once all session sockets have taken everything that was sent to them. */
+  async delivered(): Promise<void> {
+    await Promise.all(
+      [...this.#sockets.clients].map((socket) => {
+        socket.ping()
+        return once(socket, 'pong')
+      }),
+    )
+  }
+
   /** Sends a message to all session sockets. */
   push(message: unknown): void {
     for (const socket of this.#sockets.clients) socket.send(JSON.stringify(message))

@@ -4,8 +4,7 @@ import { EXIT } from './exit.ts'
 /** Longer than a supervisor waits for one worker after another. */
 const TIMEOUT_MS = 60_000
 
-/** How the command is used, for an error message. */
-export const SESSIONS_USAGE = 'npm run sessions -- list <subject> | end <subject> [<tag>]'
+const USAGE = 'npm run sessions -- list <subject> | end <subject> [<tag>]'
 
 interface Listed {
   readonly sessions: readonly {
@@ -29,7 +28,7 @@ export async function sessionsCommand(
   const [action, subject, tag, ...rest] = words
   const isList = action === 'list'
   if ((!isList && action !== 'end') || subject === undefined || (isList && tag !== undefined) || rest.length > 0) {
-    print(`Usage: ${SESSIONS_USAGE}`)
+    print(`Usage: ${USAGE}`)
     return EXIT.usage
   }
   if (config.ops.token === undefined) {

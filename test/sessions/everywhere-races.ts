@@ -51,9 +51,8 @@ export async function assertNoneSurvives(t: Test, open: () => Promise<Store>, lo
     const ends = Array.from({ length: 2 * SUBJECTS }, (_each, at) => `subject ${at % SUBJECTS}`)
     await Promise.all([...subjects.map(logIn), ...ends.map(endAll)])
   }
-  const [store] = stores
-  const values = await Promise.all(begun.map(({ key }) => key && store?.readUntracked(key)))
-  const live = begun.filter((_login, at) => values[at] !== undefined && values[at] !== '')
+  const values = await Promise.all(begun.map(async ({ key }) => key && stores[0]?.readUntracked(key)))
+  const live = begun.filter((_login, at) => Boolean(values[at]))
   const survivors = live.filter(({ subject, at }) => at < (ended.get(subject) ?? 0))
   t.same(survivors, [], `of ${begun.length} logins, none that began before the end of all lives`)
   t.ok(live.length > 0, `${live.length} that began later live`)

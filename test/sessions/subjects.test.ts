@@ -149,7 +149,7 @@ await test('with a limit, as many sessions as it allows are left of logins at th
   const redis = await testRedis(t)
   const stores = await Promise.all([storeOn(t, redis.url), storeOn(t, redis.url), storeOn(t, redis.url)])
   const instances = await Promise.all(stores.map((store) => subjectInstance(store, { maxSessions: 3 })))
-  await Promise.all(Array.from({ length: 40 }, (_each, at) => instances[at % 3]?.logIn('CR1')))
+  await Promise.all(Array.from({ length: 40 }, async (_each, at) => instances[at % 3]?.logIn('CR1')))
   t.equal((await instances[0]?.subjects.list('CR1'))?.length, 3)
   const [name = ''] = (await askRedis(redis, ['KEYS', '*:subject:*'])) as string[]
   const size = Number(await askRedis(redis, ['HLEN', name]))

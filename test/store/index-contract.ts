@@ -23,7 +23,11 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     t.match((await index.list(key))[0], { id: 'b', value: 'two', expiresAt })
     t.equal(await index.add(key, { id: 'e', value: 'e', expiresAt }), 4, 'the expired entry does not count')
     const times = (await index.list(key)).map(({ addedAt }) => addedAt)
-    t.same(times, [...new Set(times)].sort(), 'no two have the same place')
+    t.same(
+      times,
+      [...new Set(times)].toSorted((one, other) => one - other),
+      'no two have the same place',
+    )
     await index.remove(key, ['b', 'c', 'missing'])
     await index.remove(key, [])
     t.match(await index.list(key), [{ id: 'd' }, { id: 'e' }])

@@ -1,17 +1,25 @@
 import type { FastifyRequest } from 'fastify'
 import { network } from './client-address.ts'
 
+/** Longer than any address with its zone. */
+const MAX_ADDRESS = 64
+
 /** The request that caused an event and the address of its client, as log lines name them. */
 export type Requester = ReturnType<typeof requesterOf>
 
 /** The requester behind a request. */
 export function requesterOf({ id, ip }: FastifyRequest) {
-  return { reqId: id, client: ip }
+  return { reqId: id, client: loggedAddress(ip) }
 }
 
 /** Who made a request, as audit lines name them. */
 export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
-  return { session: sessionTag, subject: subjectTag, client: ip }
+  return { session: sessionTag, subject: subjectTag, client: loggedAddress(ip) }
+}
+
+/** The address of a client for the log: empty if it left at once, and cut if a proxy passed on something endless instead. */
+export function loggedAddress(address: string | undefined): string {
+  return address?.slice(0, MAX_ADDRESS) ?? ''
 }
 
 /** Whose events are counted together: those of a session, or those of a network that one client controls. */

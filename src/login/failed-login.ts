@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { loggedAddress, sourceOf } from '../http/requester.ts'
 import { audit } from '../telemetry/audit.ts'
+import { auditBounded } from '../telemetry/bounded-audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
@@ -46,10 +48,20 @@ export function failureOf(cause: unknown): LoginFailure {
 export async function failLogin(callback: Callback, failure: LoginFailure): Promise<FastifyReply> {
   const { deps, request, reply, query } = callback
   const { error, outcome = error, reason, cause, isFault = false, ticket, known = ticket?.transaction } = failure
-  const details = { error, reason, flow: known?.flow, description: descriptionOf(query), client: request.ip }
+  const details = {
+    error,
+    reason,
+    flow: known?.flow,
+    description: descriptionOf(query),
+    client: loggedAddress(request.ip),
+  }
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.
   const level = isFault || error === 'invalid_client' ? 'error' : 'warn'
-  audit(request.log, 'login_failed', { ...details, ...(isFault ? { err: cause } : { cause }) }, { level })
+  const line = { ...details, ...(isFault ? { err: cause } : { cause }) }
+  // Anybody can open the address of the callback, as often as they like.
+  if (known === undefined && level === 'warn') {
+    auditBounded(request.log, 'login_failed', line, `${error}|${sourceOf(request)}`)
+  } else audit(request.log, 'login_failed', line, { level })
   if (isOutOfDescriptors(cause)) logFailure(request.log, 'login failed', {}, cause)
   deps.metrics.logins.inc({ flow: known?.flow ?? 'unknown', outcome })
   if (ticket !== undefined) {

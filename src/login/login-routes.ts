@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderPage, wantsPage } from '../http/html.ts'
-import { sourceOf } from '../http/requester.ts'
+import { loggedAddress, sourceOf } from '../http/requester.ts'
 import type { RawQuery } from '../http/server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { auditBounded } from '../telemetry/bounded-audit.ts'
@@ -78,7 +78,7 @@ async function start(
   const returnTo = safeReturnTo(query.getAll('return_to'), config.frontendUrl)
   const tryLater = (reason: 'limit' | 'store', cause?: unknown) => {
     deps.metrics.logins.inc({ flow, outcome: reason === 'limit' ? 'rate_limited' : 'try_later' })
-    const details = { flow, reason, error: 'try_later', client: request.ip, cause }
+    const details = { flow, reason, error: 'try_later', client: loggedAddress(request.ip), cause }
     auditBounded(request.log, 'login_not_started', details, `${reason}|${sourceOf(request)}`)
     return reply.redirect(failureUrl(config.frontendUrl, 'try_later', { flow, returnTo }), 303)
   }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { network } from '../http/client-address.ts'
+import { loggedAddress } from '../http/requester.ts'
 import { auditBounded } from '../telemetry/bounded-audit.ts'
 import type { AdminOrder, AdminOutcome, CarryOut } from './session-admin.ts'
 
@@ -22,7 +23,7 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
   ops.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     if (isToken(request.headers.authorization)) return
-    auditBounded(options.log, 'ops_refused', { client: request.ip }, network(request.ip))
+    auditBounded(options.log, 'ops_refused', { client: loggedAddress(request.ip) }, network(request.ip))
     return reply
       .code(401)
       .header('www-authenticate', 'Bearer')

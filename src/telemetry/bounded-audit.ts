@@ -4,7 +4,7 @@ import type { AuditFields } from './audit/events.ts'
 import { destinationOf } from './log-destination.ts'
 
 /** The kinds of lines that a stranger can cause at will. */
-export type BoundedName = 'refused' | 'relay_refused' | 'login_not_started' | 'ops_refused'
+export type BoundedName = 'refused' | 'relay_refused' | 'login_failed' | 'login_not_started' | 'ops_refused'
 
 const EVERY_MS = 10_000
 /** As many lines of a source are written at once in each interval. The rest are counted. */

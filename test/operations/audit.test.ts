@@ -123,6 +123,32 @@ await test('token_refreshed has the session and no token', async (t) => {
   t.notMatch(JSON.stringify(server.log), /the-(first|second)-/)
 })
 
+await test('A stranger causes a few audit lines, however often they try, and none of the events is lost', async (t) => {
+  const world = await relayWorld(t, { anonymous: true, settings: { TRUST_PROXY: '1', AUTH_STARTS_PER_MINUTE: '1' } })
+  const { server } = world
+  const TIMES = 30
+  const forwarded = { 'x-forwarded-for': 'x'.repeat(5000) }
+  const attempts: Record<string, () => Promise<unknown>> = {
+    refused: () => fetch(`${server.url}/auth/logout`, { method: 'POST', headers: forwarded }),
+    login_failed: () => fetch(`${server.url}/auth/callback?error=x&error_description=y`, { redirect: 'manual' }),
+    login_not_started: () => fetch(`${server.url}/auth/login`, { redirect: 'manual' }),
+    relay_refused: () => world.connect(TRADING).closed,
+  }
+  const lines = (kind: string): Line[] => server.log.filter(({ audit }) => audit === kind)
+  await fetch(`${server.url}/auth/login`, { redirect: 'manual' })
+  for (const attempt of Object.values(attempts)) for (let times = 0; times < TIMES; times++) await attempt()
+  for (const kind of Object.keys(attempts)) t.equal(lines(kind).length, 5, kind)
+  await server.close()
+  for (const kind of Object.keys(attempts)) {
+    t.equal(lines(kind).length, 6, kind)
+    t.match(lines(kind).at(-1), { count: TIMES - 5, reqId: String, client: String }, kind)
+  }
+  t.ok(
+    lines('refused').every(({ client }) => client === 'x'.repeat(64)),
+    'an endless address is cut',
+  )
+})
+
 await test('The lines of a trading socket have a keyed hash of the account, which operators can compute', async (t) => {
   const world = await relayWorld(t)
   const { server } = world

@@ -43,7 +43,7 @@ export const SUBJECT = {
   maxLength: 256,
 } as const
 export const CLIENT = {
-  description: 'The address of the client',
+  description: 'The address of the client; empty if it left at once',
   type: 'string',
   maxLength: 64,
 } as const
@@ -56,7 +56,6 @@ export const METHOD = text('The method of the call; `other` for a rare one', '^(
 export const ROUTE = {
   description: 'The pattern of the path, without the values in it',
   type: 'string',
-  maxLength: 128,
 } as const
 export const FLOW = oneOf('What the user had started', 'login', 'signup')
 export const KIND = oneOf(

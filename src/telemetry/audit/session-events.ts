@@ -55,6 +55,7 @@ export const SESSION_EVENTS = {
       },
       cause: CAUSE,
       err: ERR,
+      ...BOUNDED,
     },
   },
   login_not_started: {

@@ -64,7 +64,7 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   outcome_unknown:
     'The first call may have been executed: look before you do anything else. This key will never be sent again.',
   answer_not_kept:
-    'The first call has finished, and its response was too large to be kept. Look at what it did. This key will never be sent again.',
+    'The first call has finished, and its response was not kept, because it was too large or the session has kept too many. Look at what it did. This key will never be sent again.',
   upstream_error:
     'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
   upstream_unreachable: 'Nothing was sent to the trading service, so nothing was executed. Try again later.',

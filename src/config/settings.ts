@@ -83,7 +83,12 @@ export const settingRules = {
   ),
   RELAYS_KEEP_SESSION: flag(true, 'Whether an open relay counts as activity of its session'),
 
-  API_REQUESTS_PER_MINUTE: whole(0, 0, 1_000_000, 'API requests of one session, one-time URLs included; 0 = no limit'),
+  API_REQUESTS_PER_MINUTE: whole(
+    0,
+    0,
+    1_000_000,
+    'API requests of one session, on all instances together, one-time URLs included; 0 = no limit',
+  ),
   MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
   ...idempotencyRules,
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),

@@ -55,6 +55,19 @@ await test('SIGTERM and SIGINT: exit code 0', async (t) => {
   }
 })
 
+await test('A start loads nothing of what no setting asks for', async (t) => {
+  const hook = `import { registerHooks } from 'node:module'
+    registerHooks({ load: (url, context, next) => (process.stderr.write(url + '\\n'), next(url, context)) })`
+  const nodeOptions = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`]
+  const server = await serverProcess(t, ALONE, { nodeOptions })
+  t.ok(await ready(server))
+  const { stderr } = server.output()
+  t.match(stderr, /src\/app\.ts/)
+  const optional =
+    /src\/(?:\S+\/(?:budget|feed|ledger)\/|(?:http\/call-limit|oauth\/discovery|ops\/(?:discover-or-exit|session-admin|operator-routes|supervisor)|sessions\/(?:identity|subjects|subject-index)|sockets\/returns|store\/(?:redis-index|memory-index)|telemetry\/(?:budget|feed|identity)-metrics)\.ts)\S*/g
+  t.same(stderr.match(optional) ?? [], [])
+})
+
 await test('Without provider and upstream, /auth/callback redirects with provider_unavailable and /api responds 502', async (t) => {
   const { browser, server, provider, upstream } = await testWorld(t)
   const form = await browser.navigate(`${server.url}/auth/login`)

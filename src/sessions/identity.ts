@@ -4,7 +4,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import type { IdentityMetrics, IdentityOutcome } from '../telemetry/identity-metrics.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
-import { codeOf } from '../upstream/no-response.ts'
+import { codeOf, type NoResponse } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
 
@@ -58,9 +58,17 @@ export class Identity {
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json']
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const { path } = this.#identity
-    const call = { method: 'GET', path, headers, body: null, timeoutMs: IDENTITY_TIMEOUT_MS } as const
-    // The signal also bounds the time in which the budget is asked.
-    const outcome = await this.#rest.exchange(call, AbortSignal.timeout(IDENTITY_TIMEOUT_MS))
+    // The login has no subject yet. Without one of its own, all logins together would count as one user in the budget.
+    const call = {
+      method: 'GET',
+      path,
+      headers,
+      body: null,
+      timeoutMs: IDENTITY_TIMEOUT_MS,
+      subject: requestId,
+    } as const
+    const signal = AbortSignal.timeout(IDENTITY_TIMEOUT_MS)
+    const outcome = await Promise.race([this.#rest.exchange(call, signal), timeout(signal)])
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)
@@ -86,6 +94,13 @@ export class Identity {
       ? { is: 'unusable', why: `IDENTITY_POINTER names no string or number of 1 to ${MAX_CHARACTERS} characters` }
       : { is: 'found', subject }
   }
+}
+
+/** The outcome once no time is left. The budget does not look at the signal, and its ledger may be slow to reply. */
+function timeout(signal: AbortSignal): Promise<NoResponse> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ is: 'timeout', cause: signal.reason as Error }), { once: true })
+  })
 }
 
 /** Keeps the digits of a number that JavaScript would round: two users must not become one. */

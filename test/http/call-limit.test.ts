@@ -2,6 +2,7 @@ import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { CallLimit } from '../../src/http/call-limit.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import { apiWorld } from '../support/api-world.ts'
 import { earlyInAMinute } from '../support/clock-minute.ts'
 import { relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
@@ -41,6 +42,16 @@ await test('API_REQUESTS_PER_MINUTE counts the calls and the one-time URLs of a 
   await until(() => world.upstream.open === 2, 'its permit is given back')
   const refusals = await world.metric('bff_relay_refusals_total')
   t.equal(refusals.get('reason="rate_limited"'), 1, 'the label has no time')
+})
+
+await test('API_REQUESTS_PER_MINUTE counts a repeated call with an Idempotency-Key, too', async (t) => {
+  const { upstream, call } = await apiWorld(t, { settings: { API_REQUESTS_PER_MINUTE: '2' } })
+  await earlyInAMinute()
+  const post = () => call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': 'once' } })
+  t.equal((await post()).status, 200)
+  t.match(await post(), { status: 200, headers: { 'idempotency-replayed': 'true' } })
+  t.match((await post()).json, { code: 'rate_limited' })
+  t.equal(upstream.requests.length, 1)
 })
 
 await test('most calls ask nobody, and a refusal is remembered', async (t) => {

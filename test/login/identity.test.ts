@@ -1,11 +1,20 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { identityWorld } from '../support/identity-world.ts'
 import { samplesOf } from '../support/metrics.ts'
 import { answerJson } from '../support/scripted-upstream.ts'
 import { sessionState, tokens } from '../support/token-endpoint.ts'
+import { ALONE } from '../support/settings.ts'
+import { until } from '../support/until.ts'
 import { SECRETS } from '../support/world.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { Identity } from '../../src/sessions/identity.ts'
+import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import type { Admission } from '../../src/upstream/budget/admission.ts'
+import { createIdentityClient } from '../../src/upstream/rest-clients.ts'
 import { logTag } from '../../src/telemetry/log-tag.ts'
 
 await test('GET /auth/session and the audit line of a login say whose session it is, the line by a keyed hash', async (t) => {
@@ -93,6 +102,45 @@ await test('GET /auth/callback: a login waits three seconds at most for its subj
   t.ok((await sessionState(browser, world.server.url)).authenticated)
   t.ok((await left.promise) >= 2900, 'it was given nearly three seconds')
   t.match(await samplesOf(world.server.opsUrl, 'bff_identity_requests_total'), new Map([['outcome="timeout"', 1]]))
+})
+
+await test('GET /auth/callback: a login goes on without a subject when UPSTREAM_BUDGET has no call left', async (t) => {
+  // Of two calls, those of logins may use 80 %, which is one.
+  const world = await identityWorld(t, { settings: { UPSTREAM_BUDGET: '2/600' } })
+  await world.logIn('CR1')
+  const { browser, arrival } = await world.logIn('CR123')
+  t.equal(arrival.url.search, '')
+  const state = await sessionState(browser, world.server.url)
+  t.ok(state.authenticated && !('subject' in state))
+  t.equal(world.asked.length, 1)
+  const outcomes = await samplesOf(world.server.opsUrl, 'bff_identity_requests_total')
+  t.equal(outcomes.get('outcome="over_budget"'), 1)
+})
+
+await test('A login waits for a budget that does not reply no longer than for upstream, and each login is a user of its own', async (t) => {
+  const { upstream } = readConfig({ ...ALONE, LOG_LEVEL: 'silent' })
+  const subjects: string[] = []
+  const late = Promise.withResolvers<Admission>()
+  const admit = (_class: unknown, subject: string): Promise<Admission> => {
+    subjects.push(subject)
+    return late.promise
+  }
+  const metrics = createIdentityMetrics(new Registry())
+  const settings = { path: '/me', pointer: '/id', maxSessions: Infinity }
+  const client = createIdentityClient(upstream, { admit, spread: () => 0 })
+  const identity = new Identity(client, { upstream, identity: settings }, metrics)
+  t.teardown(() => identity.close())
+  // The time limit of a login does not keep a process alive.
+  const alive = setInterval(() => undefined, 1000)
+  t.teardown(() => clearInterval(alive))
+  const { log } = createLog('silent', { worker: undefined, isShared: false })
+  const answers = ['one', 'another'].map((id) => identity.ask('a-token', { id, log }))
+  t.same(await Promise.all(answers), [undefined, undefined])
+  t.same(subjects, ['one', 'another'])
+  let ended = 0
+  const unsent = (): undefined => void t.fail('nothing is sent')
+  late.resolve({ is: 'granted', reservation: { start: unsent, answered: unsent, end: () => void ended++ } })
+  await until(() => ended === 2, 'a token that comes too late is given back')
 })
 
 await test('A subject is a string of any characters or a number, to the last digit', async (t) => {

@@ -4,6 +4,13 @@ import { summary } from '../../src/ops/summary.ts'
 import { newClientKey } from '../support/client-keys.ts'
 import { ALONE } from '../support/settings.ts'
 
+await test('The first log line has neither the token of the operators nor the secret of the client', async (t) => {
+  const secrets = { OPS_TOKEN: 'a-token-of-operators-that-is-not-to-print', CLIENT_SECRET: 'a-secret-not-to-print' }
+  const identity = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id' }
+  const line = JSON.stringify(summary(readConfig({ ...ALONE, ...identity, ...secrets })))
+  for (const secret of Object.values(secrets)) t.notOk(line.includes(secret))
+})
+
 await test('The first log line names the ids of the client keys, and nothing else of them', async (t) => {
   const keys = [newClientKey('P-256'), newClientKey(2048)]
   const config = readConfig({

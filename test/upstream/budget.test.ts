@@ -39,6 +39,23 @@ await test('reads are refused at half of UPSTREAM_BUDGET and orders at the end o
   )
 })
 
+await test('an Idempotency-Key is free again after a refusal, and a replay neither costs a call nor shows limits of upstream', async (t) => {
+  const { upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '2/600' } })
+  upstream.answer = (_request, socket) => void socket.write(ok('{"done":1}', 'RateLimit-Remaining: 3\r\n'))
+  const post = (key: string, body: string) =>
+    call('POST', ACCOUNTS, { body, headers: { ...JSON_TYPE, 'idempotency-key': key } })
+  for (const key of ['sent', 'sent too']) t.equal((await post(key, '{}')).status, 200)
+  for (const body of ['{}', '{"another":1}']) {
+    const refused = await post('refused', body)
+    t.match(refused.json, { code: 'upstream_budget', status: 429 }, 'any call may have the key')
+    t.ok(Number(refused.headers['retry-after']) >= 1)
+  }
+  const replayed = await post('sent', '{}')
+  t.match(replayed, { status: 200, text: '{"done":1}', headers: { 'idempotency-replayed': 'true' } })
+  t.notOk('ratelimit-remaining' in replayed.headers)
+  t.equal(upstream.requests.length, 2)
+})
+
 await test('a trading socket whose one-time URL is over the budget is closed with 4429 upstream_budget', async (t) => {
   const world = await relayWorld(t, { settings: { UPSTREAM_BUDGET: '3/600' } })
   const { upstream } = world

@@ -31,6 +31,8 @@ function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport 
   return { holder, sequence, ...unheard, ...more }
 }
 
+const used = (reply: LedgerReply): readonly number[] => (reply.is === 'settled' ? reply.used : [])
+
 /** The behaviour that the ledgers of every store must have. @param store another handle of which is `other` */
 export async function ledgerContract(t: Test, store: Store, other: Store): Promise<void> {
   await t.test('handles share a ledger by its name, and it never grants more than its ceilings', async (t) => {
@@ -69,6 +71,15 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
     const { history, ...forgetful } = report('two')
     t.same(history, [])
     t.same(await ledger.settle(forgetful), { is: 'unknown' })
+  })
+
+  await t.test('the history of a stranger counts', async (t) => {
+    const ledger = await store.openLedger(`history${++ledgers}`, TERMS, DEAF)
+    t.teardown(() => ledger.close())
+    const history = [[40_000, 3] as const, [0, 4] as const]
+    t.same(used(await ledger.settle(report('one', { spent: 9, history }))), [7])
+    const tooOld = [[61_000, 5] as const, [10, 1] as const]
+    t.same(used(await ledger.settle(report('two', { spent: 6, history: tooOld }))), [8])
   })
 
   await t.test('a class that is held back gets nothing, and everybody is told', async (t) => {

@@ -13,12 +13,14 @@ export class ManualBudget {
   readonly budget: UpstreamBudget
   readonly reports: LedgerReport[] = []
   isAway = false
+  #book: LedgerBook
   #now = 1000
   #asleepMs = 0
   readonly #timers = new Set<{ readonly at: number; readonly call: () => void }>()
 
   /** @param book the ledger, if several budgets share it */
   constructor(config: Partial<BudgetConfig>, book = new LedgerBook()) {
+    this.#book = book
     const whole: BudgetConfig = {
       name: 'default',
       windows: [{ calls: 100, windowMs: 10_000 }],
@@ -42,7 +44,7 @@ export class ManualBudget {
       settle: async (report: LedgerReport) => {
         if (this.isAway) throw new Error('the ledger is away')
         this.reports.push(report)
-        return book.settle(terms, report, keeper())
+        return this.#book.settle(terms, report, keeper())
       },
       holdBack: async () => undefined,
       close: () => undefined,
@@ -70,6 +72,11 @@ export class ManualBudget {
   async reserve(budgetClass: 'orders' | 'otps' | 'reads', subject = 'somebody'): Promise<Granted | undefined> {
     const admission = await this.budget.admit(budgetClass, subject)
     return admission.is === 'granted' ? admission.reservation : undefined
+  }
+
+  /** The ledger forgets everything. */
+  loseLedger(): void {
+    this.#book = new LedgerBook()
   }
 
   /** Lets time pass, and calls the timers that are due. */

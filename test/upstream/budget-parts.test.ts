@@ -77,6 +77,20 @@ await test('without the ledger a process spends its lease, and then its part, in
   t.ok(shared >= 66, `and ${shared} of the shared part when the ledger is back`)
 })
 
+await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
+  const world = new ManualBudget({ windows: WINDOW })
+  await world.budget.opened()
+  t.equal(await world.sendMany(120, 'orders'), 100)
+  world.loseLedger()
+  const before = world.reports.length
+  await world.pass(7000)
+  t.ok(world.reports.length > before, 'the new ledger has got a report')
+  t.equal(await world.sendMany(120, 'orders'), 0, 'and grants nothing within the same window')
+  await world.pass(5000)
+  const later = await world.sendMany(120, 'orders')
+  t.ok(later > 90, `${later} orders in the next window`)
+})
+
 await test('while others go short, a session gets no more than a quarter of the tokens', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()

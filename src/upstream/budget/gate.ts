@@ -8,10 +8,8 @@ export class Gate {
   readonly line = new WaitingLine<Token>()
   readonly share: FairShare
   readonly #clock: Clock
-  /** The ledger has no tokens for the class until then. */
-  emptyUntil = -Infinity
-  /** Upstream refuses the class until then. */
-  heldBackUntil = -Infinity
+  #emptyUntil = -Infinity
+  #heldBackUntil = -Infinity
 
   /** @param memoryMs see {@link FairShare} */
   constructor(clock: Clock, memoryMs: number) {
@@ -19,16 +17,50 @@ export class Gate {
     this.share = new FairShare(clock, memoryMs)
   }
 
+  /** The ledger has no tokens for the class until then. */
+  get emptyUntil(): number {
+    return this.#emptyUntil
+  }
+
+  /** Upstream refuses the class until then. */
+  get heldBackUntil(): number {
+    return this.#heldBackUntil
+  }
+
   get isEmpty(): boolean {
-    return this.emptyUntil > this.#clock.now()
+    return this.#emptyUntil > this.#clock.now()
   }
 
   get isHeldBack(): boolean {
-    return this.heldBackUntil > this.#clock.now()
+    return this.#heldBackUntil > this.#clock.now()
   }
 
   /** For how much longer there is nothing to be had (ms); 0 or less when there may be something. */
   get waitMs(): number {
-    return Math.max(this.emptyUntil, this.heldBackUntil) - this.#clock.now()
+    return Math.max(this.#emptyUntil, this.#heldBackUntil) - this.#clock.now()
+  }
+
+  /** Serves those who wait, first those within their fair share, for as long as `take` has something for anyone. */
+  serve(take: (subject: string) => Token | undefined): void {
+    if (this.line.length === 0) return
+    for (const isFair of [true, false]) {
+      this.line.serve((subject) => (isFair && !this.share.allows(subject) ? undefined : take(subject)))
+    }
+  }
+
+  /** The ledger has replied. @param waitMs for how long it has no more tokens; 0 if it granted all that were asked for */
+  noteReply(waitMs: number): void {
+    this.#emptyUntil = waitMs > 0 ? this.#clock.now() + waitMs : -Infinity
+  }
+
+  /** Upstream refuses the class for at least this much longer, so nobody needs to wait. */
+  holdBack(ms: number): void {
+    this.#heldBackUntil = Math.max(this.#heldBackUntil, this.#clock.now() + ms)
+    this.dismiss()
+  }
+
+  /** Sends everybody away who waits. They went short. */
+  dismiss(): void {
+    this.line.dismiss((subject) => this.share.noteShort(subject))
   }
 }

@@ -8,6 +8,10 @@ const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */
 const BUCKET_OF_SHORTEST = 1 / 120
 const BUCKET_OF_LONGEST = 1 / 2400
+/** Tokens that are always at hand for orders: a part of their ceiling, up to a few. */
+const READY_PART = 1 / 25
+const MAX_READY = 4
+
 /** The terms of the ledger for these settings. */
 export function ledgerTerms(config: BudgetConfig): LedgerTerms {
   const { windows } = config
@@ -19,6 +23,12 @@ export function ledgerTerms(config: BudgetConfig): LedgerTerms {
     marginMs: MARGIN_MS,
     bucketMs: Math.ceil(Math.max(shortest * BUCKET_OF_SHORTEST, longest * BUCKET_OF_LONGEST)),
   }
+}
+
+/** The tokens that each process keeps at hand for orders. */
+export function readyOrders({ windows }: LedgerTerms): number {
+  const ceiling = Math.min(...windows.map(({ ceilings }) => ceilings.orders))
+  return Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
 }
 
 /** What one process may spend while it cannot reach the ledger. */

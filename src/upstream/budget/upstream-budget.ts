@@ -4,21 +4,19 @@ import { RENEW_AHEAD_MS, type Ledger, type LedgerTerms } from '../../store/ledge
 import type { Store } from '../../store/store.ts'
 import type { Admission, Budget } from './admission.ts'
 import { AlonePart } from './alone.ts'
+import { newCounts } from './budget-counts.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
 import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { spreadMs } from './spread.ts'
-import { aloneWindows, ledgerTerms } from './terms.ts'
+import { aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, and at most. */
 const HOLD_BACK_MS = 10_000
 const MAX_HOLD_BACK_MS = 3_600_000
-/** Tokens that are always at hand for orders: a part of their ceiling, up to a few. */
-const READY_PART = 1 / 25
-const MAX_READY = 4
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
 /** What a caller is told to wait when nothing better is known. */
@@ -28,17 +26,9 @@ const MAX_WAITING = 1024
 /** The longest wait at the start for a ledger that has to be quiet first. */
 const OPENING_MS = 9000
 
-/** What a budget counts, for the metrics. */
-export interface BudgetCounts {
-  readonly granted: Record<BudgetClass, number>
-  readonly refused: Record<BudgetClass, number>
-  /** Of those granted, the ones without Redis. */
-  alone: number
-}
-
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
-  readonly counts: BudgetCounts = { granted: zero(), refused: zero(), alone: 0 }
+  readonly counts = newCounts()
   readonly #clock: Clock
   readonly #terms: LedgerTerms
   readonly #ledger: Ledger
@@ -66,8 +56,7 @@ export class UpstreamBudget implements Budget {
     const gate = (): Gate => new Gate(clock, terms.leaseMs)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
-    const ceiling = Math.min(...terms.windows.map(({ ceilings }) => ceilings.orders))
-    this.#ready = Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
+    this.#ready = readyOrders(terms)
   }
 
   /** Opens the budget of a store, and asks for the first tokens. */
@@ -146,7 +135,7 @@ export class UpstreamBudget implements Budget {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer()
-    for (const each of BUDGET_CLASSES) this.#dismiss(each)
+    for (const each of BUDGET_CLASSES) this.#gates[each].dismiss()
     if (!this.#isAway) await this.#holder.leave()
     this.#ledger.close()
   }
@@ -218,28 +207,19 @@ export class UpstreamBudget implements Budget {
   }
 
   #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
-    const each = this.#gates[budgetClass]
-    // A class that got all that it asked for, or has more than it needs, does not wait any more.
-    each.emptyUntil = waitMs[budgetClass] > 0 ? this.#clock.now() + waitMs[budgetClass] : -Infinity
+    const gate = this.#gates[budgetClass]
+    gate.noteReply(waitMs[budgetClass])
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
-    if (granted[budgetClass] > 0) each.share.begin(this.#holder.lease.free(budgetClass))
+    if (granted[budgetClass] > 0) gate.share.begin(this.#holder.lease.free(budgetClass))
   }
 
   #serve(budgetClass: BudgetClass): void {
-    const { line, share, isEmpty } = this.#gates[budgetClass]
-    if (line.length === 0) return
-    for (const isFair of [true, false]) {
-      line.serve((subject) => (isFair && !share.allows(subject) ? undefined : this.#take(budgetClass, subject)))
-    }
-    if (line.length === 0) return
+    const gate = this.#gates[budgetClass]
+    gate.serve((subject) => this.#take(budgetClass, subject))
+    if (gate.line.length === 0) return
     // Those who came after the report was sent may still get something.
-    if (!isEmpty && !this.#isAway) void this.#settle()
-    else this.#dismiss(budgetClass)
-  }
-
-  #dismiss(budgetClass: BudgetClass): void {
-    const { line, share } = this.#gates[budgetClass]
-    line.dismiss((subject) => share.noteShort(subject))
+    if (!gate.isEmpty && !this.#isAway) void this.#settle()
+    else gate.dismiss()
   }
 
   /** Plans the next report: before the lease ends, or when orders may have tokens again. */
@@ -264,13 +244,7 @@ export class UpstreamBudget implements Budget {
   }
 
   #holdBack(budgetClass: BudgetClass, ms: number): void {
-    const each = this.#gates[budgetClass]
-    each.heldBackUntil = Math.max(each.heldBackUntil, this.#clock.now() + ms)
     this.#holder.lease.drop(budgetClass)
-    this.#dismiss(budgetClass)
+    this.#gates[budgetClass].holdBack(ms)
   }
-}
-
-function zero(): Record<BudgetClass, number> {
-  return { orders: 0, otps: 0, reads: 0 }
 }

@@ -25,6 +25,7 @@ const READY_MS = 20_000
 const opsUrl = `http://${HOST}:${ports.OPS_PORT}`
 
 const closers: (() => Promise<unknown>)[] = []
+let isStopping = false
 
 try {
   await run()
@@ -109,8 +110,6 @@ async function untilReady(child: ChildProcess): Promise<void> {
   }
   throw new Error('The server did not become ready in time.')
 }
-
-let isStopping = false
 
 async function stop(code: number): Promise<void> {
   if (isStopping) return

@@ -87,10 +87,10 @@ async function makeSession(
   })
   const { endsAt } = record
   const session = sessionKey(newSessionId(request))
-  const enlisted =
-    subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client: request.ip })
-  const { cookieValue } = await saveNewSession(request, record)
   const requester = requesterOf(request)
+  const { client } = requester
+  const enlisted = subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client })
+  const { cookieValue } = await saveNewSession(request, record)
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   try {
     if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, beganAt))) {

@@ -41,7 +41,7 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
       handler: async (request, reply) => {
         const asked = readQuery(request, is)
         if ('error' in asked) return reply.code(400).send(asked)
-        const requester = { reqId: randomUUID(), client: request.ip }
+        const requester = { reqId: randomUUID(), client: loggedAddress(request.ip) }
         reply.header('x-request-id', requester.reqId)
         return respond(reply, await options.carryOut({ is, ...asked, requester }))
       },

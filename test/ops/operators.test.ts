@@ -56,6 +56,27 @@ await test('GET /sessions lists the live sessions of a subject, DELETE ends one 
   )
 })
 
+await test('an address of any length that a proxy passes on is cut before it is stored with a session', async (t) => {
+  const world = await identityWorld(t, { settings: { TRUST_PROXY: '1' } })
+  const { browser, login } = await world.start('CR1')
+  const callback = new URL(`/auth/callback?code=CR1&state=${login.state}`, world.server.url)
+  browser.page = login.authorize
+  const headers = {
+    cookie: browser.cookieHeader(callback, login.authorize, true),
+    'x-forwarded-for': 'x'.repeat(4000),
+    'sec-fetch-site': 'cross-site',
+    'sec-fetch-mode': 'navigate',
+    'sec-fetch-dest': 'document',
+  }
+  const response = await fetch(callback, { redirect: 'manual', headers })
+  t.match(response.headers.getSetCookie().join(), /session=/)
+  const { sessions } = await list(world, 'CR1')
+  t.same(
+    sessions.map(({ client }) => client),
+    ['x'.repeat(64)],
+  )
+})
+
 await test('/sessions needs the token, on the ops listener, and takes a subject of any characters', async (t) => {
   const world = await identityWorld(t)
   const { server } = world

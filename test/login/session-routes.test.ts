@@ -11,6 +11,7 @@ import {
   tokens,
   type LoginWorld,
 } from '../support/token-endpoint.ts'
+import { storedSessions } from '../support/stored-sessions.ts'
 import { testServer } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
@@ -65,7 +66,7 @@ await test('GET /auth/session does not extend an idle session', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const client = await storeClient(t, world)
   await logInThere(world)
-  const [key = ''] = await client.keys('*:session:*')
+  const [key = ''] = await storedSessions(client)
   await client.pExpire(key, 60_000)
   const expiry = await client.pExpireTime(key)
   for (let count = 0; count < 3; count++) {

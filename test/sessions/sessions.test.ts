@@ -2,6 +2,7 @@ import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { huntTokens } from '../support/token-hunt.ts'
 import type { JarBrowser } from '../support/jar-browser.ts'
+import { storedSessions } from '../support/stored-sessions.ts'
 import { logIn, SECRETS, testServer, testWorld, type World } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
@@ -47,7 +48,7 @@ await test('a session that one instance ends is refused by every instance', asyn
   let copy = browser
   for (const end of [
     () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } }),
-    async () => client.del(await client.keys('*session*')),
+    async () => client.del(await storedSessions(client)),
     () => client.flushAll(),
   ]) {
     await logIn(browser, world.server.url)

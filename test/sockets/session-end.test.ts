@@ -3,6 +3,7 @@ import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { BrowserSocket } from '../support/browser-socket.ts'
 import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import { storedSessions } from '../support/stored-sessions.ts'
 import { logIn, testServer, type TestServer } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
@@ -103,7 +104,7 @@ await test('an open relay counts as use of its session', async (t) => {
   const world = await relayWorld(t, { settings: { SESSION_IDLE_SECONDS: '1' }, redis: true })
   const { client } = await trading(world)
   const redis = await redisOf(t, world)
-  const [key = ''] = await redis.keys('*session*')
+  const [key = ''] = await storedSessions(redis)
   const first = await redis.pExpireTime(key)
   // More than an idle limit later the session lives, without any call.
   await until(async () => (await redis.pExpireTime(key)) > first + 1500 || client.socket.readyState !== 1)
@@ -127,7 +128,7 @@ await test('a logout on one instance closes a relay on another instance that has
   const second = await secondServer(t, world)
   const redis = await redisOf(t, world)
   const { client, upstreamClosed } = await trading(world, second.port)
-  const [key = ''] = await redis.keys('*session*')
+  const [key = ''] = await storedSessions(redis)
   // Two touches of the first instance: the second is notified of each, and must keep watching.
   for (let touch = 1; touch <= 2; touch++) {
     await redis.pExpireAt(key, Date.now() + 1_800_000 + touch * 1000)
@@ -144,7 +145,7 @@ await test('a session that an operator deletes from Redis ends its relays on eve
   const world = await relayWorld(t, { redis: true })
   const second = await secondServer(t, world)
   const redis = await redisOf(t, world)
-  for (const remove of [async () => redis.del(await redis.keys('*session*')), async () => redis.flushAll()]) {
+  for (const remove of [async () => redis.del(await storedSessions(redis)), async () => redis.flushAll()]) {
     await logIn(world.browser, world.server.url)
     const relays = [await trading(world), await trading(world, second.port)]
     await remove()

@@ -13,6 +13,12 @@ function watched(session: SessionStore): { readonly states: SessionState['status
   return { states }
 }
 
+/** Resolves once a tab is active and its session socket has delivered its first message, which would replace the result of a check. */
+async function connected(server: SessionServer, session: SessionStore): Promise<void> {
+  await until(() => session.get().status === 'active' && server.open === 1)
+  await server.delivered()
+}
+
 await test('a store sends nothing before the first subscribe()', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
@@ -108,7 +114,7 @@ await test('while the server cannot tell, the state is unavailable and keeps the
   server.isLoggedIn = true
   const session = tabSession(t, server.url)
   watched(session)
-  await until(() => session.get().status === 'active')
+  await connected(server, session)
   const before = session.get()
   server.status = 503
   await session.check()
@@ -122,7 +128,7 @@ await test('a response to a check from before the end of the session is dropped'
   server.isLoggedIn = true
   const session = tabSession(t, server.url)
   watched(session)
-  await until(() => session.get().status === 'active' && server.open === 1)
+  await connected(server, session)
   server.delayMs = 300
   const late = session.check()
   await until(() => server.checks > 1)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
@@ -16,6 +18,16 @@ async function reasonsOf({ opsPort }: ServerProcess): Promise<string[] | undefin
 
 const isWaiting = async (server: ServerProcess): Promise<boolean> =>
   (await reasonsOf(server))?.includes('waiting for the metadata of the provider') === true
+
+/** A liveness probe: the status, and the port from which it was sent, which tells its connection. */
+async function livez({ opsPort }: ServerProcess, agent: Agent): Promise<{ status: number; from: number }> {
+  const probe = get({ host: '127.0.0.1', port: opsPort, path: '/livez', agent })
+  const [response] = (await once(probe, 'response')) as [IncomingMessage]
+  const { localPort } = response.socket
+  response.resume()
+  await once(response, 'end')
+  return { status: Number(response.statusCode), from: Number(localPort) }
+}
 
 const isOpen = async ({ port }: ServerProcess): Promise<boolean> =>
   fetch(`http://127.0.0.1:${port}/auth/session`).then(
@@ -46,8 +58,12 @@ await test('DISCOVERY: while the provider is away the server is alive, not ready
   const { server, publicUrl, startThere } = await waitingProcess(t)
   t.equal((await fetch(`http://127.0.0.1:${server.opsPort}/livez`)).status, 200)
   t.notOk(await isOpen(server))
+  const probe = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => probe.destroy())
+  const first = await livez(server, probe)
   const provider = await startThere()
   t.ok(await ready(server))
+  t.same(await livez(server, probe), first, 'the ops port was open all the time: the connection still is')
   t.match(server.output().stdout, /"issuer":"http[^}]*"msg":"provider discovered"/)
   t.equal((await logIn(new JarBrowser(), publicUrl)).url.href, `${publicUrl}/`)
 

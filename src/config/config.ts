@@ -67,7 +67,8 @@ function withSecretFiles(
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
- * this process read them, since their files may have changed, and the random secret of development.
+ * this process read them, since their files may have changed, and the random secret of development. A worker gets no
+ * OPS_TOKEN, because only this process has the ops listener.
  */
 export function workerEnvironment(config: Config): Record<string, string> {
   const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
@@ -75,7 +76,7 @@ export function workerEnvironment(config: Config): Record<string, string> {
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
     CLIENT_KEY: config.oauth.clientKeys.length === 0 ? '' : serializeClientKeys(config.oauth.clientKeys),
     REDIS_URL: config.redisUrl ?? '',
-    OPS_TOKEN: config.ops.token ?? '',
+    OPS_TOKEN: '',
   }
   // An empty value counts as unset.
   return {

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { test } from 'tap'
 import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
 import { ALONE } from '../support/settings.ts'
@@ -211,5 +212,21 @@ await test('OPS_HOST is HOST unless it is set, and a public one is warned about 
     t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
   }
   t.notOk(warns({ OPS_TOKEN: '' }))
-  t.match(workerEnvironment(read({})), { OPS_TOKEN: subject.OPS_TOKEN, OPS_TOKEN_FILE: '' })
+})
+
+await test('A worker has the configuration of its supervisor, but not the token of the operators', (t) => {
+  const file = join(t.testdir({ token: 'a-token-of-at-least-32-characters\n' }), 'token')
+  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id' }
+  for (const token of [{ OPS_TOKEN: 'a-token-of-at-least-32-characters' }, { OPS_TOKEN_FILE: file }]) {
+    const settings = { ...PRODUCTION, ...subject, ...token, CLIENT_SECRET: 'a-client-secret' }
+    const config = readConfig(settings)
+    t.equal(config.ops.token, 'a-token-of-at-least-32-characters')
+    const environment: Record<string, string> = { ...settings, ...workerEnvironment(config) }
+    const worker = readConfig(environment)
+    t.notOk(JSON.stringify(environment).includes('a-token-of-at-least'), 'it is nowhere in the environment')
+    const parts = ({ secrets, redisUrl, oauth, identity }: typeof config) => ({ secrets, redisUrl, oauth, identity })
+    t.same(parts(worker), parts(config))
+    t.equal(worker.ops.token, undefined)
+  }
+  t.end()
 })

@@ -41,7 +41,8 @@ if (config.idempotency.requiredFor !== 'all' && config.idempotency.requiredFor.s
   const unknown = unknownKeyPaths(config.idempotency)
   // A misspelt path would leave the call that it means unprotected.
   if (unknown.length > 0) {
-    exit(`REQUIRE_IDEMPOTENCY_KEY must name paths of POST and PATCH calls; these items do not: ${unknown.join(', ')}`)
+    const message = `must name paths of POST and PATCH calls as in /openapi.json, without /api. These items of the list do not: ${unknown.join(', ')}`
+    exit(new ConfigError([{ setting: 'REQUIRE_IDEMPOTENCY_KEY', message }]).message)
   }
 }
 // The modules below are imported dynamically, so that each process loads only what it needs.

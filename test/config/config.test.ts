@@ -75,6 +75,32 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...PRODUCTION, REDIS_URL_FILE: '/nowhere', CLIENT_SECRET_FILE: '/nowhere' },
     ['REDIS_URL', 'REDIS_URL_FILE', 'CLIENT_SECRET_FILE'],
   ],
+  [
+    'a required secret is in a file that cannot be read',
+    {
+      ...PRODUCTION,
+      SESSION_SECRETS: '',
+      SESSION_SECRETS_FILE: '/nowhere',
+      CLIENT_AUTH: 'client_secret_post',
+      CLIENT_SECRET_FILE: '/nowhere',
+    },
+    ['SESSION_SECRETS_FILE', 'CLIENT_SECRET_FILE'],
+  ],
+  ...[
+    'Authorization',
+    'COOKIE',
+    'Host',
+    'content-length',
+    'Transfer-Encoding',
+    'Idempotency-Key',
+    'X-Request-Id',
+    'a b',
+  ].map((APP_ID_HEADER): (typeof SCENARIOS)[number] => [
+    `the header of the application id would be ${APP_ID_HEADER}`,
+    { ...ALONE, APP_ID_HEADER },
+    ['APP_ID_HEADER'],
+  ]),
+  ['subjects are to be logged that nobody asks for', { ...ALONE, LOG_SUBJECT: 'plain' }, ['LOG_SUBJECT']],
   ['several processes would keep sessions in memory', { ...ALONE, WORKERS: '2' }, ['WORKERS']],
   ['both listeners would share one port', { ...ALONE, PORT: '3999', OPS_PORT: '3999' }, ['OPS_PORT']],
   [
@@ -198,20 +224,6 @@ await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of
   t.equal(readConfig(PRODUCTION).drainWaitMs, 5000)
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8' }).drainWaitMs, 2000)
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8', DRAIN_WAIT_SECONDS: '7' }).drainWaitMs, 7000)
-})
-
-await test('OPS_HOST is HOST unless it is set, and a public one is warned about where there is an OPS_TOKEN', async (t) => {
-  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id', OPS_TOKEN: 'a-token-of-at-least-32-characters' }
-  const read = (settings: Record<string, string>) => readConfig({ ...ALONE, ...subject, ...settings })
-  const warns = (settings: Record<string, string>): boolean =>
-    read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
-  t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
-  t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
-  for (const host of ['0.0.0.0', '::', '203.0.113.9', '2001:db8::1', '172.32.0.1']) t.ok(warns({ HOST: host }), host)
-  for (const host of ['127.0.0.1', '::1', '10.1.2.3', '172.31.0.1', '192.168.0.1', 'fd00::1', 'localhost']) {
-    t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
-  }
-  t.notOk(warns({ OPS_TOKEN: '' }))
 })
 
 await test('A worker has the configuration of its supervisor, but not the token of the operators', (t) => {

@@ -4,6 +4,7 @@ import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
+import { IDENTITY, operate } from '../support/identity-world.ts'
 import { metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
@@ -49,8 +50,12 @@ async function waitingProcess(t: Test, settings: Record<string, string> = {}) {
     ...settings,
   })
   await until(() => isWaiting(server), 'the server waits', 30_000)
-  const startThere = () =>
-    startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
+  const startThere = async () => {
+    const redirectUris = [`${PUBLIC_URL}/auth/callback`]
+    const provider = await startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris })
+    t.teardown(() => provider.close())
+    return provider
+  }
   return { server, publicUrl: PUBLIC_URL, startThere }
 }
 
@@ -71,6 +76,18 @@ await test('DISCOVERY: while the provider is away the server is alive, not ready
   const page = await fetch(`${publicUrl}/auth/login`, { redirect: 'manual' })
   t.match(page.headers.get('location'), /\/oauth2\/auth\?/, 'the endpoints are kept while the provider is away again')
   t.same(await reasonsOf(server), [])
+})
+
+await test('DISCOVERY: /sessions is refused while the server waits, and served by the same listener afterwards', async (t) => {
+  const { server, startThere } = await waitingProcess(t, IDENTITY)
+  const list = () => operate({ opsUrl: `http://127.0.0.1:${server.opsPort}` }, 'GET', { subject: 'CR1' })
+  const refused = await list()
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { error: /still starting/ })
+  t.equal((await fetch(`http://127.0.0.1:${server.opsPort}/sessions?subject=CR1`)).status, 401, 'the token is needed')
+  await startThere()
+  t.ok(await ready(server))
+  t.same(await (await list()).json(), { sessions: [] })
 })
 
 await test('DISCOVERY with WORKERS: the supervisor asks once, and every worker has the endpoints', async (t) => {

@@ -5,6 +5,7 @@ import { ConfigError, readConfig, type Config } from './config/config.ts'
 import { createLog } from './telemetry/log.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
+import type { OpsPort } from './ops/ops-port.ts'
 import { summary } from './ops/summary.ts'
 
 const OLDEST_NODE = 24
@@ -40,7 +41,8 @@ if (config.idempotency.requiredFor !== 'all' && config.idempotency.requiredFor.s
   const unknown = unknownKeyPaths(config.idempotency)
   // A misspelt path would leave the call that it means unprotected.
   if (unknown.length > 0) {
-    exit(`REQUIRE_IDEMPOTENCY_KEY must name paths of POST and PATCH calls; these items do not: ${unknown.join(', ')}`)
+    const message = `must name paths of POST and PATCH calls as in /openapi.json, without /api. These items of the list do not: ${unknown.join(', ')}`
+    exit(new ConfigError([{ setting: 'REQUIRE_IDEMPOTENCY_KEY', message }]).message)
   }
 }
 // The modules below are imported dynamically, so that each process loads only what it needs.
@@ -62,18 +64,25 @@ if (cluster.isPrimary) {
   log.info(summary(config), 'starting')
 }
 
-const complete = config.oauth.discovery === undefined ? config : await discovered()
-if (cluster.isPrimary && config.workers > 1) {
-  const { supervise } = await import('./ops/supervise.ts')
-  await supervise(complete, serverLog)
+if (cluster.isPrimary) {
+  const { OpsPort } = await import('./ops/ops-port.ts')
+  const ops = new OpsPort(config, log)
+  const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
+  if (config.workers > 1) {
+    const { supervise } = await import('./ops/supervise.ts')
+    await supervise(complete, serverLog, ops)
+  } else {
+    const { serve } = await import('./serve.ts')
+    await serve(complete, serverLog, ops)
+  }
 } else {
   const { serve } = await import('./serve.ts')
-  await serve(complete, serverLog)
+  await serve(config, serverLog)
 }
 
-async function discovered(): Promise<Config> {
+async function discovered(ops: OpsPort): Promise<Config> {
   const { discoverOrExit } = await import('./ops/discover-or-exit.ts')
-  return discoverOrExit(config, log)
+  return discoverOrExit(config, log, ops)
 }
 
 function configOrExit(): Config {

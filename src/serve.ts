@@ -3,8 +3,8 @@ import { flushCompileCache } from 'node:module'
 import { buildApp } from './app.ts'
 import type { Config } from './config/config.ts'
 import type { ServerLog } from './telemetry/log.ts'
-import { createOpsListener } from './ops/ops-listener.ts'
 import { listenOrExit } from './ops/listen-or-exit.ts'
+import type { OpsPort } from './ops/ops-port.ts'
 import { installShutdown } from './ops/shutdown.ts'
 import { handleSupervisorMessages } from './ops/worker-channel.ts'
 import { MemoryStore } from './store/memory-store.ts'
@@ -15,11 +15,13 @@ const STORE_WAIT_MS = 3000
 /** A worker's time limit is shorter by this, so that it exits and writes its log before its supervisor kills it. */
 const WORKER_AHEAD_MS = 500
 
-/** Runs the server in this process, the only one or a worker. A worker has no ops listener; its supervisor has one. */
-export async function serve(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
+/**
+ * Runs the server in this process, the only one or a worker.
+ * @param ops absent in a worker, whose supervisor has it
+ */
+export async function serve(config: Config, { log, droppedLines }: ServerLog, ops?: OpsPort): Promise<void> {
   const store = config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log)
   const app = await buildApp(config, { store, log, droppedLines })
-  const ops = cluster.isWorker ? undefined : createOpsListener(app.ops, { token: config.ops.token, log })
 
   const shutdown = installShutdown({
     log,
@@ -32,9 +34,9 @@ export async function serve(config: Config, { log, droppedLines }: ServerLog): P
   })
   if (cluster.isWorker) handleSupervisorMessages(app.ops, () => shutdown({ by: 'supervisor' }))
 
-  const { host, port, opsHost, opsPort } = config.listen
+  const { host, port } = config.listen
   // The server is alive from here on, and ready once it has reached the store or has waited for it long enough.
-  if (ops !== undefined) await listenOrExit(ops, { host: opsHost, port: opsPort }, log)
+  await ops?.report(app.ops)
   if (store instanceof RedisStore) await store.connected(STORE_WAIT_MS)
   await listenOrExit(app.server, { host, port }, log)
   log.info({ publicUrl: config.publicUrl }, 'ready')

@@ -57,5 +57,6 @@ await test('npm run sandbox: exit code 1 names the port that is taken', async (t
   const { port } = other.address() as AddressInfo
   const { exited, output } = runSandbox(t, { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(port) })
   t.equal(await exited, 1)
-  t.match(output.stderr, `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox`)
+  const stderr = `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox\n`
+  t.same(output, { stdout: '', stderr })
 })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { serializeClientKeys } from './client-key.ts'
 import { idempotencyConfig } from './idempotency-config.ts'
+import { misspeltSettings } from './misspelt-settings.ts'
 import { providerChecks, providerConfig, providerEnvironment } from './provider-config.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
@@ -39,8 +40,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const raw = withSecretFiles(environment, problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
   problems.push(...crossChecks(settings, raw['REDIS_URL'] !== undefined), ...providerChecks(raw))
-  if (problems.length > 0) throw new ConfigError(problems)
-  return parse(settings as Settings)
+  if (problems.length > 0) throw new ConfigError(problems.filter((problem) => !isAboutFile(problem, problems)))
+  return parse(settings as Settings, misspeltSettings(Object.keys(raw)))
+}
+
+/** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
+function isAboutFile({ setting, message }: SettingProblem, problems: readonly SettingProblem[]): boolean {
+  return message.startsWith('is required') && problems.some((other) => other.setting === `${setting}_FILE`)
 }
 
 /** Reads the files that `NAME_FILE` names. An empty value counts as unset, since container tools write it that way. */
@@ -67,7 +73,8 @@ function withSecretFiles(
 
 /**
  * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
- * this process read them, since their files may have changed, and the random secret of development.
+ * this process read them, since their files may have changed, and the random secret of development. A worker gets no
+ * OPS_TOKEN, because only this process has the ops listener.
  */
 export function workerEnvironment(config: Config): Record<string, string> {
   const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
@@ -75,7 +82,7 @@ export function workerEnvironment(config: Config): Record<string, string> {
     CLIENT_SECRET: config.oauth.clientSecret ?? '',
     CLIENT_KEY: config.oauth.clientKeys.length === 0 ? '' : serializeClientKeys(config.oauth.clientKeys),
     REDIS_URL: config.redisUrl ?? '',
-    OPS_TOKEN: config.ops.token ?? '',
+    OPS_TOKEN: '',
   }
   // An empty value counts as unset.
   return {
@@ -136,7 +143,8 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-function parse(settings: Settings) {
+/** @param misspelt warnings about variables that are no settings */
+function parse(settings: Settings, misspelt: readonly string[]) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -147,7 +155,7 @@ function parse(settings: Settings) {
   )
   const secure = !isOn(settings.DEV_INSECURE_COOKIES)
   const wsUrl = withoutSlash(settings.WS_URL)
-  const warnings = settingWarnings(settings, publicUrl, frontendOrigins)
+  const warnings = [...misspelt, ...settingWarnings(settings, publicUrl, frontendOrigins)]
   return Object.freeze({
     publicUrl,
     production,

@@ -24,7 +24,7 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
 
 /** Without a subject, these settings would silently do nothing. */
 function identityChecks(settings: Partial<Settings>): SettingProblem[] {
-  const { IDENTITY_PATH, IDENTITY_POINTER, OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0 } = settings
+  const { IDENTITY_PATH, IDENTITY_POINTER, OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0, LOG_SUBJECT } = settings
   const problems: SettingProblem[] = []
   const check = (setting: string, isWrong: boolean, message: string): void => {
     if (isWrong) problems.push({ setting, message })
@@ -34,6 +34,7 @@ function identityChecks(settings: Partial<Settings>): SettingProblem[] {
   check('IDENTITY_PATH', !hasPath && IDENTITY_POINTER !== undefined, 'is required with IDENTITY_POINTER')
   check('OPS_TOKEN', !hasPath && OPS_TOKEN !== undefined, 'needs IDENTITY_PATH: sessions are found by their subject')
   check('MAX_SESSIONS_PER_SUBJECT', !hasPath && MAX_SESSIONS_PER_SUBJECT > 0, 'needs IDENTITY_PATH')
+  check('LOG_SUBJECT', !hasPath && LOG_SUBJECT === 'plain', 'needs IDENTITY_PATH: without it no line has a subject')
   return problems
 }
 
@@ -79,6 +80,18 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   if (settings.OPS_TOKEN !== undefined && isPublicHost(opsHost)) {
     warnings.push(
       `OPS_TOKEN is set, and the ops listener binds to ${opsHost}: set OPS_HOST to an address that only operators can reach`,
+    )
+  }
+  const { FRONTEND_URL, STATIC_DIR } = settings
+  const home = FRONTEND_URL === undefined ? publicUrl : new URL(FRONTEND_URL).origin
+  if (!frontendOrigins.has(home)) {
+    warnings.push(
+      `FRONTEND_ORIGINS lacks ${home}, to which logins return: calls and sockets of pages there are refused`,
+    )
+  }
+  if (STATIC_DIR !== undefined && home !== publicUrl && !frontendOrigins.has(publicUrl)) {
+    warnings.push(
+      `FRONTEND_ORIGINS lacks ${publicUrl}, where STATIC_DIR is served: calls and sockets of pages there are refused`,
     )
   }
   for (const origin of frontendOrigins) {

@@ -20,6 +20,10 @@ const everyPart = (value: string, test: (part: string) => boolean) => splitList(
 const isBase = ({ search, hash, username, password }: URL) =>
   search === '' && hash === '' && username === '' && password === ''
 
+/** Headers that the server sends itself or passes on, and those that would change what a request is. */
+const TAKEN_HEADERS =
+  /^(?:accept.*|authorization|connection|content-.*|cookie|date|expect|forwarded|host|idempotency-key|if-.*|keep-alive|origin|proxy-.*|range|referer|te|trace.*|trailer|transfer-encoding|upgrade|user-agent|via|x-forwarded-.*|x-request-id)$/i
+
 /** The formats that the rules of the settings refer to by name. */
 export const settingFormats = {
   origin: { test: isOrigin, must: 'an origin such as https://bff.example' },
@@ -82,7 +86,10 @@ export const settingFormats = {
     must: 'three whole numbers from 100 to 1 such as 100,80,50, none larger than the one before it',
   },
   fraction: { test: (value) => /^0(\.\d{1,4})?$/.test(value), must: 'a decimal from 0 to less than 1, such as 0.1' },
-  headerName: { test: (value) => /^[A-Za-z0-9-]+$/.test(value), must: 'a header name' },
+  headerName: {
+    test: (value) => /^[A-Za-z0-9-]+$/.test(value) && !TAKEN_HEADERS.test(value),
+    must: 'a header name such as Service-App-ID, and none that has a meaning of its own in a request',
+  },
   scope: {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),
     must: 'scopes separated by single spaces (RFC 6749 §3.3)',

@@ -1,3 +1,4 @@
+import { feedRules } from './feed-settings.ts'
 import { idempotencyRules } from './idempotency-settings.ts'
 import { providerRules } from './provider-settings.ts'
 import { isOn, settingFormats } from './setting-formats.ts'
@@ -107,50 +108,7 @@ export const settingRules = {
   MAX_UPSTREAM_MESSAGE_BYTES: whole(MIB, 1, 1024 * MIB, 'Largest WebSocket message from upstream'),
   SLOW_CONSUMER_SECONDS: whole(10, 1, 3600, 'A browser that keeps upstream paused for longer is cut off'),
   RELAY_STORE_GRACE_SECONDS: whole(120, 1, DAY, 'How long a relay survives without the session store'),
-  PUBLIC_FEED: oneOf(
-    'relay',
-    ['relay', 'shared'],
-    'Upstream sockets of /ws/public: relay = one for each browser; shared = a few for all',
-  ),
-  FEED_CACHE_SECONDS: whole(
-    5,
-    0,
-    3600,
-    'How long the shared feed keeps a response that is the same for everybody; 0 = not at all',
-  ),
-  FEED_SUBSCRIPTIONS: whole(100, 1, 10_000, 'Streams of one browser in the shared feed'),
-  FEED_REQUESTS_PER_MINUTE: whole(
-    60,
-    1,
-    1_000_000,
-    'Requests of one browser that the shared feed sends upstream in a minute',
-  ),
-  FEED_MAX_OWN_SOCKETS: whole(
-    200,
-    0,
-    100_000,
-    'Upstream sockets for requests that the shared feed cannot share, one for each browser that needs it, per process',
-  ),
-  FEED_SUBSCRIPTIONS_PER_SOCKET: whole(
-    100,
-    1,
-    10_000,
-    'Subscriptions that the shared feed holds on one upstream socket',
-  ),
-  FEED_MAX_SOCKETS: whole(20, 1, 1000, 'Upstream sockets with subscriptions of the shared feed, per process'),
-  FEED_LINGER_SECONDS: whole(10, 0, 3600, 'How long the shared feed keeps a subscription that no browser uses'),
-  FEED_CONFLATE_BYTES: whole(
-    65_536,
-    1024,
-    1024 * MIB,
-    'Bytes waiting for a browser before the shared feed keeps only the newest message of each stream for it',
-  ),
-  FEED_RECONNECT_SPREAD_SECONDS: whole(
-    10,
-    0,
-    600,
-    'Time over which the shared feed closes the browsers that may have missed something while upstream was lost',
-  ),
+  ...feedRules,
   HEALTH_SECONDS: whole(10, 1, 3600, 'Shortest interval between upstream health requests of all instances'),
   UPSTREAM_CONNECT_SECONDS: whole(3, 1, 600, 'Upstream connect timeout'),
   UPSTREAM_MAX_CONNECTION_SECONDS: whole(60, 1, DAY, 'How long a connection to the REST API may be reused'),

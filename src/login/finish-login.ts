@@ -7,7 +7,8 @@ import { sessionKey } from '../store/keys.ts'
 import { failLogin, type Callback } from './failed-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginCookie } from './login-cookies.ts'
-import type { LoginOutcome, LoginTicket } from './login-transactions.ts'
+import type { LoginOutcome } from './login-record.ts'
+import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
 /** A login that the provider has granted tokens for. */

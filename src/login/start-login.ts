@@ -6,7 +6,7 @@ import { auditBounded } from '../telemetry/bounded-audit.ts'
 import type { Attribution } from './attribution.ts'
 import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { recordKiB } from './login-transactions.ts'
+import { recordKiB } from './login-record.ts'
 import { safeReturnTo } from './return-to.ts'
 
 /** A request that starts a login or a sign-up. */

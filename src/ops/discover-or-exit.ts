@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { ConfigError, type Config } from '../config/config.ts'
 import { pauseMs } from '../oauth/circuit-breaker.ts'
 import { discover } from '../oauth/discovery.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
-import { listenOrExit } from './listen-or-exit.ts'
-import { createOpsListener } from './ops-listener.ts'
+import type { OpsSource } from './ops-listener.ts'
+import type { OpsPort } from './ops-port.ts'
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
@@ -16,14 +15,14 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
  * waits, alive and not ready. If its answer shows that the settings are wrong, it prints why and ends with exit code 78.
  * In both cases the promise stays pending, so nothing starts with half a configuration.
  */
-export async function discoverOrExit(config: Config, log: Logger): Promise<Config> {
+export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort): Promise<Config> {
   const { issuer } = config.oauth
   const stop = (signal: string): void => {
     log.info({ signal }, 'exiting while waiting for the provider')
     exitAfterFlush(log, 0)
   }
   for (const signal of SIGNALS) process.once(signal, stop)
-  const interim = await listenForOperators(config, log)
+  await ops.report(waiting())
   for (let attempts = 1; ; attempts++) {
     const discovery = await discover(config.oauth)
     switch (discovery.is) {
@@ -33,8 +32,6 @@ export async function discoverOrExit(config: Config, log: Logger): Promise<Confi
         const { authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired } = provider
         log.info({ issuer, authorizationUrl, tokenUrl, parUrl, revocationUrl, issuerRequired }, 'provider discovered')
         for (const signal of SIGNALS) process.off(signal, stop)
-        // The server opens its own ops listener on the same port.
-        await interim.close()
         return { ...config, oauth: { ...config.oauth, ...provider } }
       }
       case 'refused':
@@ -49,16 +46,13 @@ export async function discoverOrExit(config: Config, log: Logger): Promise<Confi
 }
 
 /** Tells operators that this process is alive, and why it is not ready. */
-async function listenForOperators({ listen, ops: { token } }: Config, log: Logger): Promise<FastifyInstance> {
+function waiting(): OpsSource {
   const registry = new Registry()
-  const source = {
+  return {
     reasons: () => ['waiting for the metadata of the provider'],
     warnings: () => [],
     registry: () => registry,
   }
-  const ops = createOpsListener(source, { token, log })
-  await listenOrExit(ops, { host: listen.opsHost, port: listen.opsPort }, log)
-  return ops
 }
 
 async function exitWith(error: ConfigError, log: Logger): Promise<never> {

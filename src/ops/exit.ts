@@ -6,7 +6,7 @@ export const EXIT = {
   crash: 1,
   /** EX_USAGE: unknown arguments. */
   usage: 64,
-  /** EX_UNAVAILABLE: a service that the server depends on failed its check. Only `--check` uses it. */
+  /** EX_UNAVAILABLE: `--check` found a service that does not work, or `--sessions` found no server that does. */
   unavailable: 69,
   /** EX_OSERR: a port could not be opened. */
   cannotListen: 71,

@@ -67,7 +67,7 @@ function respond(reply: FastifyReply, outcome: AdminOutcome): FastifyReply {
     case 'storeDown':
       return unavailable(reply, 'The session store is unavailable')
     case 'noWorker':
-      return unavailable(reply, 'No worker answers')
+      return unavailable(reply, 'No worker answers, or the server is still starting')
     case 'failed':
       return reply.code(500).send({ error: 'Something went wrong here; the log says what' })
   }

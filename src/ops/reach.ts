@@ -14,6 +14,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOTFOUND: 'The name cannot be resolved: check the address, and DNS on this machine.',
   EAI_AGAIN: 'The name server does not respond: check DNS on this machine.',
   ECONNREFUSED: 'Nothing listens there: check the host and the port, and that the service runs.',
+  'bad port': 'No browser and no fetch connects to this port, since it is known for other protocols: use another one.',
   TIMEOUT: 'It does not respond: check the address, and any firewalls and proxies on the way.',
 }
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/
@@ -58,8 +59,9 @@ export async function connect({ protocol, hostname, port }: URL, signal: AbortSi
 
 /** Returns the code of the innermost cause, since fetch wraps the errors of a connection. */
 function faultOf(error: unknown): string {
-  const { name, code, cause } = error as { name: string; code?: unknown; cause?: unknown }
+  const { name, message, code, cause } = error as { name: string; message: string; code?: unknown; cause?: unknown }
   if (name === 'TimeoutError' || (name === 'AbortError' && cause !== undefined)) return 'TIMEOUT'
   if (cause instanceof Error) return faultOf(cause)
+  if (message === 'bad port') return message
   return typeof code === 'string' ? code : name
 }

@@ -21,6 +21,7 @@ export type AdminOutcome =
   | { readonly is: 'noSubject' }
   /** The next three: some of the sessions that were to end may be left. */
   | { readonly is: 'storeDown' }
+  /** No worker answers, or the server is still starting. */
   | { readonly is: 'noWorker' }
   | { readonly is: 'failed' }
 

@@ -1,13 +1,12 @@
 import { workerEnvironment, type Config } from '../config/config.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { exitAfterFlush } from './exit.ts'
-import { listenOrExit } from './listen-or-exit.ts'
-import { createOpsListener } from './ops-listener.ts'
+import type { OpsPort } from './ops-port.ts'
 import { installShutdown } from './shutdown.ts'
 import { Supervisor } from './supervisor.ts'
 
 /** Runs the server in several worker processes. This process has the ops listener for all of them. */
-export async function supervise(config: Config, { log, droppedLines }: ServerLog): Promise<void> {
+export async function supervise(config: Config, { log, droppedLines }: ServerLog, ops: OpsPort): Promise<void> {
   const supervisor = new Supervisor({
     count: config.workers,
     environment: workerEnvironment(config),
@@ -24,11 +23,6 @@ export async function supervise(config: Config, { log, droppedLines }: ServerLog
     close: () => supervisor.stop(),
     abandon: () => supervisor.kill(),
   })
-  const { opsHost, opsPort } = config.listen
-  await listenOrExit(
-    createOpsListener(supervisor, { token: config.ops.token, log }),
-    { host: opsHost, port: opsPort },
-    log,
-  )
+  await ops.report(supervisor)
   supervisor.start()
 }

@@ -5,6 +5,7 @@ import { readConfig } from '../config/config.ts'
 import { createOpsListener } from './ops-listener.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 // Loads the other modules of a start, with one process and with several.
+import './ops-port.ts'
 import './supervise.ts'
 import '../serve.ts'
 

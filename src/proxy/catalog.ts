@@ -47,6 +47,7 @@ const ENDPOINTS: readonly Endpoint[] = [
     parameters: { kind: /^(real|demo)$/ },
     credential: 'pat',
     summary: 'Buy contracts for several accounts, each with its own token in the body',
+    request: 'BulkPurchase',
     response: 'OptionsBody',
   },
   bearer('GET', '/wallet/v1/wallets', 'List wallets', { response: 'WalletList' }),

@@ -144,14 +144,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/session': {
     ...get('login', 'getSession', 'Who is logged in, and until when', 'Asking does not prolong an idle session.', {
       security: [{}, { session: [] }],
-      parameters: [
-        parameter(
-          'query',
-          'others',
-          { type: 'string', const: 'true' },
-          'Adds other_sessions, which costs one more read',
-        ),
-      ],
+      parameters: [parameter('query', 'others', { type: 'string', const: 'true' }, 'Adds other_sessions')],
       responses: {
         '200': { description: 'Never a token', content: content('application/json', ref('Session')) },
         ...problems('session_store_unavailable'),

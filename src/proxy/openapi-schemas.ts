@@ -45,7 +45,8 @@ const OWN: Readonly<Record<string, Json>> = {
       other_sessions: {
         type: 'integer',
         minimum: 0,
-        description: 'With others=true: the live sessions of the subject besides this one, where they are known',
+        description:
+          'With others=true: the live sessions of the subject besides this one a few seconds ago, where they are known',
       },
     },
   },

@@ -27,6 +27,11 @@ export const BODIES = {
   PartnerOverview: { ...OPEN, description: 'The overview, without an envelope' },
 
   RequestBody: { ...OPEN, description: 'The fields that the trading service expects' },
+  BulkPurchase: {
+    ...OPEN,
+    description:
+      'The contracts, and for each account a Personal Access Token with the scope `trade`. The trading service documents the names of the fields',
+  },
   Transfer: record('A transfer', {
     request_id: { ...TEXT, description: 'The key by which the trading service recognises a transfer that is repeated' },
   }),

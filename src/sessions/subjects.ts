@@ -4,6 +4,7 @@ import { ENDED_MS } from '../store/session-index.ts'
 import type { Store } from '../store/store.ts'
 import type { CausedEnd } from './ending.ts'
 import type { Identity } from './identity.ts'
+import { LiveSessions } from './live-sessions.ts'
 import type { SessionRepository } from './repository.ts'
 import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
 
@@ -68,6 +69,7 @@ export class Subjects {
   readonly #sessions: SessionRepository
   readonly #store: Store
   readonly #maxSessions: number
+  readonly #live = new LiveSessions((subject) => this.#liveKeys(subject))
 
   constructor({ identity, index, sessions, store, maxSessions }: SubjectsOptions) {
     this.identity = identity
@@ -126,11 +128,10 @@ export class Subjects {
     return sessions.toSorted((one, other) => one.startedAt - other.startedAt)
   }
 
-  /** The number of live sessions of a subject besides one. @throws StoreUnavailable */
+  /** The number of live sessions of a subject besides one, a few seconds ago. @throws StoreUnavailable */
   async countOthers(subject: string, ownKey: string): Promise<number> {
-    const others = (await this.#index.list(subject)).filter(({ key }) => key !== ownKey)
-    const values = await this.#store.readMany(others.map(({ key }) => key))
-    return values.filter((value) => value !== undefined).length
+    const live = await this.#live.of(subject)
+    return live.size - Number(live.has(ownKey))
   }
 
   /**
@@ -170,6 +171,12 @@ export class Subjects {
     // Removed last: if this process dies before, whoever tries again finds those that are left.
     await this.#index.remove(sessions)
     return ended
+  }
+
+  async #liveKeys(subject: string): Promise<string[]> {
+    const keys = (await this.#index.list(subject)).map(({ key }) => key)
+    const values = await this.#store.readMany(keys)
+    return keys.filter((_key, at) => values[at] !== undefined)
   }
 
   /** Tells which of these sessions are live, or about to begin. @throws StoreUnavailable */

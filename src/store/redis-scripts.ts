@@ -3,6 +3,8 @@ export const EXTEND = `
 local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
 local refusal = type(moved) == 'table' and moved.err
 return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}`
+/** The reply to {@link EXTEND}: what {@link READ} replies, and the error of a server that refuses the write. */
+export type ExtendReply = [...ReadReply, refusal: string | null]
 
 /*
  * A full server (maxmemory, noeviction) refuses every command that may need memory, except in a script that has called
@@ -43,3 +45,5 @@ return value`
 
 /** Reads a key and its expiry. */
 export const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`
+/** The reply to {@link READ}. The expiry is in epoch ms; it is negative without a key, or without an expiry. */
+export type ReadReply = [value: string | null, expiresAt: number]

@@ -1,12 +1,12 @@
-import { meansOutOfDescriptors, NO_DESCRIPTOR } from '../telemetry/descriptors.ts'
-import { CommandTimeout, Deadline, LATE_MS } from './deadline.ts'
+import { CommandTimeout, Deadline } from './deadline.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { ENDED_CHANNEL } from './keys.ts'
+import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
 import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { ServerFacts } from './server-facts.ts'
-import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE } from './redis-scripts.ts'
+import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
@@ -14,27 +14,9 @@ import { WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
-/** A link that is silent for this long is unhealthy: it is pinged every second. */
-const MAX_SILENCE_MS = 2000
-/** A link that is silent for this long is abandoned. */
-const LOST_MS = 2500
-const CHECK_INTERVAL_MS = 250
-
-/** Error codes of a server that is a replica, or is still loading its data. */
-const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
 
 /** {@link RedisStore.staleMs} over a link that does not track keys. */
 const UNTRACKED_STALE_MS = 1000
-
-type ReadReply = [value: string | null, expiresAt: number]
-type ExtendReply = [...ReadReply, refusal: string | null]
-
-/** The log of the store. */
-export interface StoreLog {
-  error(details: object, message: string): void
-  warn(details: object, message: string): void
-  info(details: object, message: string): void
-}
 
 /**
  * The store on Redis. Over a tracking link the server watches the keys that were read here, which feeds
@@ -48,33 +30,25 @@ export class RedisStore implements Store {
   readonly #link: RedisLink
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
-  readonly #log: StoreLog
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
   readonly #observers: StoreObserver[] = []
-  readonly #watchdog: NodeJS.Timeout
-  #downSince: number | undefined = Date.now()
-  #downReason: string | undefined
-  #aliveAt = 0
-  #checkedAt = performance.now()
-  #isClosed = false
+  readonly #health: LinkHealth
 
   private constructor(link: RedisLink, log: StoreLog) {
-    this.#log = log
     this.#link = link
+    this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
-    this.#watchdog = setInterval(() => this.#checkLink(), CHECK_INTERVAL_MS)
-    this.#watchdog.unref()
     this.#connecting = link.open({
       up: () => {
-        this.#alive()
+        this.#health.noteAlive()
         // Changes made while the link was down were not reported.
         this.#notify(undefined)
       },
-      alive: () => this.#alive(),
-      lost: (reason) => this.#markUnhealthy(reason),
+      alive: () => this.#health.noteAlive(),
+      lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
   }
@@ -112,8 +86,7 @@ export class RedisStore implements Store {
 
   async readUntracked(key: string): Promise<StoredValue | undefined> {
     const reply = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
-    const [value, expiresAt] = reply as ReadReply
-    return this.#storedValue(key, value, expiresAt)
+    return this.#storedValue(key, ...(reply as ReadReply))
   }
 
   async readMany(keys: readonly string[]): Promise<(string | undefined)[]> {
@@ -129,8 +102,7 @@ export class RedisStore implements Store {
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
     const call = { keys: [key], arguments: [String(expiresAt)] }
-    const reply = await this.#ask((redis) => redis.eval(EXTEND, call))
-    const [value, until, refusal] = reply as ExtendReply
+    const [value, until, refusal] = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendReply
     if (refusal !== null) this.#noteError(errorCode(refusal))
     return this.#storedValue(key, value, until)
   }
@@ -187,7 +159,7 @@ export class RedisStore implements Store {
   }
 
   async facts(): Promise<StoreFacts | undefined> {
-    return this.#downSince === undefined ? this.#facts.read() : undefined
+    return this.#health.downSince === undefined ? this.#facts.read() : undefined
   }
 
   refusesWrites(): string | undefined {
@@ -195,7 +167,7 @@ export class RedisStore implements Store {
   }
 
   unavailableSince(): number | undefined {
-    return this.#downSince
+    return this.#health.downSince
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
@@ -203,10 +175,8 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#watchdog)
     // Before the link closes, so that its end is not mistaken for a loss.
-    this.#isClosed = true
-    this.#downSince ??= Date.now()
+    this.#health.close()
     await this.#link.close()
   }
 
@@ -228,7 +198,7 @@ export class RedisStore implements Store {
 
   /** Runs commands against a deadline. node-redis itself bounds only the time until a command is written. */
   async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
-    if (this.#downSince !== undefined) {
+    if (this.#health.downSince !== undefined) {
       this.#failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
@@ -236,13 +206,13 @@ export class RedisStore implements Store {
     const askedAt = performance.now()
     try {
       const reply = await Promise.race([command(this.#link.commands()), deadline.passed])
-      this.#alive()
+      this.#health.noteAlive()
       return reply
     } catch (cause) {
       const code = replyCode(cause)
       this.#noteError(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
-      if (cause instanceof CommandTimeout && this.#link.tracks) this.#markUnhealthy('deadline')
+      if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
       this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
@@ -261,44 +231,12 @@ export class RedisStore implements Store {
     for (const observer of this.#observers) observer.failed(failure)
   }
 
-  #checkLink(): void {
-    const now = performance.now()
-    const lateMs = now - this.#checkedAt - CHECK_INTERVAL_MS
-    this.#checkedAt = now
-    // While this process was blocked, it could neither ping nor read replies, so that time is no silence.
-    if (lateMs > LATE_MS) this.#aliveAt = Math.min(now, this.#aliveAt + lateMs)
-    const silentMs = now - this.#aliveAt
-    if (this.#downSince === undefined && silentMs > MAX_SILENCE_MS) this.#markUnhealthy('silence')
-    if (silentMs > LOST_MS) this.#link.abandon('silence')
-  }
-
   /** Handles the code of an error reply, if it has one. */
   #noteError(code: string | undefined): void {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
     if (refusal !== undefined) for (const observer of this.#observers) observer.refusedWrite(refusal)
-    if (NO_MASTER.has(code)) this.#link.abandon(code)
-  }
-
-  #alive(): void {
-    this.#aliveAt = performance.now()
-    if (this.#downSince === undefined || this.#isClosed) return
-    this.#downSince = undefined
-    this.#downReason = undefined
-    this.#log.info({}, 'the session store is connected')
-  }
-
-  #markUnhealthy(reason: string): void {
-    if (this.#isClosed) return
-    const isNew = this.#downSince === undefined
-    this.#downSince ??= Date.now()
-    // The reason why the link stays down may differ from the reason why it was lost.
-    if (isNew || reason !== this.#downReason) {
-      if (meansOutOfDescriptors(reason)) this.#log.error({ reason }, NO_DESCRIPTOR)
-      else this.#log.warn({ reason }, 'the session store does not respond')
-    }
-    this.#downReason = reason
-    if (isNew) this.#notify(undefined)
+    this.#health.noteErrorCode(code)
   }
 
   #notify(key: string | undefined): void {

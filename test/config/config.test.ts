@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { test } from 'tap'
 import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
 import { ALONE } from '../support/settings.ts'
@@ -74,6 +75,32 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...PRODUCTION, REDIS_URL_FILE: '/nowhere', CLIENT_SECRET_FILE: '/nowhere' },
     ['REDIS_URL', 'REDIS_URL_FILE', 'CLIENT_SECRET_FILE'],
   ],
+  [
+    'a required secret is in a file that cannot be read',
+    {
+      ...PRODUCTION,
+      SESSION_SECRETS: '',
+      SESSION_SECRETS_FILE: '/nowhere',
+      CLIENT_AUTH: 'client_secret_post',
+      CLIENT_SECRET_FILE: '/nowhere',
+    },
+    ['SESSION_SECRETS_FILE', 'CLIENT_SECRET_FILE'],
+  ],
+  ...[
+    'Authorization',
+    'COOKIE',
+    'Host',
+    'content-length',
+    'Transfer-Encoding',
+    'Idempotency-Key',
+    'X-Request-Id',
+    'a b',
+  ].map((APP_ID_HEADER): (typeof SCENARIOS)[number] => [
+    `the header of the application id would be ${APP_ID_HEADER}`,
+    { ...ALONE, APP_ID_HEADER },
+    ['APP_ID_HEADER'],
+  ]),
+  ['subjects are to be logged that nobody asks for', { ...ALONE, LOG_SUBJECT: 'plain' }, ['LOG_SUBJECT']],
   ['several processes would keep sessions in memory', { ...ALONE, WORKERS: '2' }, ['WORKERS']],
   ['both listeners would share one port', { ...ALONE, PORT: '3999', OPS_PORT: '3999' }, ['OPS_PORT']],
   [
@@ -199,17 +226,19 @@ await test('DRAIN_WAIT_SECONDS defaults to 5 in production, at most a quarter of
   t.equal(readConfig({ ...PRODUCTION, DRAIN_SECONDS: '8', DRAIN_WAIT_SECONDS: '7' }).drainWaitMs, 7000)
 })
 
-await test('OPS_HOST is HOST unless it is set, and a public one is warned about where there is an OPS_TOKEN', async (t) => {
-  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id', OPS_TOKEN: 'a-token-of-at-least-32-characters' }
-  const read = (settings: Record<string, string>) => readConfig({ ...ALONE, ...subject, ...settings })
-  const warns = (settings: Record<string, string>): boolean =>
-    read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
-  t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
-  t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
-  for (const host of ['0.0.0.0', '::', '203.0.113.9', '2001:db8::1', '172.32.0.1']) t.ok(warns({ HOST: host }), host)
-  for (const host of ['127.0.0.1', '::1', '10.1.2.3', '172.31.0.1', '192.168.0.1', 'fd00::1', 'localhost']) {
-    t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
+await test('A worker has the configuration of its supervisor, but not the token of the operators', (t) => {
+  const file = join(t.testdir({ token: 'a-token-of-at-least-32-characters\n' }), 'token')
+  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id' }
+  for (const token of [{ OPS_TOKEN: 'a-token-of-at-least-32-characters' }, { OPS_TOKEN_FILE: file }]) {
+    const settings = { ...PRODUCTION, ...subject, ...token, CLIENT_SECRET: 'a-client-secret' }
+    const config = readConfig(settings)
+    t.equal(config.ops.token, 'a-token-of-at-least-32-characters')
+    const environment: Record<string, string> = { ...settings, ...workerEnvironment(config) }
+    const worker = readConfig(environment)
+    t.notOk(JSON.stringify(environment).includes('a-token-of-at-least'), 'it is nowhere in the environment')
+    const parts = ({ secrets, redisUrl, oauth, identity }: typeof config) => ({ secrets, redisUrl, oauth, identity })
+    t.same(parts(worker), parts(config))
+    t.equal(worker.ops.token, undefined)
   }
-  t.notOk(warns({ OPS_TOKEN: '' }))
-  t.match(workerEnvironment(read({})), { OPS_TOKEN: subject.OPS_TOKEN, OPS_TOKEN_FILE: '' })
+  t.end()
 })

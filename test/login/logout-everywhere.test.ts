@@ -6,6 +6,9 @@ import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 import type { JarBrowser } from '../support/jar-browser.ts'
 
+/** Longer than a count of other sessions is kept. */
+const SOON_MS = 30_000
+
 const logOut = (browser: JarBrowser, query = ''): Promise<Response> =>
   browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: { 'x-csrf': '1' } })
 
@@ -141,12 +144,31 @@ await test('GET /auth/session?others=true counts the other live sessions of the 
   const { browser: second } = await world.logIn('CR1')
   await world.logIn('CR2')
   browser.page = second.page = new URL(server.url)
-  const others = async (): Promise<unknown> => (await browser.fetch('/auth/session?others=true')).json()
+  const others = async () =>
+    (await browser.fetch('/auth/session?others=true')).json() as Promise<{ other_sessions?: number }>
   t.match(await others(), { subject: 'CR1', other_sessions: 1 })
   t.equal((await logOut(second)).status, 204)
-  t.match(await others(), { other_sessions: 0 })
+  await until(async () => (await others()).other_sessions === 0, 'the logout is noticed', SOON_MS)
   t.notOk('other_sessions' in (await sessionState(browser, server.url)), 'only when asked')
   t.equal((await browser.fetch('/auth/session?others=yes')).status, 400)
+})
+
+await test('GET /auth/session?others=true from many tabs reads the sessions of the subject once in five seconds', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  const { server } = world
+  const redis = await storeClient(t, world)
+  const { browser } = await world.logIn('CR1')
+  await world.logIn('CR1')
+  browser.page = new URL(server.url)
+  await redis.configResetStat()
+  const startedAt = performance.now()
+  for (let times = 0; times < 5; times++) {
+    const polls = Array.from({ length: 20 }, () => browser.fetch('/auth/session?others=true'))
+    for (const poll of polls) t.match(await (await poll).json(), { other_sessions: 1 })
+  }
+  const readings = /cmdstat_hgetall:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1]
+  const most = 1 + Math.floor((performance.now() - startedAt) / 5000)
+  t.ok(Number(readings) >= 1 && Number(readings) <= most, `${readings} readings, at most ${most}`)
 })
 
 await test('DELETE /sessions revokes a session that the page then hears of', async (t) => {

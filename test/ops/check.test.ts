@@ -226,3 +226,9 @@ await test('--check: exit code 78 for invalid settings as at a start, and 64 for
     t.match(stderr, /^Usage: /)
   }
 })
+
+await test('--check: names a port to which fetch does not connect, whatever listens there', async (t) => {
+  const check = await run({ ...ALONE, AUTH_URL: 'http://127.0.0.1:6000' })
+  t.match(resultsOf(check, 'AUTH_URL'), [/^failed: http:\S+ cannot be reached \(bad port\)$/])
+  t.match(check.stdout, 'use another one')
+})

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
+import { IDENTITY, operate } from '../support/identity-world.ts'
 import { metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
 import { ALONE } from '../support/settings.ts'
@@ -16,6 +19,16 @@ async function reasonsOf({ opsPort }: ServerProcess): Promise<string[] | undefin
 
 const isWaiting = async (server: ServerProcess): Promise<boolean> =>
   (await reasonsOf(server))?.includes('waiting for the metadata of the provider') === true
+
+/** A liveness probe: the status, and the port from which it was sent, which tells its connection. */
+async function livez({ opsPort }: ServerProcess, agent: Agent): Promise<{ status: number; from: number }> {
+  const probe = get({ host: '127.0.0.1', port: opsPort, path: '/livez', agent })
+  const [response] = (await once(probe, 'response')) as [IncomingMessage]
+  const { localPort } = response.socket
+  response.resume()
+  await once(response, 'end')
+  return { status: Number(response.statusCode), from: Number(localPort) }
+}
 
 const isOpen = async ({ port }: ServerProcess): Promise<boolean> =>
   fetch(`http://127.0.0.1:${port}/auth/session`).then(
@@ -37,8 +50,12 @@ async function waitingProcess(t: Test, settings: Record<string, string> = {}) {
     ...settings,
   })
   await until(() => isWaiting(server), 'the server waits', 30_000)
-  const startThere = () =>
-    startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris: [`${PUBLIC_URL}/auth/callback`] })
+  const startThere = async () => {
+    const redirectUris = [`${PUBLIC_URL}/auth/callback`]
+    const provider = await startProvider({ clientId: ALONE.CLIENT_ID, port: providerPort, redirectUris })
+    t.teardown(() => provider.close())
+    return provider
+  }
   return { server, publicUrl: PUBLIC_URL, startThere }
 }
 
@@ -46,8 +63,12 @@ await test('DISCOVERY: while the provider is away the server is alive, not ready
   const { server, publicUrl, startThere } = await waitingProcess(t)
   t.equal((await fetch(`http://127.0.0.1:${server.opsPort}/livez`)).status, 200)
   t.notOk(await isOpen(server))
+  const probe = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => probe.destroy())
+  const first = await livez(server, probe)
   const provider = await startThere()
   t.ok(await ready(server))
+  t.same(await livez(server, probe), first, 'the ops port was open all the time: the connection still is')
   t.match(server.output().stdout, /"issuer":"http[^}]*"msg":"provider discovered"/)
   t.equal((await logIn(new JarBrowser(), publicUrl)).url.href, `${publicUrl}/`)
 
@@ -55,6 +76,18 @@ await test('DISCOVERY: while the provider is away the server is alive, not ready
   const page = await fetch(`${publicUrl}/auth/login`, { redirect: 'manual' })
   t.match(page.headers.get('location'), /\/oauth2\/auth\?/, 'the endpoints are kept while the provider is away again')
   t.same(await reasonsOf(server), [])
+})
+
+await test('DISCOVERY: /sessions is refused while the server waits, and served by the same listener afterwards', async (t) => {
+  const { server, startThere } = await waitingProcess(t, IDENTITY)
+  const list = () => operate({ opsUrl: `http://127.0.0.1:${server.opsPort}` }, 'GET', { subject: 'CR1' })
+  const refused = await list()
+  t.equal(refused.status, 503)
+  t.match(await refused.json(), { error: /still starting/ })
+  t.equal((await fetch(`http://127.0.0.1:${server.opsPort}/sessions?subject=CR1`)).status, 401, 'the token is needed')
+  await startThere()
+  t.ok(await ready(server))
+  t.same(await (await list()).json(), { sessions: [] })
 })
 
 await test('DISCOVERY with WORKERS: the supervisor asks once, and every worker has the endpoints', async (t) => {

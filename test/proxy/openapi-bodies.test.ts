@@ -81,6 +81,22 @@ await test('the schemas of upstream say no more than what is publicly documented
   t.end()
 })
 
+await test('every request body is a JSON object of which upstream decides the fields', (t) => {
+  const document = fullDocument()
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  const names = operations.flatMap(({ operationId, requestBody }) => {
+    if (requestBody === undefined) return []
+    t.same(Object.keys(requestBody.content), ['application/json'], operationId)
+    const name = String(requestBody.content['application/json']?.schema['$ref']).split('/').at(-1) ?? ''
+    t.match(document.components.schemas[name], { type: 'object', 'x-documented-elsewhere': true }, operationId)
+    t.same(checkerOf(document)({ $ref: `#/components/schemas/${name}` }, { whatever: [1] }), [], operationId)
+    return name
+  })
+  t.equal(names.length, catalog(OVERVIEW).filter(({ method }) => method !== 'GET').length)
+  t.same(new Set(names), new Set(['RequestBody', 'Transfer', 'BulkPurchase']))
+  t.end()
+})
+
 await test('what the server and the sandbox answer fits the document', async (t) => {
   const { server, browser } = await testWorld(t, { settings: { PARTNER_OVERVIEW_PATH: OVERVIEW } })
   const document = (await sendTo(server.port, 'GET', '/openapi.json')).json as unknown as OpenApi

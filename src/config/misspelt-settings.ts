@@ -1,0 +1,41 @@
+import { SECRET_SETTINGS, settingRules } from './settings.ts'
+
+const SETTINGS: readonly string[] = Object.keys(settingRules)
+const READ: readonly string[] = [...SETTINGS, ...SECRET_SETTINGS.map((name) => `${name}_FILE`)]
+/** Shorter names have too many neighbours that mean something else, such as HOME. */
+const MIN_LENGTH = 6
+
+/**
+ * Returns warnings about variables that nothing reads, although their names resemble those of settings: a setting that is
+ * misspelt would otherwise silently do nothing.
+ * @param names of the variables that are set; most of an environment is not meant for this server
+ */
+export function misspeltSettings(names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    if (READ.includes(name)) return []
+    if (name.endsWith('_FILE') && SETTINGS.includes(name.slice(0, -'_FILE'.length))) {
+      return `${name} is not read: only ${SECRET_SETTINGS.join(', ')} can be in a file`
+    }
+    const meant = name.length < MIN_LENGTH ? undefined : READ.find((setting) => isMisspelt(name, setting))
+    return meant === undefined ? [] : `${name} is not a setting: did you mean ${meant}?`
+  })
+}
+
+/** Whether a name becomes the other by one or two changes of a character; two only where the name is long. */
+function isMisspelt(name: string, setting: string): boolean {
+  return changesBetween(name, setting) <= (name.length < 12 ? 1 : 2)
+}
+
+/** The Levenshtein distance of two texts. */
+function changesBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at]
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] ?? 0) + Number(one[at - 1] !== other[to - 1])
+      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

@@ -1,0 +1,82 @@
+import type { Envelope } from '../sessions/index.ts'
+import type { Store } from '../store/store.ts'
+import { MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
+import { keyOf, openLogin, type LoginState } from './login-record.ts'
+
+/** The session of the request that starts the login, and the one that this browser's last login created. */
+const MAX_PREVIOUS = 2
+
+/** A login that this browser has started, by its cookie. */
+export interface BrowserLogin {
+  readonly key: string
+  readonly cookie: LoginCookie
+  /** `lost`: the record is gone; `unreadable`: this instance cannot decrypt it, but another one may. */
+  readonly loginState: LoginState | { readonly is: 'lost' | 'unreadable' }
+}
+
+/** What a finished or failed login has left in the browser and in the store. */
+export interface SettledLogin {
+  /** Store key of its record; absent if the record is gone. */
+  readonly key?: string
+  readonly cookieName: string
+  /** Store key and cookie value of the session that it created. */
+  readonly session?: string
+  readonly cookieValue?: string
+}
+
+/** Looks up the logins of a browser by their cookies, oldest first. @throws StoreUnavailable */
+export async function browserLogins(
+  cookies: readonly LoginCookie[],
+  store: Store,
+  envelope: Envelope,
+): Promise<BrowserLogin[]> {
+  if (cookies.length === 0) return []
+  const named = cookies.map((cookie) => ({ cookie, key: keyOf(cookie) }))
+  // A request may carry more cookies than a browser has, so only the newest are looked up.
+  const newest = named.slice(-MAX_PER_BROWSER)
+  const stored = await store.readMany(newest.map(({ key }) => key))
+  const texts = [...Array<undefined>(named.length - newest.length), ...stored]
+  return named.map(({ cookie, key }, index) => {
+    const text = texts[index]
+    if (text === undefined) return { key, cookie, loginState: { is: 'lost' } }
+    return { key, cookie, loginState: openLogin(envelope, cookie, text) ?? { is: 'unreadable' } }
+  })
+}
+
+/** The finished, failed and lost ones among the logins of a browser. */
+export function settledOf(logins: readonly BrowserLogin[]): SettledLogin[] {
+  return logins.flatMap(({ key, cookie: { name: cookieName }, loginState }) => {
+    if (isInUse(loginState)) return []
+    if (loginState.is === 'lost') return { cookieName }
+    if (loginState.is !== 'finished') return { key, cookieName }
+    return { key, cookieName, session: loginState.session, cookieValue: loginState.cookieValue }
+  })
+}
+
+/**
+ * Store keys of the sessions that a new login replaces: that of the request which starts it, and that of this browser's
+ * last finished login, whose strict cookie is not sent if the request comes from a link on another site. What
+ * pending logins replace comes last; without a bound, that would make the list grow with every start.
+ */
+export function previousSessions(current: string | undefined, earlier: readonly BrowserLogin[]): readonly string[] {
+  const newestFirst = earlier.toReversed().map(({ loginState }) => loginState)
+  const keys = [
+    ...(current === undefined ? [] : [current]),
+    ...newestFirst.flatMap((login) => (login.is === 'finished' ? login.session : [])),
+    ...newestFirst.flatMap((login) => (login.is === 'pending' ? login.previous : [])),
+  ]
+  return [...new Set(keys)].slice(0, MAX_PREVIOUS)
+}
+
+/** Names of the cookies to delete before one more is set: the oldest, and those of logins in use last. */
+export function surplusOf(logins: readonly BrowserLogin[]): string[] {
+  const unused = logins.filter(({ loginState }) => !isInUse(loginState))
+  const inUse = logins.filter(({ loginState }) => isInUse(loginState))
+  const surplus = Math.max(0, logins.length + 1 - MAX_PER_BROWSER)
+  return [...unused, ...inUse].slice(0, surplus).map(({ cookie }) => cookie.name)
+}
+
+/** Whether a login may still be completed. One that cannot be decrypted here may still be completed by another instance. */
+function isInUse({ is }: BrowserLogin['loginState']): boolean {
+  return is === 'pending' || is === 'running' || is === 'unreadable'
+}

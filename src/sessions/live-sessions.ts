@@ -1,0 +1,41 @@
+import { LRUCache } from 'lru-cache'
+
+/** How long a reading counts. A page that asks all the time causes one reading of its subject in this time. */
+const FRESH_MS = 5000
+/** Store keys that are held at once, about 150 bytes each. Beyond it, the readings that were used least are forgotten. */
+const MAX_KEYS = 20_000
+
+/** Reads the store keys of the live sessions of a subject. @throws StoreUnavailable */
+type Read = (subject: string) => Promise<readonly string[]>
+
+/**
+ * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so whoever asks often, or from
+ * many tabs, shares a reading. A failure is not kept.
+ */
+export class LiveSessions {
+  readonly #read: Read
+  readonly #known: LRUCache<string, ReadonlySet<string>>
+  readonly #reading = new Map<string, Promise<ReadonlySet<string>>>()
+
+  constructor(read: Read, freshMs = FRESH_MS) {
+    this.#read = read
+    this.#known = new LRUCache({ maxSize: MAX_KEYS, sizeCalculation: ({ size }) => size + 1, ttl: freshMs })
+  }
+
+  /** Store keys, by a reading that is a few seconds old at most. @throws StoreUnavailable */
+  async of(subject: string): Promise<ReadonlySet<string>> {
+    return this.#known.get(subject) ?? this.#reading.get(subject) ?? this.#start(subject)
+  }
+
+  async #start(subject: string): Promise<ReadonlySet<string>> {
+    const reading = this.#read(subject).then((keys) => new Set(keys))
+    this.#reading.set(subject, reading)
+    try {
+      const keys = await reading
+      this.#known.set(subject, keys)
+      return keys
+    } finally {
+      this.#reading.delete(subject)
+    }
+  }
+}

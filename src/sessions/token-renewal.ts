@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { audit } from '../telemetry/audit.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { refreshLockKey } from '../store/keys.ts'
+import { StoreUnavailable, type Store } from '../store/store.ts'
+import type { GrantOutcome } from '../oauth/grant-outcome.ts'
+import type { Provider } from '../oauth/provider.ts'
+import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
+import { RenewalPauses } from './renewal-pauses.ts'
+import type { Session, SessionRepository } from './repository.ts'
+import { revokeTokens } from './revoke-tokens.ts'
+import type { SessionRecord } from './session-record.ts'
+import { recordOf } from './token-record.ts'
+
+/** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
+const SAVE_MS = 5000
+/** The lock outlives the slowest refresh and its saving, and expires if its owner dies. */
+const LOCK_MS = PROVIDER_TIMEOUT_MS + SAVE_MS + 1000
+const POLL_MS = 50
+/** The poll interval grows up to this, so that waiting for a slow provider does not load the store. */
+const MAX_POLL_MS = 1000
+/** When a caller that has waited in vain should try again. */
+export const RETRY_MS = 1000
+
+/** A session whose access token can be used, or why there is none. */
+export type TokenLookup =
+  | { readonly is: 'good'; readonly session: Session }
+  | { readonly is: 'ended' }
+  /** The caller may try again after `retryAfterMs`. */
+  | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
+
+/** What the renewal of tokens needs. */
+export interface RenewalDependencies {
+  readonly store: Store
+  readonly sessions: SessionRepository
+  readonly provider: Provider
+  readonly metrics: Metrics
+  readonly log: FastifyBaseLogger
+}
+
+/** Renews the tokens of a session: once for all instances, and saved before they are used. */
+export class TokenRenewal {
+  readonly #deps: RenewalDependencies
+  readonly #pauses = new RenewalPauses()
+  /** Why the last refresh failed; logged for every refresh that is skipped because of it. */
+  #lastCause: unknown
+
+  constructor(deps: RenewalDependencies) {
+    this.#deps = deps
+  }
+
+  /** What a caller gets instead of a renewal after a recent failure; undefined if the session may be renewed now. */
+  paused(key: string): TokenLookup | undefined {
+    const { provider, metrics } = this.#deps
+    const ofSession = this.#pauses.remainingMs(key, provider.workedAt)
+    const ofProvider = provider.refreshAfterMs
+    if (ofSession === 0 && ofProvider === 0) return undefined
+    metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
+    return this.#skipped(Math.max(ofSession, ofProvider))
+  }
+
+  /** Refreshes and saves the token under a lock that all instances share, or waits for the owner of the lock to do so. */
+  async renew(session: Session): Promise<TokenLookup> {
+    const { store, sessions } = this.#deps
+    const lock = refreshLockKey(session.key)
+    const owner = randomUUID()
+    // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
+    const giveUpAt = Date.now() + LOCK_MS + 1000
+    for (let pollMs = POLL_MS; Date.now() < giveUpAt; pollMs = Math.min(2 * pollMs, MAX_POLL_MS)) {
+      const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
+      try {
+        // Read again under the lock: another instance may have renewed the token, or the session may have ended.
+        const current = await sessions.load(session.id)
+        if (current === undefined) return { is: 'ended' }
+        // Not the access token: a provider may issue the same one again, for example a JWT of the same second.
+        if (current.sealed !== session.sealed) return { is: 'good', session: current }
+        if (hasLock) return await this.#refresh(current)
+      } finally {
+        if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
+      }
+      await delay(pollMs)
+    }
+    const cause = new Error('another process holds the refresh lock')
+    return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+  }
+
+  async #refresh(session: Session): Promise<TokenLookup> {
+    const { provider, metrics, log } = this.#deps
+    const { record, key } = session
+    if (record.refreshToken === undefined) return { is: 'good', session }
+    const outcome = await provider.refresh(record.refreshToken)
+    if (outcome.is === 'skipped') {
+      metrics.provider.refreshSkipped('provider')
+      return this.#skipped(outcome.retryAfterMs)
+    }
+    metrics.refreshes.inc({ outcome: outcome.is === 'refused' ? outcome.code : outcome.is })
+    if (outcome.is === 'granted') {
+      this.#pauses.end(key)
+      audit(log, 'token_refreshed', { session: session.tag, subject: session.subjectTag })
+      if (outcome.grant.lifetimeGuessed) logFailure(log, 'the provider named no usable expires_in')
+      // A provider that does not rotate refresh tokens returns none; the old one stays valid.
+      const grant = { refreshToken: record.refreshToken, ...outcome.grant }
+      return this.#save(session, recordOf(grant, record))
+    }
+    if (outcome.is === 'refused' && outcome.code === 'invalid_grant') {
+      audit(log, 'refresh_refused', { session: session.tag, subject: session.subjectTag, cause: outcome.cause })
+      return this.#endRefused(session)
+    }
+    return this.#failure(key, outcome)
+  }
+
+  #skipped(retryAfterMs: number): TokenLookup {
+    return { is: 'providerDown', cause: this.#lastCause, retryAfterMs }
+  }
+
+  #failure(key: string, outcome: Exclude<GrantOutcome, { is: 'granted' }>): TokenLookup {
+    const { code, cause } = outcome
+    this.#lastCause = cause
+    const pauseMs = this.#pauses.begin(key, code !== 'login_failed')
+    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.refreshAfterMs)
+    const what = outcome.is === 'refused' ? 'refused a refresh' : 'was unavailable for a refresh'
+    // The token endpoint itself rejects this client's registration, which only the operator can correct.
+    const level = code === 'invalid_client' ? 'error' : 'warn'
+    logFailure(this.#deps.log, `the provider ${what}`, { code }, cause, level)
+    return { is: 'providerDown', cause, retryAfterMs }
+  }
+
+  /** Saves new tokens before their first use. If the session has ended meanwhile, it stays ended and they are revoked. */
+  async #save(session: Session, record: SessionRecord): Promise<TokenLookup> {
+    const saved = await this.#replace(session, record)
+    if (saved !== undefined) return { is: 'good', session: saved }
+    const current = await this.#deps.sessions.load(session.id)
+    // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
+    if (current !== undefined) return { is: 'good', session: current }
+    revokeTokens(this.#deps, record, session.tag)
+    return { is: 'ended' }
+  }
+
+  /** Retries during a short outage: the old refresh token is used up, and `record` is the only copy of the new one. */
+  async #replace(session: Session, record: SessionRecord): Promise<Session | undefined> {
+    const giveUpAt = Date.now() + SAVE_MS
+    for (;;) {
+      try {
+        return await this.#deps.sessions.replace(session, record)
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || Date.now() >= giveUpAt) throw error
+        await delay(POLL_MS)
+      }
+    }
+  }
+
+  async #endRefused(session: Session): Promise<TokenLookup> {
+    const { sessions } = this.#deps
+    // Read again: if this process stalled until its lock expired, another may have rotated the token meanwhile. Only a
+    // refusal of the current token ends the session.
+    const current = await sessions.load(session.id)
+    if (current !== undefined && current.sealed !== session.sealed) return { is: 'good', session: current }
+    await sessions.end(session.key, 'refused', { subjectTag: session.subjectTag })
+    return { is: 'ended' }
+  }
+}

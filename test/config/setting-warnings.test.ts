@@ -1,0 +1,34 @@
+import { test } from 'tap'
+import { readConfig } from '../../src/config/config.ts'
+import { ALONE } from '../support/settings.ts'
+
+const aboutOrigins = (settings: Record<string, string>): string[] =>
+  readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.startsWith('FRONTEND_ORIGINS'))
+
+await test('FRONTEND_ORIGINS without a place where pages are is warned about', (t) => {
+  const [home, elsewhere] = ['http://localhost:5173', 'http://localhost:4000']
+  const STATIC_DIR = t.testdir({})
+  t.same(aboutOrigins({}), [])
+  t.same(aboutOrigins({ FRONTEND_URL: home }), [])
+  t.same(aboutOrigins({ FRONTEND_URL: home, FRONTEND_ORIGINS: `${home},${elsewhere}` }), [])
+  t.match(aboutOrigins({ FRONTEND_ORIGINS: elsewhere }), [/lacks http:\/\/localhost:3000, to which logins return/])
+  t.match(aboutOrigins({ FRONTEND_URL: home, FRONTEND_ORIGINS: elsewhere, STATIC_DIR }), [
+    /lacks http:\/\/localhost:5173, to which logins return/,
+    /lacks http:\/\/localhost:3000, where STATIC_DIR is served/,
+  ])
+  t.end()
+})
+
+await test('OPS_HOST is HOST unless it is set, and a public one is warned about where there is an OPS_TOKEN', async (t) => {
+  const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id', OPS_TOKEN: 'a-token-of-at-least-32-characters' }
+  const read = (settings: Record<string, string>) => readConfig({ ...ALONE, ...subject, ...settings })
+  const warns = (settings: Record<string, string>): boolean =>
+    read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
+  t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
+  t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
+  for (const host of ['0.0.0.0', '::', '203.0.113.9', '2001:db8::1', '172.32.0.1']) t.ok(warns({ HOST: host }), host)
+  for (const host of ['127.0.0.1', '::1', '10.1.2.3', '172.31.0.1', '192.168.0.1', 'fd00::1', 'localhost']) {
+    t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
+  }
+  t.notOk(warns({ OPS_TOKEN: '' }))
+})

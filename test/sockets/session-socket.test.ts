@@ -169,7 +169,7 @@ await test('a browser may send a session socket ten short messages a minute; bey
   t.equal(talker.socket.readyState, talker.socket.OPEN)
   talker.socket.send('one more')
   t.same(await talker.closed, policy)
-  for (const bytes of [1025, 65_537, 1_000_000]) {
+  for (const bytes of [1025, 65_537]) {
     const long = await listening(world)
     long.socket.send('x'.repeat(bytes))
     t.same(await long.closed, policy, `${bytes} bytes`)

@@ -97,7 +97,7 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
 
 /**
  * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
- * finished and failed logins.
+ * finished logins and the cookies of its failed ones.
  * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited
  */
 async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { WebSocket } from 'ws'
+import { CLOSE, fromViolation } from './close-codes.ts'
 
 /**
  * Internals of ws that it does not expose. Only this file reads them; the tests of unfinished messages and of late closes fail
@@ -23,6 +24,16 @@ export function isMidMessage(socket: WebSocket): boolean {
 export function onPeerClose(socket: WebSocket, closed: (code: number, reason: Buffer) => void): void {
   receiverOf(socket).once('conclude', closed)
   socket.on('close', closed)
+}
+
+/**
+ * Calls back when the peer's message is larger than ws may receive, before ws closes the connection with 1009: the callback may
+ * close it with another code.
+ */
+export function onTooLong(socket: WebSocket, tooLong: () => void): void {
+  receiverOf(socket).prependOnceListener('error', ({ code }: Error & { readonly code?: string }) => {
+    if (fromViolation(code) === CLOSE.tooBig) tooLong()
+  })
 }
 
 function receiverOf(socket: WebSocket): Receiver {

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { rawGet } from '../support/raw-get.ts'
 import {
   isLoggedIn,
+  json,
   loginWorld,
   logInThere,
   oldLoginCookie,
@@ -32,8 +33,22 @@ async function commandCounter(t: Test, world: LoginWorld): Promise<() => Promise
 async function tenStarts(world: LoginWorld): Promise<{ started: string; state: string }> {
   let state = ''
   for (let count = 0; count < 10; count++) ({ state } = await startLogin(world))
-  const started = world.browser.named('__Host-login-').map(({ name, value }) => `${name}=${value}`)
-  return { started: started.join('; '), state }
+  return { started: loginCookies(world), state }
+}
+
+/** Has the provider refuse ten logins of a browser, and returns their cookies. */
+async function tenFailures(world: LoginWorld): Promise<string> {
+  const { endpoint } = world
+  const { behaviour } = endpoint
+  endpoint.behaviour = json({ error: 'invalid_grant' }, 400)
+  for (let count = 0; count < 10; count++) await (await startLogin(world)).finish()
+  endpoint.behaviour = behaviour
+  return loginCookies(world)
+}
+
+function loginCookies({ browser }: LoginWorld): string {
+  const named = browser.named('__Host-login-')
+  return named.map(({ name, value }) => `${name}=${value}`).join('; ')
 }
 
 await test('An unauthenticated request costs at most ten Redis commands, and login cookies with forged MACs cost none', async (t) => {
@@ -42,6 +57,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
     settings: { AUTH_STARTS_PER_MINUTE: '1000', TRUST_PROXY: '1' },
   })
   const { server, browser } = world
+  const failed = await tenFailures(world)
   const { started, state } = await tenStarts(world)
   await logInThere(world)
   const [session] = browser.named('__Host-session')
@@ -55,6 +71,7 @@ await test('An unauthenticated request costs at most ten Redis commands, and log
     ['login cookies with forged MACs', cookies(100, () => `${oldLoginCookie()}.${random(16)}`), true],
     ['login cookies without a MAC', cookies(100, oldLoginCookie), false],
     ['logins that were started and never finished', started, false],
+    ['logins that failed', failed, false],
     ['the same started logins, ten times each', cookies(10, () => started), false],
     ['a session that has ended', `__Host-session=${session?.value}`, false],
     ['an ended session, twice', cookies(2, () => `__Host-session=${session?.value}`), false],

@@ -3,7 +3,7 @@ import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus }
 import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose } from '../receiver.ts'
+import { onPeerClose, onTooLong } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
 import { MessageLimit } from './message-limit.ts'
 
@@ -79,6 +79,7 @@ export class SessionSocket implements Registered {
       () => this.#isOver,
       () => this.end(POLICY_VIOLATION),
     )
+    onTooLong(socket, () => this.end(POLICY_VIOLATION))
     // ws has already sent the browser the close frame for its violation.
     socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
     onPeerClose(socket, (code, reason) => this.end({ code, reason: reason.toString() }))

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
+import type { SettingProblem } from './config/settings.ts'
 import { createLog } from './telemetry/log.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
@@ -35,16 +36,7 @@ if (isWarmUp) {
 }
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')
-const config = configOrExit()
-if (config.idempotency.requiredFor !== 'all' && config.idempotency.requiredFor.size > 0) {
-  const { unknownKeyPaths } = await import('./proxy/required-key-paths.ts')
-  const unknown = unknownKeyPaths(config.idempotency)
-  // A misspelt path would leave the call that it means unprotected.
-  if (unknown.length > 0) {
-    const message = `must name paths of POST and PATCH calls as in /openapi.json, without /api. These items of the list do not: ${unknown.join(', ')}`
-    exit(new ConfigError([{ setting: 'REQUIRE_IDEMPOTENCY_KEY', message }]).message)
-  }
-}
+const config = configOrExit(await catalogProblems())
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
@@ -85,9 +77,17 @@ async function discovered(ops: OpsPort): Promise<Config> {
   return discoverOrExit(config, log, ops)
 }
 
-function configOrExit(): Config {
+/** What is wrong with the setting that names paths of the catalog. */
+async function catalogProblems(): Promise<SettingProblem[]> {
+  const paths = process.env['REQUIRE_IDEMPOTENCY_KEY']
+  if (!paths) return []
+  const { keyPathProblems } = await import('./proxy/required-key-paths.ts')
+  return keyPathProblems(paths)
+}
+
+function configOrExit(problems: readonly SettingProblem[]): Config {
   try {
-    return readConfig(process.env)
+    return readConfig(process.env, problems)
   } catch (error) {
     if (error instanceof ConfigError) exit(error.message)
     throw error

@@ -8,13 +8,20 @@ import { ALONE } from './support/settings.ts'
 import { until } from './support/until.ts'
 
 await test('A start exits with 78, names every wrong setting and prints no value', async (t) => {
-  const wrong = { ...ALONE, PORT: '99999', SESSION_SECRETS: 'too-short-and-not-to-print', WORKERS: '2' }
+  const wrong = {
+    ...ALONE,
+    PORT: '99999',
+    SESSION_SECRETS: 'too-short-and-not-to-print',
+    WORKERS: '2',
+    REQUIRE_IDEMPOTENCY_KEY: '/wallet/v1/wallets',
+  }
   const server = await serverProcess(t, wrong)
   t.equal(await server.exited, 78)
   const { stdout, stderr } = server.output()
   t.equal(stdout, '')
   const lines = stderr.trim().split('\n').slice(1)
-  t.same(new Set(lines.map((line) => line.trim().split(' ')[0])), new Set(['PORT', 'SESSION_SECRETS', 'WORKERS']))
+  const named = new Set(lines.map((line) => line.trim().split(' ')[0]))
+  t.same(named, new Set(['PORT', 'SESSION_SECRETS', 'WORKERS', 'REQUIRE_IDEMPOTENCY_KEY']))
   t.notMatch(stderr, /99999|not-to-print/)
 })
 

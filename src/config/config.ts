@@ -33,13 +33,17 @@ export type Config = ReturnType<typeof parse>
 
 /**
  * Reads the settings from an environment.
+ * @param found problems that only others could find
  * @throws ConfigError naming every wrong setting at once
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const problems: SettingProblem[] = []
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  found: readonly SettingProblem[] = [],
+): Config {
+  const problems = [...found]
   const raw = withSecretFiles(environment, problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
-  problems.push(...crossChecks(settings, raw['REDIS_URL'] !== undefined), ...providerChecks(raw))
+  problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
   if (problems.length > 0) throw new ConfigError(problems.filter((problem) => !isAboutFile(problem, problems)))
   return parse(settings as Settings, misspeltSettings(Object.keys(raw)))
 }

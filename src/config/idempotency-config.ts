@@ -14,7 +14,7 @@ export function idempotencyConfig(settings: Settings) {
 }
 
 /** The paths of REQUIRE_IDEMPOTENCY_KEY, with the parameters written as in the catalog. */
-function requiredFor(value: string): 'all' | ReadonlySet<string> {
+export function requiredFor(value: string): 'all' | ReadonlySet<string> {
   if (value === 'all') return 'all'
   return new Set(value === 'none' ? [] : splitList(value).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
 }

@@ -12,7 +12,7 @@ export const idempotencyRules = {
   ),
   IDEMPOTENCY_TTL_SECONDS: whole(
     DAY,
-    60,
+    1,
     30 * DAY,
     'How long an Idempotency-Key counts, at most until its session ends',
   ),

@@ -36,8 +36,11 @@ export function parseRedisUrl(text: string): RedisAddress | undefined {
   const urls = text.split(',').map((part) => URL.parse(part.trim()))
   const [first] = urls
   if (!first || !urls.every(isRedisUrl)) return undefined
-  if (urls.length === 1) return { is: 'single', url: text }
   const access = accessOf(first.username, first.password, first.protocol === 'rediss:')
+  if (urls.length === 1) {
+    const isDatabase = /^\/?\d*$/.test(first.pathname)
+    return access === undefined || !isDatabase ? undefined : { is: 'single', url: text }
+  }
   // A Cluster has only database 0, and all of its nodes are reached in the same way.
   const isUniform = urls.every(({ protocol, pathname }) => protocol === first.protocol && /^\/?0?$/.test(pathname))
   const nodes = urls.map((url) => nodeOf(url, REDIS_PORT))

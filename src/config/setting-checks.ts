@@ -4,11 +4,11 @@ import { providerWarnings } from './provider-config.ts'
 import type { SettingProblem, Settings } from './settings.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
 
-/** Finds contradictions between settings. `settings` lacks those that are wrong by themselves. */
-export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): SettingProblem[] {
+/** Finds contradictions between settings. `settings` lacks those that are wrong by themselves; `raw` has those that are set. */
+export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
   const { WORKERS = '1', DRAIN_SECONDS, DRAIN_WAIT_SECONDS = 0, PORT, OPS_PORT } = settings
   const problems: SettingProblem[] = []
-  if (!hasRedis && workerCount(WORKERS) > 1) {
+  if (raw['REDIS_URL'] === undefined && workerCount(WORKERS) > 1) {
     const message = 'must be 1 without REDIS_URL: processes cannot share sessions in memory'
     problems.push({ setting: 'WORKERS', message })
   }
@@ -19,7 +19,7 @@ export function crossChecks(settings: Partial<Settings>, hasRedis: boolean): Set
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
   }
-  return [...problems, ...identityChecks(settings), ...feedChecks(settings), ...budgetChecks(settings)]
+  return [...problems, ...identityChecks(settings), ...feedChecks(settings, raw), ...budgetChecks(settings)]
 }
 
 /** Without a subject, these settings would silently do nothing. */
@@ -50,17 +50,18 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   return [{ setting: 'UPSTREAM_BUDGET', message }]
 }
 
-/** The settings of a feed that is off do not matter. */
-function feedChecks(settings: Partial<Settings>): SettingProblem[] {
+/** The settings of a feed that is off do not matter, and the defaults give way (`feedConfig`). */
+function feedChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
   if (settings.PUBLIC_FEED !== 'shared') return []
   const { FEED_CONFLATE_BYTES = 0, MAX_BUFFERED_BYTES = Infinity } = settings
   const { FEED_SUBSCRIPTIONS = 0, FEED_MAX_SOCKETS = Infinity, FEED_SUBSCRIPTIONS_PER_SOCKET = Infinity } = settings
   const problems: SettingProblem[] = []
-  if (FEED_CONFLATE_BYTES >= MAX_BUFFERED_BYTES) {
+  if (raw['FEED_CONFLATE_BYTES'] !== undefined && FEED_CONFLATE_BYTES >= MAX_BUFFERED_BYTES) {
     const message = 'must be less than MAX_BUFFERED_BYTES, from which on a slow browser is cut off'
     problems.push({ setting: 'FEED_CONFLATE_BYTES', message })
   }
-  if (FEED_SUBSCRIPTIONS > FEED_MAX_SOCKETS * FEED_SUBSCRIPTIONS_PER_SOCKET) {
+  const places = FEED_MAX_SOCKETS * FEED_SUBSCRIPTIONS_PER_SOCKET
+  if (raw['FEED_SUBSCRIPTIONS'] !== undefined && FEED_SUBSCRIPTIONS > places) {
     const message = 'must not be more than FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET, which all browsers share'
     problems.push({ setting: 'FEED_SUBSCRIPTIONS', message })
   }

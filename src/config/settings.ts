@@ -62,7 +62,7 @@ export const settingRules = {
 
   SESSION_IDLE_SECONDS: whole(1800, 1, 30 * DAY, 'A session ends after being unused for this long'),
   SESSION_MAX_SECONDS: whole(28_800, 1, 30 * DAY, 'A session ends this long after its login'),
-  LOGIN_TTL_SECONDS: whole(3600, 10, DAY, 'How long a started login may take'),
+  LOGIN_TTL_SECONDS: whole(3600, 1, DAY, 'How long a started login may take'),
   TOKEN_FALLBACK_SECONDS: whole(3600, 1, 30 * DAY, 'Token lifetime when the provider names no usable one'),
   ATTRIBUTION_TTL_SECONDS: whole(DAY, 0, 365 * DAY, 'How long a partner link is remembered; 0 = not at all'),
   AUTH_STARTS_PER_MINUTE: whole(

@@ -19,18 +19,22 @@ export function relayConfig(settings: Settings, wsUrl: string) {
   }
 }
 
-/** The settings of the shared feed, parsed. */
+/** The settings of the shared feed, parsed. Defaults that contradict other settings are lowered; set values never do. */
 export function feedConfig(settings: Settings) {
+  const { FEED_CONFLATE_BYTES: conflateBytes, MAX_BUFFERED_BYTES: maxBufferedBytes } = settings
   return {
     isShared: settings.PUBLIC_FEED === 'shared',
     cacheMs: seconds(settings.FEED_CACHE_SECONDS),
-    maxSubscriptions: settings.FEED_SUBSCRIPTIONS,
+    maxSubscriptions: Math.min(
+      settings.FEED_SUBSCRIPTIONS,
+      settings.FEED_MAX_SOCKETS * settings.FEED_SUBSCRIPTIONS_PER_SOCKET,
+    ),
     requestsPerMinute: settings.FEED_REQUESTS_PER_MINUTE,
     maxOwnSockets: settings.FEED_MAX_OWN_SOCKETS,
     subscriptionsPerSocket: settings.FEED_SUBSCRIPTIONS_PER_SOCKET,
     maxSockets: settings.FEED_MAX_SOCKETS,
     lingerMs: seconds(settings.FEED_LINGER_SECONDS),
-    conflateBytes: settings.FEED_CONFLATE_BYTES,
+    conflateBytes: conflateBytes < maxBufferedBytes ? conflateBytes : Math.floor(maxBufferedBytes / 2),
     reconnectSpreadMs: seconds(settings.FEED_RECONNECT_SPREAD_SECONDS),
   }
 }

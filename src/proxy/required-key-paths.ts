@@ -1,14 +1,23 @@
-import type { Config } from '../config/config.ts'
+import { requiredFor } from '../config/idempotency-config.ts'
+import { settingFormats } from '../config/setting-formats.ts'
+import type { SettingProblem } from '../config/settings.ts'
 import { catalog } from './catalog.ts'
 import { takesKey } from './endpoint.ts'
 
-/** Which items of REQUIRE_IDEMPOTENCY_KEY (1 for the first) name no call that takes a key, for example misspelt ones. */
-export function unknownKeyPaths({ requiredFor }: Config['idempotency']): readonly number[] {
-  if (requiredFor === 'all') return []
+/**
+ * Finds the items of REQUIRE_IDEMPOTENCY_KEY that name no call that takes a key: a misspelt path would leave the call that
+ * it means unprotected. A value of the wrong format is not judged here.
+ */
+export function keyPathProblems(value: string): SettingProblem[] {
+  const paths = settingFormats.apiPaths.test(value) ? requiredFor(value) : 'all'
+  if (paths === 'all') return []
   const known = new Set(
     catalog(undefined)
       .filter(takesKey)
       .map(({ path }) => path),
   )
-  return [...requiredFor].flatMap((path, index) => (known.has(path) ? [] : [index + 1]))
+  const unknown = [...paths].flatMap((path, index) => (known.has(path) ? [] : [index + 1]))
+  if (unknown.length === 0) return []
+  const message = `must name paths of POST and PATCH calls; these items do not: ${unknown.join(', ')}`
+  return [{ setting: 'REQUIRE_IDEMPOTENCY_KEY', message }]
 }

@@ -143,7 +143,13 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
   ],
   [
     'one browser may subscribe to more than the shared feed can hold',
-    { ...ALONE, PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3', FEED_SUBSCRIPTIONS_PER_SOCKET: '33' },
+    {
+      ...ALONE,
+      PUBLIC_FEED: 'shared',
+      FEED_MAX_SOCKETS: '3',
+      FEED_SUBSCRIPTIONS_PER_SOCKET: '33',
+      FEED_SUBSCRIPTIONS: '100',
+    },
     ['FEED_SUBSCRIPTIONS'],
   ],
   [
@@ -183,6 +189,12 @@ await test('readConfig accepts the minimal settings of development and productio
   t.equal(errorOf(ALONE), undefined)
   t.equal(errorOf(PRODUCTION), undefined)
   t.equal(errorOf({ ...PRODUCTION, WORKERS: 'auto', DRAIN_WAIT_SECONDS: '20' }), undefined)
+})
+
+await test('the defaults of the shared feed give way to limits that are lower', async (t) => {
+  const low = { FEED_MAX_SOCKETS: '3', FEED_SUBSCRIPTIONS_PER_SOCKET: '33', MAX_BUFFERED_BYTES: '65536' }
+  const { feed } = readConfig({ ...ALONE, PUBLIC_FEED: 'shared', ...low })
+  t.match(feed, { maxSubscriptions: 99, conflateBytes: 32_768 })
 })
 
 await test('the settings of the shared feed are read in milliseconds, and do not matter while it is off', async (t) => {

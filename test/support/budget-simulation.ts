@@ -1,10 +1,17 @@
 import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../src/config/upstream-budget.ts'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
-import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import {
+  LEASE_SKEW_MS,
+  type Ledger,
+  type LedgerReply,
+  type LedgerReport,
+  type LedgerTerms,
+} from '../../src/store/ledger/ledger.ts'
 import type { Reservation } from '../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
+import { EventQueue, type TimedEvent } from './event-queue.ts'
 
 /** What may happen to a simulated world beside calls: how many times in a schedule on average. */
 interface Faults {
@@ -25,9 +32,10 @@ export interface Schedule {
   readonly lengthMs: number
   /** Calls a second that all instances together are asked for, by class. */
   readonly load: Readonly<Record<BudgetClass, number>>
-  readonly faults: Faults
-  /** The calls swell and ebb: each takes up to this long. */
-  readonly waveMs: number
+  /** Without any, the network and the connections are good, too. */
+  readonly faults?: Faults
+  /** The calls swell and ebb: each takes up to this long. Without, they come evenly, at random times. */
+  readonly waveMs?: number
   /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
   readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
 }
@@ -41,16 +49,13 @@ export interface Run {
   readonly reports: number
 }
 
-interface Event {
-  readonly at: number
-  readonly order: number
+interface Event extends TimedEvent {
   readonly instance: Instance | undefined
   readonly run: () => void
 }
 
 /** The longest time that a call takes from its token to upstream. */
 const WAY_MS = 1000
-const QUIET_MS = 7250
 
 /** A process with its clocks. What happens while it is paused happens when it goes on. */
 class Instance {
@@ -92,7 +97,7 @@ class World {
   readonly random: () => number
   readonly terms: LedgerTerms
   readonly #ledgerTerms: LedgerTerms
-  readonly #events: Event[] = []
+  readonly #events = new EventQueue<Event>()
   readonly arrivals: { at: number; budgetClass: BudgetClass }[] = []
   readonly refused = { orders: 0, otps: 0, reads: 0 }
   reports = 0
@@ -117,12 +122,12 @@ class World {
     this.#planCalls()
     this.#planFaults()
     for (;;) {
-      const event = this.#next()
+      const event = this.#events.pop()
       if (event === undefined || event.at > this.plan.lengthMs) break
       const { instance } = event
       if (instance?.isDead === true) continue
       if (instance !== undefined && instance.pausedUntil > event.at) {
-        this.#push({ ...event, at: instance.pausedUntil })
+        this.#events.push({ ...event, at: instance.pausedUntil })
         continue
       }
       this.now = event.at
@@ -135,24 +140,30 @@ class World {
   }
 
   schedule(at: number, instance: Instance | undefined, run: () => void): void {
-    this.#push({ at, order: this.#order++, instance, run })
+    this.#events.push({ at, order: this.#order++, instance, run })
   }
 
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
     const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
-    const isLate = this.random() < 0.02
-    const isLost = this.random() < 0.01
+    const isLate = this.random() < this.#often(0.02)
+    const isLost = this.random() < this.#often(0.01)
     const wayMs = isLate ? this.random() * 3000 : this.random() * 5
     this.schedule(this.now + 1500, from, () => reject(new Error('no reply in time')))
     this.schedule(this.now + wayMs, undefined, () => {
       if (this.#isRedisAway) return
       this.reports++
-      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs: QUIET_MS }
+      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
+      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
       const reply = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
       if (!isLost) this.schedule(this.now + this.random() * 5, from, () => resolve(reply))
     })
     return promise
+  }
+
+  /** How often something goes wrong: never in a world without faults. */
+  #often(probability: number): number {
+    return this.plan.faults === undefined ? 0 : probability
   }
 
   #redisTime(): number {
@@ -170,20 +181,28 @@ class World {
   }
 
   #planCalls(): void {
+    const { load, waveMs } = this.plan
     for (const budgetClass of BUDGET_CLASSES) {
-      const rate = this.plan.load[budgetClass] / 1000
-      if (rate === 0) continue
-      let isOn = true
-      // Calls come in waves: tokens that wait for a wave are spent late.
-      for (let from = 0; from < this.plan.lengthMs; isOn = !isOn) {
-        const until = from + 500 + this.random() * this.plan.waveMs
-        const here = isOn ? rate * 2 : rate / 10
-        for (let at = from; at < until; at += -Math.log(1 - this.random()) / here) {
-          this.schedule(at, undefined, () => void this.#call(budgetClass))
-        }
-        from = until
-      }
+      if (load[budgetClass] === 0) continue
+      if (waveMs === undefined) this.#planStretch(budgetClass, 0, Infinity, 1)
+      else this.#planWave(budgetClass, waveMs, 0, true)
     }
+  }
+
+  /** Calls come in waves: tokens that wait for a wave are spent late. */
+  #planWave(budgetClass: BudgetClass, waveMs: number, from: number, isOn: boolean): void {
+    const until = from + 500 + this.random() * waveMs
+    this.#planStretch(budgetClass, from, until, isOn ? 2 : 0.1)
+    this.schedule(until, undefined, () => this.#planWave(budgetClass, waveMs, until, !isOn))
+  }
+
+  #planStretch(budgetClass: BudgetClass, from: number, until: number, factor: number): void {
+    const next = from - Math.log(1 - this.random()) * (1000 / (this.plan.load[budgetClass] * factor))
+    if (next >= until) return
+    this.schedule(next, undefined, () => {
+      this.#planStretch(budgetClass, next, until, factor)
+      void this.#call(budgetClass)
+    })
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {
@@ -193,18 +212,19 @@ class World {
     if (instance.isDead) return
     if (admission.is === 'refused') return void this.refused[budgetClass]++
     // Some wait for their connection, and some never get one.
-    const connectMs = this.random() < 0.1 ? this.random() * 3000 : 0
+    const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
     this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
   }
 
   #write(budgetClass: BudgetClass, reservation: Reservation): void {
-    if (this.random() < 0.02) return reservation.end()
+    if (this.random() < this.#often(0.02)) return reservation.end()
     if (reservation.start() !== undefined) return void this.refused[budgetClass]++
-    const wayMs = this.random() < 0.5 ? WAY_MS : this.random() * 20
+    const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
     this.arrivals.push({ at: this.now + wayMs, budgetClass })
   }
 
   #planFaults(): void {
+    if (this.plan.faults === undefined) return
     const { crashes, pauses, clockSteps, redisSteps, outages, failovers, lostLedgers } = this.plan.faults
     this.#planFault(crashes, () => this.#crash())
     this.#planFault(pauses, () => {
@@ -253,25 +273,6 @@ class World {
     const [dead] = this.#instances.splice(Math.floor(this.random() * this.#instances.length), 1)
     if (dead !== undefined) dead.isDead = true
     this.schedule(this.now + this.random() * 3000, undefined, () => this.#start())
-  }
-
-  /** A binary heap would be faster, and longer. */
-  #push(event: Event): void {
-    const events = this.#events
-    let low = 0
-    let high = events.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = events[middle]
-      if (other !== undefined && (other.at > event.at || (other.at === event.at && other.order > event.order))) {
-        low = middle + 1
-      } else high = middle
-    }
-    events.splice(low, 0, event)
-  }
-
-  #next(): Event | undefined {
-    return this.#events.pop()
   }
 }
 

@@ -43,10 +43,15 @@ export interface Schedule {
 /** What happened. */
 export interface Run {
   /** When calls reached upstream (ms), in order, and their class. */
-  readonly arrivals: readonly { readonly at: number; readonly budgetClass: BudgetClass }[]
-  readonly refused: Readonly<Record<BudgetClass, number>>
-  /** Reports to the ledger. */
-  readonly reports: number
+  readonly arrivals: readonly Happening[]
+  readonly refusals: readonly Happening[]
+  /** When reports reached the ledger (ms). */
+  readonly reports: readonly number[]
+}
+
+interface Happening {
+  readonly at: number
+  readonly budgetClass: BudgetClass
 }
 
 interface Event extends TimedEvent {
@@ -98,10 +103,12 @@ class World {
   readonly terms: LedgerTerms
   readonly #ledgerTerms: LedgerTerms
   readonly #events = new EventQueue<Event>()
-  readonly arrivals: { at: number; budgetClass: BudgetClass }[] = []
-  readonly refused = { orders: 0, otps: 0, reads: 0 }
-  reports = 0
+  readonly arrivals: Happening[] = []
+  readonly refusals: Happening[] = []
+  readonly reports: number[] = []
   #order = 0
+  /** Whether promises go on after the present event. */
+  #isResolving = false
   #book = new LedgerBook()
   #replica = new LedgerBook()
   #run = 0
@@ -133,10 +140,11 @@ class World {
       this.now = event.at
       event.run()
       // Whatever this resolves, goes on now.
-      for (let turn = 0; turn < 12; turn++) await Promise.resolve()
+      for (let turn = 0; this.#isResolving && turn < 12; turn++) await Promise.resolve()
+      this.#isResolving = false
     }
     const arrivals = this.arrivals.toSorted((one, other) => one.at - other.at)
-    return { arrivals, refused: this.refused, reports: this.reports }
+    return { arrivals, refusals: this.refusals, reports: this.reports }
   }
 
   schedule(at: number, instance: Instance | undefined, run: () => void): void {
@@ -146,17 +154,22 @@ class World {
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
     const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
+    const reply = (end: () => void): void => {
+      this.#isResolving = true
+      end()
+    }
+    this.#isResolving = true
     const isLate = this.random() < this.#often(0.02)
     const isLost = this.random() < this.#often(0.01)
     const wayMs = isLate ? this.random() * 3000 : this.random() * 5
-    this.schedule(this.now + 1500, from, () => reject(new Error('no reply in time')))
+    this.schedule(this.now + 1500, from, () => reply(() => reject(new Error('no reply in time'))))
     this.schedule(this.now + wayMs, undefined, () => {
       if (this.#isRedisAway) return
-      this.reports++
+      this.reports.push(this.now)
       const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
       const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
-      const reply = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
-      if (!isLost) this.schedule(this.now + this.random() * 5, from, () => resolve(reply))
+      const replied = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      if (!isLost) this.schedule(this.now + this.random() * 5, from, () => reply(() => resolve(replied)))
     })
     return promise
   }
@@ -208,9 +221,11 @@ class World {
   async #call(budgetClass: BudgetClass): Promise<void> {
     const instance = this.#any()
     if (instance === undefined || instance.pausedUntil > this.now) return
-    const admission = await instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    const turn = instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    if (turn instanceof Promise) this.#isResolving = true
+    const admission = turn instanceof Promise ? await turn : turn
     if (instance.isDead) return
-    if (admission.is === 'refused') return void this.refused[budgetClass]++
+    if (admission.is === 'refused') return this.#noteRefusal(budgetClass)
     // Some wait for their connection, and some never get one.
     const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
     this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
@@ -218,9 +233,13 @@ class World {
 
   #write(budgetClass: BudgetClass, reservation: Reservation): void {
     if (this.random() < this.#often(0.02)) return reservation.end()
-    if (reservation.start() !== undefined) return void this.refused[budgetClass]++
+    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass)
     const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
     this.arrivals.push({ at: this.now + wayMs, budgetClass })
+  }
+
+  #noteRefusal(budgetClass: BudgetClass): void {
+    this.refusals.push({ at: this.now, budgetClass })
   }
 
   #planFaults(): void {

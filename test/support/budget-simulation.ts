@@ -1,4 +1,4 @@
-import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../src/config/upstream-budget.ts'
+import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
 import {
   LEASE_SKEW_MS,
@@ -11,48 +11,8 @@ import type { Reservation } from '../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
+import type { Happening, Run, Schedule } from './budget-schedule.ts'
 import { EventQueue, type TimedEvent } from './event-queue.ts'
-
-/** What may happen to a simulated world beside calls: how many times in a schedule on average. */
-interface Faults {
-  readonly crashes: number
-  readonly pauses: number
-  readonly clockSteps: number
-  readonly redisSteps: number
-  readonly outages: number
-  readonly failovers: number
-  readonly lostLedgers: number
-}
-
-/** One schedule of calls and faults. */
-export interface Schedule {
-  readonly config: BudgetConfig
-  readonly random: () => number
-  readonly instances: number
-  readonly lengthMs: number
-  /** Calls a second that all instances together are asked for, by class. */
-  readonly load: Readonly<Record<BudgetClass, number>>
-  /** Without any, the network and the connections are good, too. */
-  readonly faults?: Faults
-  /** The calls swell and ebb: each takes up to this long. Without, they come evenly, at random times. */
-  readonly waveMs?: number
-  /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
-  readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
-}
-
-/** What happened. */
-export interface Run {
-  /** When calls reached upstream (ms), in order, and their class. */
-  readonly arrivals: readonly Happening[]
-  readonly refusals: readonly Happening[]
-  /** When reports reached the ledger (ms). */
-  readonly reports: readonly number[]
-}
-
-interface Happening {
-  readonly at: number
-  readonly budgetClass: BudgetClass
-}
 
 interface Event extends TimedEvent {
   readonly instance: Instance | undefined
@@ -298,15 +258,4 @@ class World {
 /** Runs a schedule without any real time. */
 export function simulate(schedule: Schedule): Promise<Run> {
   return new World(schedule).run()
-}
-
-/** The most arrivals within any window of this length. */
-export function mostWithin(windowMs: number, arrivals: Run['arrivals']): number {
-  let most = 0
-  let from = 0
-  for (const [to, { at }] of arrivals.entries()) {
-    while ((arrivals[from]?.at ?? at) <= at - windowMs) from++
-    most = Math.max(most, to - from + 1)
-  }
-  return most
 }

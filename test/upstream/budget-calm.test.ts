@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
-import { mostWithin, simulate } from '../support/budget-simulation.ts'
+import { simulate } from '../support/budget-simulation.ts'
+import { mostWithin } from '../support/most-within.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 /** How many windows are measured, after as many in which the burst at the start fades. */

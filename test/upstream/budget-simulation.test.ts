@@ -1,7 +1,9 @@
 import { test } from 'tap'
 import type { BudgetConfig } from '../../src/config/upstream-budget.ts'
 import type { LedgerTerms } from '../../src/store/ledger/ledger.ts'
-import { mostWithin, simulate, type Run, type Schedule } from '../support/budget-simulation.ts'
+import type { Run, Schedule } from '../support/budget-schedule.ts'
+import { simulate } from '../support/budget-simulation.ts'
+import { mostWithin } from '../support/most-within.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 /** 10,000 with SCHEDULES=10000. */

@@ -16,7 +16,8 @@ interface Load extends ByClass {
   readonly ceiling: number
 }
 
-const MIXED: Load = { orders: 0.22, otps: 0.88, reads: 0.9, ceiling: 0.8 }
+/** The orders need less than what is theirs alone. */
+const MIXED: Load = { orders: 0.14, otps: 0.96, reads: 0.9, ceiling: 0.8 }
 const ORDERS: Load = { orders: 2, otps: 0, reads: 0, ceiling: 1 }
 const READS: Load = { orders: 0, otps: 0, reads: 2, ceiling: 0.5 }
 /** Less than any ceiling. */
@@ -54,7 +55,7 @@ const RUNS = [
   { calls: 300, seconds: 60, name: 'orders, twice the budget', load: ORDERS, used: 0.88, reportsPerCall: 0.25 },
   { calls: 300, seconds: 60, name: 'reads, twice the budget', load: READS, used: 0.88, reportsPerCall: 0.3 },
   { calls: 300, seconds: 60, name: 'two fifths of the budget', load: LIGHT, used: 0.9, reportsPerCall: 0.38 },
-  { calls: 1000, seconds: 600, name: 'mixed, twice the budget', load: MIXED, used: 0.97, reportsPerCall: 0.52 },
+  { calls: 1000, seconds: 600, name: 'mixed, twice the budget', load: MIXED, used: 0.95, reportsPerCall: 0.55 },
   { calls: 3000, seconds: 60, name: 'mixed, twice the budget', load: MIXED, used: 0.9, reportsPerCall: 0.05 },
 ]
 

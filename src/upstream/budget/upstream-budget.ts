@@ -169,8 +169,7 @@ export class UpstreamBudget implements Budget {
   }
 
   #refuse(budgetClass: BudgetClass, subject: string): Admission {
-    const { share } = this.#gates[budgetClass]
-    if (share.allows(subject)) share.noteShort(subject)
+    this.#gates[budgetClass].share.noteShort(subject)
     this.counts.refused[budgetClass]++
     return { is: 'refused', retryAfterMs: this.#waitMs(budgetClass) }
   }

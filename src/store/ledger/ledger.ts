@@ -74,8 +74,8 @@ export interface LedgerEvents {
  * The ledger of an upstream budget: which calls all instances together have made, or still may make with the tokens that
  * they hold. Its promise: within any window, no more tokens than the ceiling of the highest class can reach upstream.
  *
- * Each token counts from its grant until a whole window after the latest moment at which it can have been spent: when its
- * holder reports it, or else when its lease ends. (The proof is in docs/decisions/0011-upstream-budget.md.)
+ * Each token counts from its grant until a whole window after it was spent, as its holder reports, or else after the end of
+ * its lease. (The proof is in docs/decisions/0011-upstream-budget.md.)
  */
 export interface Ledger {
   /** @throws StoreUnavailable */

@@ -11,7 +11,8 @@ export const PERMISSION_ADVICE =
 
 /**
  * Returns the commands that this user may not run, of those without which the limits over all instances and the upstream
- * budget are not shared. Changes nothing: all of them concern a key that does not exist.
+ * budget are not shared. Changes nothing: all of them concern a key that does not exist. None reads it, since the server would
+ * then watch the key (CLIENT TRACKING).
  * @throws Error where the server is lost
  */
 export async function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
@@ -21,7 +22,6 @@ export async function forbiddenCommands(server: Pick<MasterCommands, 'sendComman
     ['TIME'],
     ['INFO', 'server'],
     ['GETDEL', key],
-    ['HGETALL', key],
     ['HDEL', key, ''],
     ['PEXPIRE', key, '1'],
   ]

@@ -13,8 +13,8 @@ const WARM_UP_CALLS = 5000
 const AT_ONCE = 8
 const OFF = 'without a budget'
 const ON = 'with a budget'
-/** More than the load has calls. */
-const BUDGET = { UPSTREAM_BUDGET: '1000000/60,1000000/600' }
+/** More than the load has calls. A new ledger is quiet for five seconds where the shortest window is half a minute. */
+const BUDGET = { UPSTREAM_BUDGET: '1000000/30,1000000/600' }
 
 interface Server {
   readonly name: string

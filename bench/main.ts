@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { budget } from './cases/budget.ts'
 import { connections } from './cases/connections.ts'
 import { feed } from './cases/feed.ts'
 import { keyed } from './cases/keyed.ts'
@@ -26,6 +27,7 @@ const all: Readonly<Record<string, Case>> = {
   rest,
   latency,
   keyed,
+  budget,
   relay,
   feed,
   memory,

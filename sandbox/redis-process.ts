@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { endWithProcess } from './end-with-process.ts'
 import { answers, freePort } from './listening.ts'
 
 /** A redis-server on a port of this machine that stores nothing on disk. */
@@ -28,6 +29,7 @@ export async function startRedis(more: readonly string[] = [], port?: number, fi
   const child = spawn('redis-server', [...(file === undefined ? [] : [file]), ...options, ...more], {
     stdio: 'ignore',
   })
+  endWithProcess(child)
   const failed = once(child, 'error').then(([error]: unknown[]) => {
     throw error
   })

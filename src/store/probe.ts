@@ -3,6 +3,7 @@ import type { RedisClientOptions } from 'redis'
 import type { CheckResult } from '../config/check-result.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
+import { forbiddenCommands, PERMISSION_ADVICE } from './permissions.ts'
 import { nodeOptions, replyCode, withConnection, type Connection } from './redis-link.ts'
 import { askSentinel } from './sentinels.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
@@ -65,7 +66,11 @@ async function probeServer(
       const info = parseInfo(await connection.info())
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
-      return judge(info, name, mustBeMaster, refusal)
+      const results = judge(info, name, mustBeMaster, refusal)
+      const forbidden = await forbiddenCommands(connection)
+      if (forbidden.length === 0) return results
+      const message = `${name} forbids ${forbidden.join(', ')} to this user`
+      return [...results, warning(message, PERMISSION_ADVICE)]
     })
   } catch (error) {
     return [unreachable(error, name)]

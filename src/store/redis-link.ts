@@ -21,7 +21,7 @@ export type RedisCommands = Pick<
 >
 
 /** The commands that ask a master about itself. */
-export type MasterCommands = Pick<Connection, 'info' | 'eval'>
+export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>
 
 /** The events that a link reports to the store. */
 export interface LinkEvents {

@@ -5,6 +5,7 @@ import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
 import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
+import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
@@ -51,6 +52,7 @@ export class RedisStore implements Store {
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
+    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
   }
 
   /**

@@ -9,8 +9,10 @@ import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
 import { fillRedis } from '../support/full-redis.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
+import { askRedis } from '../support/redis-topologies.ts'
 import { testRedis } from '../support/world.ts'
 import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -140,6 +142,27 @@ await test('--check: a warning for a Redis that evicts, exit code 69 for a repli
   const refused = await run({ ...settings, REDIS_URL: replica.url })
   t.equal(refused.exitCode, 69)
   t.match(resultsOf(refused, 'REDIS_URL'), [/^failed: .*a replica, which takes no writes$/])
+})
+
+await test('--check and a start warn of commands that a user of Redis may not run', async (t) => {
+  const redis = await testRedis(t)
+  await askRedis(redis, ['ACL', 'SETUSER', 'poor', 'on', '>secret', '~*', '&*', '+@all', '-getdel', '-time'])
+  const url = redis.url.replace('redis://', 'redis://poor:secret@')
+  const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
+  t.equal(check.exitCode, 0)
+  t.match(resultsOf(check, 'REDIS_URL'), [/^ok: /, /^warning: \S+ forbids TIME, GETDEL to this user$/])
+  t.match(check.stdout, /^ +Allow them to the user of REDIS_URL \(ACL\)/m)
+
+  const warnings: unknown[] = []
+  const log = {
+    error: () => undefined,
+    info: () => undefined,
+    warn: (...line: unknown[]) => void warnings.push(line),
+  }
+  const store = RedisStore.connect(url, log)
+  t.teardown(() => store.close())
+  await until(() => warnings.length > 0, 'a warning at the start')
+  t.match(warnings, [[{ commands: ['TIME', 'GETDEL'], advice: /ACL/ }, 'the session store forbids commands']])
 })
 
 await test('--check: exit code 0 with a warning and a remedy for a Redis that is full or almost full', async (t) => {

@@ -23,10 +23,10 @@ function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport 
     heardAt: 0,
     sinceMs: 0,
     spent: 0,
-    lastSpentMs: 0,
     held: NONE,
     wanted: NONE,
-    history: [],
+    spends: [],
+    isWhole: true,
   }
   return { holder, sequence, ...unheard, ...more }
 }
@@ -68,18 +68,22 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
     const late = report('one')
     t.match(await ledger.settle(report('one')), { is: 'settled' })
     t.same(await ledger.settle(late), { is: 'outdated' })
-    const { history, ...forgetful } = report('two')
-    t.same(history, [])
-    t.same(await ledger.settle(forgetful), { is: 'unknown' })
+    t.same(await ledger.settle(report('two', { isWhole: false })), { is: 'unknown' })
   })
 
-  await t.test('the history of a stranger counts', async (t) => {
-    const ledger = await store.openLedger(`history${++ledgers}`, TERMS, DEAF)
+  await t.test('tokens count from when they were spent, and only once', async (t) => {
+    const ledger = await store.openLedger(`spends${++ledgers}`, TERMS, DEAF)
     t.teardown(() => ledger.close())
-    const history = [[40_000, 3] as const, [0, 4] as const]
-    t.same(used(await ledger.settle(report('one', { spent: 9, history }))), [7])
+    const spends = [[40_000, 3] as const, [0, 4] as const]
+    t.same(used(await ledger.settle(report('one', { spent: 9, spends }))), [7])
+    t.same(used(await ledger.settle(report('one', { spent: 9, spends }))), [7], 'the reply was lost')
+    const more = [[0, 5] as const]
+    t.same(used(await ledger.settle(report('one', { spent: 10, spends: more, isWhole: false }))), [8])
     const tooOld = [[61_000, 5] as const, [10, 1] as const]
-    t.same(used(await ledger.settle(report('two', { spent: 6, history: tooOld }))), [8])
+    t.same(used(await ledger.settle(report('two', { spent: 6, spends: tooOld }))), [9])
+    const missed = { spent: 13, spends: [[0, 2] as const] }
+    t.same(await ledger.settle(report('one', { ...missed, isWhole: false })), { is: 'unknown' }, 'one spend is missing')
+    t.same(used(await ledger.settle(report('one', missed))), [11], 'unless it is too old to count')
   })
 
   await t.test('a class that is held back gets nothing, and everybody is told', async (t) => {

@@ -67,10 +67,12 @@ await test('the script of Redis replies as the ledger in memory does, to random 
       heardAt: holder.heardAt,
       sinceMs: real - holder.sentAt,
       spent: holder.spent,
-      lastSpentMs: upTo(1500),
+      spends: Array.from({ length: upTo(4) }, () => [upTo(9000), upTo(9)] as const).sort(
+        ([one], [other]) => other - one,
+      ),
+      isWhole: upTo(2) === 0,
       held: kept,
       wanted: { orders: upTo(8), otps: upTo(8), reads: upTo(12) },
-      ...(holder.ledger === '' && upTo(5) > 0 && { history: [[upTo(9000), upTo(9)] as const, [0, 1] as const] }),
     }
     const expected = book.settle(TERMS, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
     const time = [String(Math.floor(clock / 1000)), String((clock % 1000) * 1000)]

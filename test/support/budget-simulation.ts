@@ -1,56 +1,26 @@
-import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../src/config/upstream-budget.ts'
+import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
-import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import {
+  LEASE_SKEW_MS,
+  type Ledger,
+  type LedgerReply,
+  type LedgerReport,
+  type LedgerTerms,
+} from '../../src/store/ledger/ledger.ts'
 import type { Reservation } from '../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
+import type { Happening, Run, Schedule } from './budget-schedule.ts'
+import { EventQueue, type TimedEvent } from './event-queue.ts'
 
-/** What may happen to a simulated world beside calls: how many times in a schedule on average. */
-interface Faults {
-  readonly crashes: number
-  readonly pauses: number
-  readonly clockSteps: number
-  readonly redisSteps: number
-  readonly outages: number
-  readonly failovers: number
-  readonly lostLedgers: number
-}
-
-/** One schedule of calls and faults. */
-export interface Schedule {
-  readonly config: BudgetConfig
-  readonly random: () => number
-  readonly instances: number
-  readonly lengthMs: number
-  /** Calls a second that all instances together are asked for, by class. */
-  readonly load: Readonly<Record<BudgetClass, number>>
-  readonly faults: Faults
-  /** The calls swell and ebb: each takes up to this long. */
-  readonly waveMs: number
-  /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
-  readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
-}
-
-/** What happened. */
-export interface Run {
-  /** When calls reached upstream (ms), in order, and their class. */
-  readonly arrivals: readonly { readonly at: number; readonly budgetClass: BudgetClass }[]
-  readonly refused: Readonly<Record<BudgetClass, number>>
-  /** Reports to the ledger. */
-  readonly reports: number
-}
-
-interface Event {
-  readonly at: number
-  readonly order: number
+interface Event extends TimedEvent {
   readonly instance: Instance | undefined
   readonly run: () => void
 }
 
 /** The longest time that a call takes from its token to upstream. */
 const WAY_MS = 1000
-const QUIET_MS = 7250
 
 /** A process with its clocks. What happens while it is paused happens when it goes on. */
 class Instance {
@@ -92,11 +62,13 @@ class World {
   readonly random: () => number
   readonly terms: LedgerTerms
   readonly #ledgerTerms: LedgerTerms
-  readonly #events: Event[] = []
-  readonly arrivals: { at: number; budgetClass: BudgetClass }[] = []
-  readonly refused = { orders: 0, otps: 0, reads: 0 }
-  reports = 0
+  readonly #events = new EventQueue<Event>()
+  readonly arrivals: Happening[] = []
+  readonly refusals: Happening[] = []
+  readonly reports: number[] = []
   #order = 0
+  /** Whether promises go on after the present event. */
+  #isResolving = false
   #book = new LedgerBook()
   #replica = new LedgerBook()
   #run = 0
@@ -117,42 +89,54 @@ class World {
     this.#planCalls()
     this.#planFaults()
     for (;;) {
-      const event = this.#next()
+      const event = this.#events.pop()
       if (event === undefined || event.at > this.plan.lengthMs) break
       const { instance } = event
       if (instance?.isDead === true) continue
       if (instance !== undefined && instance.pausedUntil > event.at) {
-        this.#push({ ...event, at: instance.pausedUntil })
+        this.#events.push({ ...event, at: instance.pausedUntil })
         continue
       }
       this.now = event.at
       event.run()
       // Whatever this resolves, goes on now.
-      for (let turn = 0; turn < 12; turn++) await Promise.resolve()
+      for (let turn = 0; this.#isResolving && turn < 12; turn++) await Promise.resolve()
+      this.#isResolving = false
     }
     const arrivals = this.arrivals.toSorted((one, other) => one.at - other.at)
-    return { arrivals, refused: this.refused, reports: this.reports }
+    return { arrivals, refusals: this.refusals, reports: this.reports }
   }
 
   schedule(at: number, instance: Instance | undefined, run: () => void): void {
-    this.#push({ at, order: this.#order++, instance, run })
+    this.#events.push({ at, order: this.#order++, instance, run })
   }
 
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
     const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
-    const isLate = this.random() < 0.02
-    const isLost = this.random() < 0.01
+    const reply = (end: () => void): void => {
+      this.#isResolving = true
+      end()
+    }
+    this.#isResolving = true
+    const isLate = this.random() < this.#often(0.02)
+    const isLost = this.random() < this.#often(0.01)
     const wayMs = isLate ? this.random() * 3000 : this.random() * 5
-    this.schedule(this.now + 1500, from, () => reject(new Error('no reply in time')))
+    this.schedule(this.now + 1500, from, () => reply(() => reject(new Error('no reply in time'))))
     this.schedule(this.now + wayMs, undefined, () => {
       if (this.#isRedisAway) return
-      this.reports++
-      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs: QUIET_MS }
-      const reply = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
-      if (!isLost) this.schedule(this.now + this.random() * 5, from, () => resolve(reply))
+      this.reports.push(this.now)
+      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
+      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
+      const replied = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      if (!isLost) this.schedule(this.now + this.random() * 5, from, () => reply(() => resolve(replied)))
     })
     return promise
+  }
+
+  /** How often something goes wrong: never in a world without faults. */
+  #often(probability: number): number {
+    return this.plan.faults === undefined ? 0 : probability
   }
 
   #redisTime(): number {
@@ -170,41 +154,56 @@ class World {
   }
 
   #planCalls(): void {
+    const { load, waveMs } = this.plan
     for (const budgetClass of BUDGET_CLASSES) {
-      const rate = this.plan.load[budgetClass] / 1000
-      if (rate === 0) continue
-      let isOn = true
-      // Calls come in waves: tokens that wait for a wave are spent late.
-      for (let from = 0; from < this.plan.lengthMs; isOn = !isOn) {
-        const until = from + 500 + this.random() * this.plan.waveMs
-        const here = isOn ? rate * 2 : rate / 10
-        for (let at = from; at < until; at += -Math.log(1 - this.random()) / here) {
-          this.schedule(at, undefined, () => void this.#call(budgetClass))
-        }
-        from = until
-      }
+      if (load[budgetClass] === 0) continue
+      if (waveMs === undefined) this.#planStretch(budgetClass, 0, Infinity, 1)
+      else this.#planWave(budgetClass, waveMs, 0, true)
     }
+  }
+
+  /** Calls come in waves: tokens that wait for a wave are spent late. */
+  #planWave(budgetClass: BudgetClass, waveMs: number, from: number, isOn: boolean): void {
+    const until = from + 500 + this.random() * waveMs
+    this.#planStretch(budgetClass, from, until, isOn ? 2 : 0.1)
+    this.schedule(until, undefined, () => this.#planWave(budgetClass, waveMs, until, !isOn))
+  }
+
+  #planStretch(budgetClass: BudgetClass, from: number, until: number, factor: number): void {
+    const next = from - Math.log(1 - this.random()) * (1000 / (this.plan.load[budgetClass] * factor))
+    if (next >= until) return
+    this.schedule(next, undefined, () => {
+      this.#planStretch(budgetClass, next, until, factor)
+      void this.#call(budgetClass)
+    })
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {
     const instance = this.#any()
     if (instance === undefined || instance.pausedUntil > this.now) return
-    const admission = await instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    const turn = instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    if (turn instanceof Promise) this.#isResolving = true
+    const admission = turn instanceof Promise ? await turn : turn
     if (instance.isDead) return
-    if (admission.is === 'refused') return void this.refused[budgetClass]++
+    if (admission.is === 'refused') return this.#noteRefusal(budgetClass)
     // Some wait for their connection, and some never get one.
-    const connectMs = this.random() < 0.1 ? this.random() * 3000 : 0
+    const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
     this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
   }
 
   #write(budgetClass: BudgetClass, reservation: Reservation): void {
-    if (this.random() < 0.02) return reservation.end()
-    if (reservation.start() !== undefined) return void this.refused[budgetClass]++
-    const wayMs = this.random() < 0.5 ? WAY_MS : this.random() * 20
+    if (this.random() < this.#often(0.02)) return reservation.end()
+    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass)
+    const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
     this.arrivals.push({ at: this.now + wayMs, budgetClass })
   }
 
+  #noteRefusal(budgetClass: BudgetClass): void {
+    this.refusals.push({ at: this.now, budgetClass })
+  }
+
   #planFaults(): void {
+    if (this.plan.faults === undefined) return
     const { crashes, pauses, clockSteps, redisSteps, outages, failovers, lostLedgers } = this.plan.faults
     this.#planFault(crashes, () => this.#crash())
     this.#planFault(pauses, () => {
@@ -254,39 +253,9 @@ class World {
     if (dead !== undefined) dead.isDead = true
     this.schedule(this.now + this.random() * 3000, undefined, () => this.#start())
   }
-
-  /** A binary heap would be faster, and longer. */
-  #push(event: Event): void {
-    const events = this.#events
-    let low = 0
-    let high = events.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = events[middle]
-      if (other !== undefined && (other.at > event.at || (other.at === event.at && other.order > event.order))) {
-        low = middle + 1
-      } else high = middle
-    }
-    events.splice(low, 0, event)
-  }
-
-  #next(): Event | undefined {
-    return this.#events.pop()
-  }
 }
 
 /** Runs a schedule without any real time. */
 export function simulate(schedule: Schedule): Promise<Run> {
   return new World(schedule).run()
-}
-
-/** The most arrivals within any window of this length. */
-export function mostWithin(windowMs: number, arrivals: Run['arrivals']): number {
-  let most = 0
-  let from = 0
-  for (const [to, { at }] of arrivals.entries()) {
-    while ((arrivals[from]?.at ?? at) <= at - windowMs) from++
-    most = Math.max(most, to - from + 1)
-  }
-  return most
 }

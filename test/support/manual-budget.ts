@@ -13,6 +13,8 @@ export class ManualBudget {
   readonly budget: UpstreamBudget
   readonly reports: LedgerReport[] = []
   isAway = false
+  /** Replies of the ledger wait for this. */
+  replies: Promise<void> = Promise.resolve()
   #book: LedgerBook
   #now = 1000
   #asleepMs = 0
@@ -44,7 +46,9 @@ export class ManualBudget {
       settle: async (report: LedgerReport) => {
         if (this.isAway) throw new Error('the ledger is away')
         this.reports.push(report)
-        return this.#book.settle(terms, report, keeper())
+        const reply = this.#book.settle(terms, report, keeper())
+        await this.replies
+        return reply
       },
       holdBack: async () => undefined,
       close: () => undefined,

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { endWithProcess } from '../../sandbox/end-with-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { scanLog } from './log-scan.ts'
 import { COMPILED, nodeCommand } from './settings.ts'
@@ -55,6 +56,7 @@ export async function serverProcess(
     // A directory without a .env file.
     cwd: fileURLToPath(new URL('.', import.meta.url)),
   })
+  endWithProcess(child)
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))

@@ -7,7 +7,7 @@ const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
 const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
 
-await test('most calls wait for no report, and a report brings the tokens of about seven seconds', async (t) => {
+await test('most calls wait for no report, and a report brings the tokens of several seconds', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
   await world.budget.opened()
   let sent = 0
@@ -28,8 +28,8 @@ await test('an order finds a token at hand, without a report', async (t) => {
 })
 
 for (const [how, stop] of [
-  ['was stopped', (world: ManualBudget) => world.stop(7001)],
-  ['slept with its machine', (world: ManualBudget) => world.sleep(7001)],
+  ['was stopped', (world: ManualBudget) => world.stop(5001)],
+  ['slept with its machine', (world: ManualBudget) => world.sleep(5001)],
 ] as const) {
   await test(`a token is worth nothing to a process that ${how} for longer than its lease`, async (t) => {
     const world = new ManualBudget({})
@@ -91,6 +91,21 @@ await test('a ledger that has lost its memory hears from a process what it has s
   t.ok(later > 90, `${later} orders in the next window`)
 })
 
+await test('a call that waits for tokens is refused as soon as upstream refuses its class, even if the ledger grants some', async (t) => {
+  const world = new ManualBudget({})
+  await world.budget.opened()
+  const first = await world.reserve('reads')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  world.replies = promise
+  // One of these finds the last token at hand, if there is one.
+  const calls = Array.from({ length: 5 }, () => world.budget.admit('reads', 'a'))
+  const waiting = calls.at(-1)
+  t.ok(waiting instanceof Promise, 'no token is at hand')
+  first?.answered(429, '7')
+  resolve()
+  t.match(await waiting, { is: 'refused', retryAfterMs: 7000 })
+})
+
 await test('while others go short, a session gets no more than a quarter of the tokens', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()
@@ -105,6 +120,19 @@ await test('while others go short, a session gets no more than a quarter of the 
   }
   t.ok(modest >= 45, `then the other gets ${modest} of 120 calls`)
   t.ok(greedy > modest, `and the first ${greedy} of 1,200`)
+})
+
+await test('a session that has had its share is refused only when the ledger has nothing more', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
+  await world.budget.opened()
+  t.equal(await world.sendMany(60, 'reads', 'greedy'), 40)
+  t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
+  await world.pass(8000)
+  t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'and again')
+  await world.pass(4000)
+  t.equal(await world.sendMany(4, 'reads', 'modest'), 4)
+  const more = await world.sendMany(60, 'reads', 'greedy')
+  t.ok(more >= 27, `${more} of 36 that the ledger still has; up to a quarter is kept for the other`)
 })
 
 await test('sessions that wait at the same time take turns', async (t) => {

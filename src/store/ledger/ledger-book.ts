@@ -2,9 +2,9 @@ import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/ups
 import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
-  MAX_SPACING,
   RENEW_AHEAD_MS,
-  TOKENS_PER_COMMAND,
+  REPORTS_PER_WINDOW,
+  TOKENS_PER_REPORT,
   type LedgerReply,
   type LedgerReport,
   type LedgerTerms,
@@ -58,12 +58,7 @@ export class LedgerBook {
     this.#prune()
     const before = this.#holders.get(report.holder)
     if (before !== undefined && report.sequence <= before.sequence) return { is: 'outdated' }
-    const isKnown = before !== undefined && report.ledger === this.#id
-    if (isKnown) {
-      const spent = report.spent - before.spent
-      this.#count(terms, now - report.lastSpentMs, spent - before.lapsed)
-    } else if (report.history === undefined) return { is: 'unknown' }
-    else for (const [agoMs, count] of report.history) this.#count(terms, now - agoMs, count)
+    if (!this.#countSpends(terms, report, before)) return { is: 'unknown' }
     const { sequence, spent, held, wanted } = report
     const expiresAt = now + terms.leaseMs + LEASE_SKEW_MS
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
@@ -117,6 +112,23 @@ export class LedgerBook {
       this.#count(terms, holder.expiresAt, count)
       this.#holders.set(id, { ...holder, held: NOTHING, lapsed: holder.lapsed + count })
     }
+  }
+
+  /** Counts what the holder has spent since it was heard before. Returns false if the report does not tell all of it. */
+  #countSpends(terms: LedgerTerms, { spent, spends, isWhole }: LedgerReport, before: Holder | undefined): boolean {
+    let fresh = before === undefined ? Infinity : spent - before.spent
+    const told = spends.reduce((total, [, count]) => total + count, 0)
+    if (told < fresh && !isWhole) return false
+    // These count already, from the end of the lease: so they stand for tokens that were spent by then, but not for later ones.
+    let lapsed = before?.lapsed ?? 0
+    for (const [agoMs, count] of spends.toReversed()) {
+      const at = this.#now - agoMs
+      const known = before !== undefined && at <= before.expiresAt ? Math.min(count, fresh, lapsed) : 0
+      this.#count(terms, at, Math.min(count, fresh) - known)
+      fresh -= Math.min(count, fresh)
+      lapsed -= known
+    }
+    return true
   }
 
   #prune(): void {
@@ -176,15 +188,12 @@ export class LedgerBook {
   }
 }
 
-/** The pause that lets enough tokens become free for each of the holders, so that a command is worth its while. */
+/** The pause that lets enough tokens become free for each of the holders, so that a report is worth its while. */
 function spacingMs({ windows, leaseMs }: LedgerTerms, budgetClass: BudgetClass, holders: number): number {
-  let spacing = leaseMs - RENEW_AHEAD_MS
-  let slowest = Infinity
-  for (const { windowMs, ceilings } of windows) {
-    spacing = Math.min(spacing, Math.floor(windowMs * MAX_SPACING))
-    slowest = Math.min(slowest, ceilings[budgetClass] / windowMs)
-  }
-  return Math.min(spacing, Math.floor((TOKENS_PER_COMMAND * holders) / slowest))
+  const slowest = Math.min(...windows.map(({ ceilings, windowMs }) => ceilings[budgetClass] / windowMs))
+  const shortestMs = windows[0]?.windowMs ?? 0
+  const eachMs = Math.max(TOKENS_PER_REPORT / slowest, shortestMs / REPORTS_PER_WINDOW)
+  return Math.min(leaseMs - RENEW_AHEAD_MS, Math.floor(eachMs * holders))
 }
 
 function sum({ orders, otps, reads }: ByClass): number {

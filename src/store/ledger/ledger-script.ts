@@ -2,9 +2,9 @@ import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
   LEDGER_TTL_MS,
-  MAX_SPACING,
   RENEW_AHEAD_MS,
-  TOKENS_PER_COMMAND,
+  REPORTS_PER_WINDOW,
+  TOKENS_PER_REPORT,
 } from './ledger.ts'
 
 /** How the script reads the clock of the server, as seconds and microseconds. */
@@ -93,13 +93,18 @@ if before and report.sequence <= before.sequence then
   save()
   return reply({is = 'outdated'})
 end
-if before and report.ledger == id then
-  count(now - report.lastSpentMs, report.spent - before.spent - before.lapsed)
-elseif not report.history then
+local fresh, told = before and report.spent - before.spent or math.huge, 0
+for _, spends in ipairs(report.spends) do told = told + spends[2] end
+if told < fresh and not report.isWhole then
   save()
   return reply({is = 'unknown'})
-else
-  for _, entry in ipairs(report.history) do count(now - entry[1], entry[2]) end
+end
+local lapsed = before and before.lapsed or 0
+for at = #report.spends, 1, -1 do
+  local when, tokens, known = now - report.spends[at][1], math.min(report.spends[at][2], fresh), 0
+  if before and when <= before.expiresAt then known = math.min(tokens, lapsed) end
+  count(when, tokens - known)
+  fresh, lapsed = fresh - tokens, lapsed - known
 end
 local mine = {sequence = report.sequence, spent = report.spent, lapsed = 0,
   expiresAt = now + terms.leaseMs + ${LEASE_SKEW_MS}, held = report.held}
@@ -138,12 +143,10 @@ local function liftMs(window, needed)
   return terms.leaseMs
 end
 local function spacingMs(class)
-  local spacing, slowest = terms.leaseMs - ${RENEW_AHEAD_MS}, math.huge
-  for _, window in ipairs(terms.windows) do
-    spacing = math.min(spacing, math.floor(window.windowMs * ${MAX_SPACING}))
-    slowest = math.min(slowest, window.ceilings[class] / window.windowMs)
-  end
-  return math.min(spacing, math.floor(${TOKENS_PER_COMMAND} * active / slowest))
+  local slowest = math.huge
+  for _, window in ipairs(terms.windows) do slowest = math.min(slowest, window.ceilings[class] / window.windowMs) end
+  local eachMs = math.max(${TOKENS_PER_REPORT} / slowest, terms.windows[1].windowMs / ${REPORTS_PER_WINDOW})
+  return math.min(terms.leaseMs - ${RENEW_AHEAD_MS}, math.floor(eachMs * active))
 end`
 
 /** Grants what each class may have, and writes everything back. */

@@ -27,16 +27,20 @@ export interface LedgerReport {
   /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on a clock that nobody sets. */
   readonly heardAt: number
   readonly sinceMs: number
-  /** All tokens that this holder has ever spent, and how long ago it spent the last one. */
+  /** All tokens that this holder has ever spent. */
   readonly spent: number
-  readonly lastSpentMs: number
+  /** When it spent them: how long ago at least (ms), and how many, the oldest first. At first those since the last reply. */
+  readonly spends: readonly Spends[]
+  /** Whether `spends` are all those within the longest window. Needed where the ledger has missed some. */
+  readonly isWhole: boolean
   /** Tokens that the holder keeps. All others that it has not spent are free again. */
   readonly held: ByClass
   /** Tokens that it asks for in addition. */
   readonly wanted: ByClass
-  /** When and how many tokens it has spent within the longest window. Needed where the ledger does not know the holder. */
-  readonly history?: readonly (readonly [agoMs: number, count: number])[]
 }
+
+/** Tokens that were spent at about the same time. */
+export type Spends = readonly [agoMs: number, count: number]
 
 /** What the ledger replies. */
 export type LedgerReply =
@@ -53,7 +57,7 @@ export type LedgerReply =
       /** For each window the tokens that count at present. */
       readonly used: readonly number[]
     }
-  /** The ledger does not know this holder: it has lost its memory, or the holder is new. Report again with the history. */
+  /** The ledger has missed spends: it has lost its memory or the last reports, or the holder is new. Report again with all. */
   | { readonly is: 'unknown' }
   /** A newer report of the same holder has already arrived. */
   | { readonly is: 'outdated' }
@@ -70,8 +74,8 @@ export interface LedgerEvents {
  * The ledger of an upstream budget: which calls all instances together have made, or still may make with the tokens that
  * they hold. Its promise: within any window, no more tokens than the ceiling of the highest class can reach upstream.
  *
- * Each token counts from its grant until a whole window after the latest moment at which it can have been spent: when its
- * holder reports it, or else when its lease ends. (The proof is in docs/decisions/0011-upstream-budget.md.)
+ * Each token counts from its grant until a whole window after it was spent, as its holder reports, or else after the end of
+ * its lease. (The proof is in docs/decisions/0011-upstream-budget.md.)
  */
 export interface Ledger {
   /** @throws StoreUnavailable */
@@ -87,9 +91,9 @@ export const LEASE_SKEW_MS = 250
 export const CLOCK_SKEW_MS = 250
 /** A ledger that nobody uses is forgotten after this time. */
 export const LEDGER_TTL_MS = 24 * 3_600_000
-/** Under overload, a command brings this many tokens at least, if waiting for them takes no longer than these two limits. */
-export const TOKENS_PER_COMMAND = 25
-/** A refused holder waits no longer than this part of the shortest window for more tokens to become free. */
-export const MAX_SPACING = 0.1
+/** Under overload, a report brings about this many tokens, unless waiting for them takes longer than a lease. */
+export const TOKENS_PER_REPORT = 4
+/** Under overload, all holders together report about this many times in the shortest window at most, if a lease permits. */
+export const REPORTS_PER_WINDOW = 60
 /** A holder reports this long before its lease ends. */
 export const RENEW_AHEAD_MS = 500

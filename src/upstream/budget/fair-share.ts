@@ -1,20 +1,16 @@
 import type { Clock } from './clock.ts'
 
-/**
- * Sees to it that nobody gets more than a quarter of what this process has while others go short. It looks at the time since
- * the last tokens came, and of those who went short also at the time before that.
- */
+/** Sees to it that nobody gets more than a quarter of the tokens that came last, while others go short. */
 export class FairShare {
   readonly #clock: Clock
   readonly #memoryMs: number
   #beganAt = 0
   #had = 0
   readonly #taken = new Map<string, number>()
-  /** Up to two who went short since the last tokens came, and those before them. */
-  #short: string[] = []
-  #shortBefore: string[] = []
+  /** When the last two went short. */
+  readonly #shortAt = new Map<string, number>()
 
-  /** @param memoryMs when no more tokens come, everything begins anew after this time */
+  /** @param memoryMs for how long it remembers who had tokens, if no more come, and who went short */
   constructor(clock: Clock, memoryMs: number) {
     this.#clock = clock
     this.#memoryMs = memoryMs
@@ -25,16 +21,14 @@ export class FairShare {
     this.#beganAt = this.#clock.now()
     this.#had = had
     this.#taken.clear()
-    this.#shortBefore = this.#short
-    this.#short = []
   }
 
   /** Whether this subject may take one more. */
   allows(subject: string): boolean {
     if (this.#clock.now() - this.#beganAt > this.#memoryMs) this.begin(this.#had)
     if ((this.#taken.get(subject) ?? 0) < Math.max(1, Math.floor(this.#had / 4))) return true
-    const isAnother = (each: string): boolean => each !== subject
-    return !this.#short.some(isAnother) && !this.#shortBefore.some(isAnother)
+    const since = this.#clock.now() - this.#memoryMs
+    return ![...this.#shortAt].some(([each, at]) => each !== subject && at > since)
   }
 
   noteTaken(subject: string): void {
@@ -42,6 +36,9 @@ export class FairShare {
   }
 
   noteShort(subject: string): void {
-    if (this.#short.length < 2 && !this.#short.includes(subject)) this.#short.push(subject)
+    this.#shortAt.delete(subject)
+    this.#shortAt.set(subject, this.#clock.now())
+    const [oldest] = this.#shortAt.keys()
+    if (this.#shortAt.size > 2 && oldest !== undefined) this.#shortAt.delete(oldest)
   }
 }

@@ -59,8 +59,8 @@ export class Gate {
     this.dismiss()
   }
 
-  /** Sends everybody away who waits. They went short. */
+  /** Sends everybody away who waits. */
   dismiss(): void {
-    this.line.dismiss((subject) => this.share.noteShort(subject))
+    this.line.dismiss()
   }
 }

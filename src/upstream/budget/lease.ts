@@ -1,4 +1,5 @@
 import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import type { Spends } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 
 /** The classes whose tokens a call may spend, its own first: a token for a read is as good for an order. */
@@ -33,9 +34,8 @@ export class Lease {
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
   #spent = 0
-  #lastSpentAt = 0
-  /** Spent tokens by the time of the last of them, for a ledger that has lost its memory. */
-  readonly #history: { readonly from: number; until: number; count: number }[] = []
+  /** Spent tokens by the time of the last of them, the oldest first. */
+  readonly #spends: { readonly from: number; until: number; count: number }[] = []
 
   /** @param historyMs for how long spent tokens are remembered, in steps of `bucketMs` */
   constructor(clock: Clock, leaseMs: number, historyMs: number, bucketMs: number) {
@@ -48,11 +48,6 @@ export class Lease {
   /** All tokens that this process has ever spent. */
   get spent(): number {
     return this.#spent
-  }
-
-  /** How long ago the last token was spent (ms, never more than it was). */
-  get lastSpentMs(): number {
-    return Math.max(0, Math.floor(this.#clock.now() - this.#lastSpentAt))
   }
 
   /** The tokens of a class that a call may take. */
@@ -111,19 +106,25 @@ export class Lease {
     for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
   }
 
-  /** When and how many tokens were spent within the longest window: how long ago (ms, never more than it was), and how many. */
-  history(): (readonly [agoMs: number, count: number])[] {
+  /** When the last tokens were spent, for the ledger: at least so many, or all within the longest window if they are fewer. */
+  spends(count: number): Spends[] {
     const now = this.#clock.now()
-    return this.#history.map(({ until, count }) => [Math.max(0, Math.floor(now - until)), count] as const)
+    const last: Spends[] = []
+    let told = 0
+    for (let at = this.#spends.length - 1; at >= 0 && told < count; at--) {
+      const { until, count: tokens } = this.#spends[at] ?? { until: now, count: 0 }
+      last.push([Math.max(0, Math.floor(now - until)), tokens])
+      told += tokens
+    }
+    return last.toReversed()
   }
 
   #noteSpent(): void {
     const now = this.#clock.now()
     this.#spent++
-    this.#lastSpentAt = now
-    const last = this.#history.at(-1)
-    while (now - (this.#history[0]?.until ?? now) > this.#historyMs) this.#history.shift()
-    if (last === undefined || now - last.from > this.#bucketMs) this.#history.push({ from: now, until: now, count: 1 })
+    const last = this.#spends.at(-1)
+    while (now - (this.#spends[0]?.until ?? now) > this.#historyMs) this.#spends.shift()
+    if (last === undefined || now - last.from > this.#bucketMs) this.#spends.push({ from: now, until: now, count: 1 })
     else {
       last.until = now
       last.count++

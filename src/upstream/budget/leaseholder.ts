@@ -27,6 +27,8 @@ export class Leaseholder {
   #ledgerId = ''
   #heardAt = 0
   #sentAt = 0
+  /** Of the tokens spent, those that the ledger has confirmed. */
+  #confirmed = 0
 
   constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms) {
     this.#ledger = ledger
@@ -38,8 +40,8 @@ export class Leaseholder {
   /** Reports, and takes the tokens that the ledger grants. Never rejects. */
   async settle(wanted: Wanted): Promise<Settlement> {
     try {
-      const first = await this.#report(wanted, false)
-      // The ledger is another one, or has forgotten this holder.
+      const first = await this.#report(wanted, this.#ledgerId === '')
+      // The ledger is another one, or has forgotten some of what this holder has spent.
       const reply = first.is === 'unknown' ? await this.#report(wanted, true) : first
       return reply.is === 'settled' ? reply : { is: 'away' }
     } catch {
@@ -54,10 +56,11 @@ export class Leaseholder {
     await this.settle({ most: none, target: none })
   }
 
-  async #report({ most, target }: Wanted, withHistory: boolean): Promise<LedgerReply> {
+  async #report({ most, target }: Wanted, isWhole: boolean): Promise<LedgerReply> {
     const { lease } = this
     const held = lease.keep(most)
     const missing = (each: BudgetClass): number => Math.max(0, target[each] - lease.free(each))
+    const { spent } = lease
     const sentAt = { now: this.#clock.now(), timeOfDay: this.#clock.timeOfDay() }
     const reply = await this.#ledger.settle({
       holder: this.#id,
@@ -65,16 +68,17 @@ export class Leaseholder {
       ledger: this.#ledgerId,
       heardAt: this.#heardAt,
       sinceMs: Math.ceil(sentAt.now - this.#sentAt),
-      spent: lease.spent,
-      lastSpentMs: lease.lastSpentMs,
+      spent,
+      spends: lease.spends(isWhole ? Infinity : spent - this.#confirmed),
+      isWhole,
       held,
       wanted: { orders: missing('orders'), otps: missing('otps'), reads: missing('reads') },
-      ...((withHistory || this.#ledgerId === '') && { history: lease.history() }),
     })
     if (reply.is !== 'settled') return reply
     this.#ledgerId = reply.ledger
     this.#heardAt = reply.at
     this.#sentAt = sentAt.now
+    this.#confirmed = spent
     lease.renew(reply.granted, sentAt)
     return reply
   }

@@ -1,12 +1,19 @@
 import { callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 
-/** How long a process may spend the tokens that it holds without hearing from the ledger. */
-const LEASE_MS = 7000
+/**
+ * How long a process may spend the tokens that it holds without hearing from the ledger: this part of the shortest window,
+ * within limits. The longer it is, the fewer reports there are, but the longer a ledger that has lost its memory is quiet.
+ */
+const LEASE_OF_SHORTEST = 1 / 6
+const MIN_LEASE_MS = 5000
+const MAX_LEASE_MS = 10_000
+/** The part of a lease for which a process asks for tokens in advance. Tokens that wait to be spent are lost for others. */
+const ADVANCE_OF_LEASE = 0.6
 /** A call reaches upstream this much later than its token was spent at most, and the ledger's clock may be ahead by the rest. */
 const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */
-const BUCKET_OF_SHORTEST = 1 / 120
+const BUCKET_OF_SHORTEST = 1 / 240
 const BUCKET_OF_LONGEST = 1 / 2400
 /** Tokens that are always at hand for orders: a part of their ceiling, up to a few. */
 const READY_PART = 1 / 25
@@ -19,10 +26,15 @@ export function ledgerTerms(config: BudgetConfig): LedgerTerms {
   const longest = windows.at(-1)?.windowMs ?? 0
   return {
     windows: ceilingsOf(config, (window) => callsShared(window, config)),
-    leaseMs: LEASE_MS,
+    leaseMs: Math.round(Math.min(MAX_LEASE_MS, Math.max(MIN_LEASE_MS, shortest * LEASE_OF_SHORTEST))),
     marginMs: MARGIN_MS,
     bucketMs: Math.ceil(Math.max(shortest * BUCKET_OF_SHORTEST, longest * BUCKET_OF_LONGEST)),
   }
+}
+
+/** For how long a process asks for tokens in advance. */
+export function advanceMs({ leaseMs }: LedgerTerms): number {
+  return leaseMs * ADVANCE_OF_LEASE
 }
 
 /** The tokens that each process keeps at hand for orders. */

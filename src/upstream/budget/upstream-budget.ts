@@ -11,7 +11,7 @@ import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { spreadMs } from './spread.ts'
-import { aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
+import { advanceMs, aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, and at most. */
@@ -23,8 +23,8 @@ const RETRY_MS = 500
 const SOON_MS = 1000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
-/** The longest wait at the start for a ledger that has to be quiet first. */
-const OPENING_MS = 9000
+/** How much longer than a lease a start waits for a ledger that has to be quiet first. */
+const OPENING_MARGIN_MS = 2000
 
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
@@ -52,7 +52,7 @@ export class UpstreamBudget implements Budget {
     this.#ledger = ledger
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
-    this.#demand = new Demand(clock, terms.leaseMs)
+    this.#demand = new Demand(clock, advanceMs(terms))
     const gate = (): Gate => new Gate(clock, terms.leaseMs)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
@@ -73,7 +73,7 @@ export class UpstreamBudget implements Budget {
   /** Resolves once there are tokens for orders, or nothing more is gained by waiting. A new ledger grants nothing at first. */
   async opened(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const giveUp = this.#clock.after(OPENING_MS, resolve)
+    const giveUp = this.#clock.after(this.#terms.leaseMs + OPENING_MARGIN_MS, resolve)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
@@ -97,8 +97,9 @@ export class UpstreamBudget implements Budget {
         return this.#grant(budgetClass, token)
       }
     }
-    const isHopeless = isEmpty || this.#isAway || !share.allows(subject)
-    if (isHopeless || line.length >= MAX_WAITING || this.#isClosed) return this.#refuse(budgetClass, subject)
+    // Even one who has had a fair share may ask for more, as long as there may be more.
+    if (isEmpty || this.#isAway || line.length >= MAX_WAITING || this.#isClosed)
+      return this.#refuse(budgetClass, subject)
     const turn = line.wait(subject)
     void this.#settle()
     return turn.then((token) =>
@@ -147,8 +148,7 @@ export class UpstreamBudget implements Budget {
   #take(budgetClass: BudgetClass, subject: string): Token | undefined {
     const { share } = this.#gates[budgetClass]
     const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
-    if (token === undefined) share.noteShort(subject)
-    else share.noteTaken(subject)
+    if (token !== undefined) share.noteTaken(subject)
     return token
   }
 

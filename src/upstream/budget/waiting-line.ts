@@ -32,10 +32,9 @@ export class WaitingLine<Item> {
     }
   }
 
-  /** Sends everybody away. @param onEach called with each subject */
-  dismiss(onEach: (subject: string) => void): void {
-    for (const [subject, waiting] of this.#bySubject) {
-      onEach(subject)
+  /** Sends everybody away. */
+  dismiss(): void {
+    for (const waiting of this.#bySubject.values()) {
       for (const resume of waiting) resume(undefined)
     }
     this.#bySubject.clear()

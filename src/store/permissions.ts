@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { probeKey } from './keys.ts'
+import { replyCode, type MasterCommands, type RedisLink } from './redis-link.ts'
+
+/** No script has this digest. */
+const NO_SCRIPT = '0'.repeat(40)
+
+/** What an operator should do if there are such commands. */
+export const PERMISSION_ADVICE =
+  'Allow them to the user of REDIS_URL (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.'
+
+/**
+ * Returns the commands that this user may not run, of those without which the limits over all instances and the upstream
+ * budget are not shared. Changes nothing: all of them concern a key that does not exist. None reads it, since the server would
+ * then watch the key (CLIENT TRACKING).
+ * @throws Error where the server is lost
+ */
+export async function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
+  const key = probeKey(randomUUID())
+  const commands = [
+    ['EVALSHA', NO_SCRIPT, '1', key],
+    ['TIME'],
+    ['INFO', 'server'],
+    ['GETDEL', key],
+    ['HDEL', key, ''],
+    ['PEXPIRE', key, '1'],
+  ]
+  const isForbidden = await Promise.all(
+    commands.map((command) =>
+      server.sendCommand(command).then(
+        () => false,
+        (error: unknown) => {
+          const code = replyCode(error)
+          if (code === undefined) throw error
+          // ERR: a server on which the command does not exist, or was renamed.
+          return code === 'NOPERM' || code === 'ERR'
+        },
+      ),
+    ),
+  )
+  return commands.flatMap(([name = ''], at) => (isForbidden[at] === true ? [name] : []))
+}
+
+/** Logs a warning if a server forbids such commands. Never rejects. */
+export async function warnOfForbiddenCommands(
+  link: Pick<RedisLink, 'askMasters'>,
+  log: { warn(details: object, message: string): void },
+): Promise<void> {
+  // A server that is lost meanwhile is not asked again: --check asks, too.
+  const replies = await link.askMasters(forbiddenCommands).catch(() => [])
+  const commands = [...new Set(replies.flat())]
+  if (commands.length > 0) log.warn({ commands, advice: PERMISSION_ADVICE }, 'the session store forbids commands')
+}

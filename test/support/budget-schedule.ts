@@ -1,0 +1,44 @@
+import type { BudgetClass, BudgetConfig } from '../../src/config/upstream-budget.ts'
+import type { LedgerTerms } from '../../src/store/ledger/ledger.ts'
+
+/** What may happen to a simulated world beside calls: how many times in a schedule on average. */
+interface Faults {
+  readonly crashes: number
+  readonly pauses: number
+  readonly clockSteps: number
+  readonly redisSteps: number
+  readonly outages: number
+  readonly failovers: number
+  readonly lostLedgers: number
+}
+
+/** One schedule of calls and faults. */
+export interface Schedule {
+  readonly config: BudgetConfig
+  readonly random: () => number
+  readonly instances: number
+  readonly lengthMs: number
+  /** Calls a second that all instances together are asked for, by class. */
+  readonly load: Readonly<Record<BudgetClass, number>>
+  /** Without any, the network and the connections are good, too. */
+  readonly faults?: Faults
+  /** The calls swell and ebb: each takes up to this long. Without, they come evenly, at random times. */
+  readonly waveMs?: number
+  /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
+  readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
+}
+
+/** What happened. */
+export interface Run {
+  /** When calls reached upstream (ms), in order, and their class. */
+  readonly arrivals: readonly Happening[]
+  readonly refusals: readonly Happening[]
+  /** When reports reached the ledger (ms). */
+  readonly reports: readonly number[]
+}
+
+/** A call that happened, or did not. */
+export interface Happening {
+  readonly at: number
+  readonly budgetClass: BudgetClass
+}

@@ -1,0 +1,73 @@
+import { test } from 'tap'
+import type { ByClass } from '../../src/config/upstream-budget.ts'
+import { simulate } from '../support/budget-simulation.ts'
+import { mostWithin } from '../support/most-within.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+
+/** How many windows are measured, after as many in which the burst at the start fades. */
+const WINDOWS = 8
+const ALONE = 0.1
+const SHARED = 1 - ALONE
+/** Always the same runs, so that no result is due to chance. */
+const SEED = 7
+
+/** What is asked for, as parts of the shared budget, and the highest ceiling of a class that asks for more than it gets. */
+interface Load extends ByClass {
+  readonly ceiling: number
+}
+
+/** The orders need less than what is theirs alone. */
+const MIXED: Load = { orders: 0.14, otps: 0.96, reads: 0.9, ceiling: 0.8 }
+const ORDERS: Load = { orders: 2, otps: 0, reads: 0, ceiling: 1 }
+const READS: Load = { orders: 0, otps: 0, reads: 2, ceiling: 0.5 }
+/** Less than any ceiling. */
+const LIGHT: Load = { orders: 0.1, otps: 0.2, reads: 0.1, ceiling: 0.4 }
+
+async function calm(calls: number, windowMs: number, instances: number, load: Load) {
+  const lengthMs = 2 * WINDOWS * windowMs
+  const rate = (calls / windowMs) * 1000 * SHARED
+  const { arrivals, reports, refusals } = await simulate({
+    config: {
+      name: 'default',
+      windows: [{ calls, windowMs }],
+      shares: { orders: 1, otps: 0.8, reads: 0.5 },
+      alone: ALONE,
+      instances,
+    },
+    random: seededRandom(SEED).random,
+    instances,
+    lengthMs,
+    load: { orders: load.orders * rate, otps: load.otps * rate, reads: load.reads * rate },
+  })
+  const measured = arrivals.filter(({ at }) => at > lengthMs / 2).length
+  return {
+    used: measured / (calls * SHARED * WINDOWS * load.ceiling),
+    reportsPerCall: reports.filter((at) => at > lengthMs / 2).length / measured,
+    most: mostWithin(windowMs, arrivals),
+    // A new ledger grants nothing at first.
+    refusedOrders: refusals.filter(({ at, budgetClass }) => at > windowMs && budgetClass === 'orders').length,
+  }
+}
+
+/** The least use of the highest ceiling, and the most reports for a call. */
+const RUNS = [
+  { calls: 300, seconds: 60, name: 'mixed, twice the budget', load: MIXED, used: 0.9, reportsPerCall: 0.25 },
+  { calls: 300, seconds: 60, name: 'orders, twice the budget', load: ORDERS, used: 0.88, reportsPerCall: 0.25 },
+  { calls: 300, seconds: 60, name: 'reads, twice the budget', load: READS, used: 0.88, reportsPerCall: 0.3 },
+  { calls: 300, seconds: 60, name: 'two fifths of the budget', load: LIGHT, used: 0.9, reportsPerCall: 0.38 },
+  { calls: 1000, seconds: 600, name: 'mixed, twice the budget', load: MIXED, used: 0.95, reportsPerCall: 0.55 },
+  { calls: 3000, seconds: 60, name: 'mixed, twice the budget', load: MIXED, used: 0.9, reportsPerCall: 0.05 },
+]
+
+for (const { calls, seconds, name, load, ...goal } of RUNS) {
+  await test(`${calls}/${seconds}, ${name}: nearly all that may be used is, with few reports, and orders are refused last`, async (t) => {
+    for (const instances of [1, 2, 5]) {
+      const { used, reportsPerCall, most, refusedOrders } = await calm(calls, seconds * 1000, instances, load)
+      t.comment(`${instances} processes: ${used.toFixed(3)} used, ${reportsPerCall.toFixed(3)} reports a call`)
+      t.ok(most <= calls * SHARED, `${most} calls at most`)
+      t.ok(used >= goal.used, `at least ${goal.used} is used`)
+      t.ok(reportsPerCall <= goal.reportsPerCall, `at most ${goal.reportsPerCall} reports a call`)
+      if (load.orders < 1) t.equal(refusedOrders, 0, 'no order is refused')
+    }
+  })
+}

@@ -49,6 +49,9 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   return [{ setting: 'UPSTREAM_BUDGET', message }]
 }
 
+/** Half of these may carry requests with several symbols, of which one symbol can be on two connections. */
+const MIN_FEED_SOCKETS = 4
+
 /** The settings of a feed that is off do not matter. */
 function feedChecks(settings: Partial<Settings>): SettingProblem[] {
   if (settings.PUBLIC_FEED !== 'shared') return []
@@ -79,6 +82,11 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   if (settings.OPS_TOKEN !== undefined && isPublicHost(opsHost)) {
     warnings.push(
       `OPS_TOKEN is set, and the ops listener binds to ${opsHost}: set OPS_HOST to an address that only operators can reach`,
+    )
+  }
+  if (settings.PUBLIC_FEED === 'shared' && settings.FEED_MAX_SOCKETS < MIN_FEED_SOCKETS) {
+    warnings.push(
+      `FEED_MAX_SOCKETS is ${settings.FEED_MAX_SOCKETS}: with fewer than ${MIN_FEED_SOCKETS}, requests with several symbols may find no place, with 1 they never do`,
     )
   }
   for (const origin of frontendOrigins) {

@@ -29,12 +29,22 @@ export function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
   return length > 0 && byteOffset + length === buffer.byteLength
 }
 
+/**
+ * Writes frames that need no callback, as most often none do.
+ * @returns false, and nothing is written, when something still waits to be sent or the connection ends
+ */
+export function writeAtOnce(wire: Socket, frames: Buffer): boolean {
+  if (wire.writableLength > 0 || !wire.writable) return false
+  wire.write(frames)
+  return true
+}
+
 /** One end of a relay: its socket, and when it was last active. Times are ms of the monotonic clock. */
 export class Peer {
   readonly socket: WebSocket
   /** Called for every watched message once it has left this process. */
   onSent: () => void = noop
-  readonly #wire: Socket
+  readonly wire: Socket
   readonly #isMasked: boolean
   /** Watched messages that have not left this process. */
   #waiting = 0
@@ -56,7 +66,7 @@ export class Peer {
   /** @param isMasked true for upstream: a client masks its frames (RFC 6455 §5.3) */
   constructor({ socket, wire }: PeerConnection, isMasked: boolean) {
     this.socket = socket
-    this.#wire = wire
+    this.wire = wire
     this.#isMasked = isMasked
   }
 
@@ -67,12 +77,12 @@ export class Peer {
 
   /** Bytes that wait in this process to be sent to it. */
   get bufferedBytes(): number {
-    return this.#wire.writableLength
+    return this.wire.writableLength
   }
 
   /** The same, with the overhead of the queued messages. */
   get waitingBytes(): number {
-    return this.#wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
+    return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
   /** Notes a sign of life. */
@@ -103,7 +113,7 @@ export class Peer {
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
     if (this.#batch === 0) {
-      this.#isWatched = this.#wire.writableLength > 0
+      this.#isWatched = this.wire.writableLength > 0
       if (!isLastOfRead(message)) this.#beginBatch()
     }
     // Whatever follows a watched message is watched too, so that the last callback means an empty queue.
@@ -113,7 +123,7 @@ export class Peer {
     const onSent = isWatched ? (): void => this.#sent() : undefined
     const frame = this.#isMasked ? undefined : wholeFrame(message, isBinary)
     if (frame === undefined) this.socket.send(message, isBinary ? BINARY : TEXT, onSent)
-    else this.#wire.write(frame, onSent)
+    else this.wire.write(frame, onSent)
     if (this.#batch > 0 && ++this.#batch > MAX_BATCH) Peer.#endBatch(this)
     return isWatched
   }
@@ -124,12 +134,9 @@ export class Peer {
    */
   write(frames: Buffer, unwatchedBytes: number): void {
     if (this.socket.readyState !== this.socket.OPEN) return
-    if (this.#wire.writableLength === 0 && frames.length <= unwatchedBytes) {
-      this.#wire.write(frames)
-      return
-    }
+    if (frames.length <= unwatchedBytes && writeAtOnce(this.wire, frames)) return
     this.#waiting++
-    this.#wire.write(frames, () => this.#sent())
+    this.wire.write(frames, () => this.#sent())
   }
 
   /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
@@ -163,7 +170,7 @@ export class Peer {
 
   /** Counts any bytes since the last check as a sign of life, even if they are only the middle of a long message. */
   checkBytes(lastCheckAt: number): void {
-    const { bytesRead } = this.#wire
+    const { bytesRead } = this.wire
     if (bytesRead === this.#bytesSeen) return
     this.#bytesSeen = bytesRead
     this.#receivedAt = Math.max(this.#receivedAt, lastCheckAt)
@@ -188,19 +195,19 @@ export class Peer {
 
   #beginBatch(): void {
     this.#batch = 1
-    this.#wire.cork()
+    this.wire.cork()
     process.nextTick(Peer.#endBatch, this)
   }
 
   /** Stops reading, and ends the connection once everything that waits has been sent. */
   hangUp(): void {
     this.socket.pause()
-    this.#wire.destroySoon()
+    this.wire.destroySoon()
   }
 
   static #endBatch(this: void, peer: Peer): void {
     if (peer.#batch === 0) return
     peer.#batch = 0
-    peer.#wire.uncork()
+    peer.wire.uncork()
   }
 }

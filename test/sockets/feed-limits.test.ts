@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { Member } from '../../src/sockets/feed/member.ts'
 import { FeedBrowser, feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
 import { PUBLIC } from '../support/relay-world.ts'
 import { until, within } from '../support/until.ts'
@@ -213,4 +214,28 @@ await test('once upstream limits the requests of all, an address gets no more of
   const others = [await from('192.0.2.2'), await from('192.0.2.3')]
   for (const browser of others) for (let count = 0; count < 2; count++) t.equal(await ask(browser), 'the time')
   t.same(await ask(await from('192.0.2.2')), ofThisServer, 'all browsers of an address together')
+})
+
+await test('a message that this server fails to handle ends the socket of its browser, and no other', async (t) => {
+  const { market, join, server } = await feedWorld(t)
+  const [browser, other] = [await join(), await join()]
+  for (const each of [browser, other]) each.send({ ticks: 'R_100', subscribe: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1)
+  for (const each of [browser, other]) await each.next()
+  const planted = t.capture(Member.prototype, 'spend', () => {
+    throw new Error('a planted error')
+  })
+  browser.send({ time: 1 })
+  t.match(await browser.client.closed, { code: 1011, reason: 'internal_error' })
+  planted.restore()
+  t.match(
+    server.log.filter(({ msg }) => msg === 'a message of a browser could not be handled'),
+    [{ level: 50, err: { message: 'a planted error' } }],
+  )
+  tick(request, 2)
+  t.match(await other.next(), { tick: { quote: 2 } })
+  other.send({ time: 1, req_id: 1 })
+  reply(await market.next('time'), { time: 1 })
+  t.match(await other.next(), { req_id: 1, time: 1 })
 })

@@ -1,43 +1,7 @@
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { test, type Test } from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
+import { test } from 'tap'
 import { frameOf } from '../../src/sockets/feed/frame-of.ts'
-import { Member, type MemberHost } from '../../src/sockets/feed/member.ts'
-import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
+import { startMember } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
-
-interface World {
-  readonly member: Member
-  /** This server's end of the browser's socket. */
-  readonly socket: WebSocket
-  readonly browser: WebSocket
-  readonly taken: readonly string[]
-  readonly host: MemberHost
-}
-
-/** A member without a feed, and the messages that it takes. */
-async function startMember(t: Test): Promise<World> {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  const browser = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
-  t.teardown(() => browser.terminate())
-  const taken: string[] = []
-  const host: MemberHost = {
-    limits: { maxBufferedBytes: 2 ** 30, conflateBytes: 65_536, slowConsumerMs: 60_000, requestsPerMinute: 60 },
-    batch: new WriteBatch(),
-    traffic: { messages: 0, bytes: 0 },
-    conflated: { messages: 0 },
-    received: (_member, message) => taken.push(message.toString()),
-    left: () => taken.push('left'),
-  }
-  const member = new Member({ socket, wire }, '127.0.0.1', host, () => undefined)
-  await once(browser, 'open')
-  return { member, socket, browser, taken, host }
-}
 
 await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
   const { member, socket, browser, taken } = await startMember(t)

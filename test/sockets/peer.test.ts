@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Peer } from '../../src/sockets/peer.ts'
+import { Peer, writeAtOnce } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/raw-frames.ts'
 import { until } from '../support/until.ts'
@@ -81,4 +81,23 @@ await test('if pings outpace pongs, a peer answers the first and then only the l
   for (const ping of ['first', 'second', 'latest']) peer.pong(Buffer.from(ping))
   await until(() => pongs.length === 2)
   t.same(pongs, ['first', 'latest'])
+})
+
+const text = (payload: string): Buffer => frame({ opcode: 1, payload: Buffer.from(payload), masked: false })
+
+await test('writeAtOnce writes nothing behind what waits, and nothing to a connection that ends', async (t) => {
+  const { peer, wire, client } = await connectedPeer(t)
+  const received: string[] = []
+  client.on('message', (data: Buffer) => received.push(data.toString()))
+  t.ok(writeAtOnce(wire, text('at once')))
+  wire.cork()
+  wire.write(text('waits'))
+  t.notOk(writeAtOnce(wire, text('behind')))
+  wire.uncork()
+  await until(() => received.length === 2)
+  t.same(received, ['at once', 'waits'])
+  wire.on('error', (error) => t.fail(error.message))
+  peer.hangUp()
+  t.notOk(writeAtOnce(wire, text('late')))
+  await once(client, 'close')
 })

@@ -4,6 +4,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
+import { Cohorts } from './cohorts.ts'
 import { PATIENCE_MS } from './departures.ts'
 import { forgetAll, forgetStream } from './forgets.ts'
 import { KeptBytes } from './kept-bytes.ts'
@@ -77,7 +78,8 @@ export class Feed implements MemberHost {
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)
     const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, lingerMs, returnMs, historyMs }
+    const cohorts = new Cohorts(this)
+    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),

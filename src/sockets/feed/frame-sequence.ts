@@ -1,34 +1,47 @@
+import { messageBytes } from './frame-of.ts'
+
 /**
- * Frames that leave together, in order. Browsers that get the same frames share one sequence and its buffer: each frame is only
- * compared with the one that the browser before has got.
+ * Frames that leave together, in order. Those who get the same frames share one sequence and its buffer: each frame is only
+ * compared with the one that the last of them has got.
  */
 export class FrameSequence {
   /** The last frame. */
   readonly frame: Buffer
+  /** By what a newer frame replaces the last one for a browser that is slow. Empty for one that must not be lost. */
+  readonly stream: string
+  /** How many frames there are, and the bytes of their messages. */
+  readonly messages: number
+  readonly bytes: number
   readonly #previous: FrameSequence | undefined
-  /** The sequence that the browser before went on with. */
+  /** The sequence that the last one went on with. */
   #next: FrameSequence | undefined
   #joined: Buffer | undefined
 
-  constructor(frame: Buffer, previous?: FrameSequence) {
+  constructor(frame: Buffer, stream = '', previous?: FrameSequence) {
     this.frame = frame
+    this.stream = stream
+    this.messages = (previous?.messages ?? 0) + 1
+    this.bytes = (previous?.bytes ?? 0) + messageBytes(frame)
     this.#previous = previous
   }
 
   /** This sequence and one more frame. */
-  with(frame: Buffer): FrameSequence {
+  with(frame: Buffer, stream = ''): FrameSequence {
     const next = this.#next
     if (next?.frame === frame) return next
-    return (this.#next = new FrameSequence(frame, this))
+    return (this.#next = new FrameSequence(frame, stream, this))
+  }
+
+  /** The sequences that end with each of the frames, the longest last. */
+  each(): FrameSequence[] {
+    const all: FrameSequence[] = [this]
+    for (let one = this.#previous; one !== undefined; one = one.#previous) all.push(one)
+    return all.toReversed()
   }
 
   /** All frames in one buffer. */
   joined(): Buffer {
-    if (this.#joined !== undefined) return this.#joined
     if (this.#previous === undefined) return this.frame
-    const frames = [this.frame]
-    for (let each: FrameSequence | undefined = this.#previous; each !== undefined; each = each.#previous)
-      frames.push(each.frame)
-    return (this.#joined = Buffer.concat(frames.toReversed()))
+    return (this.#joined ??= Buffer.concat(this.each().map(({ frame }) => frame)))
   }
 }

@@ -42,7 +42,7 @@ export class HistoryStream extends Stream {
   constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
     super(spec, context)
     this.#first = request
-    this.#audience = new Audience(this)
+    this.#audience = new Audience(this, context.cohorts)
   }
 
   write(reqId: number): Buffer {

@@ -14,7 +14,7 @@ import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
-import { Outbox, type OutboxHost } from './outbox.ts'
+import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
 import { Pace } from './pace.ts'
 import type { Subscription } from './subscription.ts'
 
@@ -108,7 +108,7 @@ export class Member implements Registered {
     const { traffic } = this.#host
     traffic.messages++
     traffic.bytes += message.length
-    this.#peer.send(message, isBinary, this.outbox.unwatchedBytes)
+    this.#peer.send(message, isBinary, unwatchedBytes(this.#host.limits))
     this.press()
   }
 

@@ -1,5 +1,8 @@
+import type { Socket } from 'node:net'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Peer } from '../peer.ts'
+import type { Group } from './audience.ts'
+import type { Cohort } from './cohorts.ts'
 import { messageBytes } from './frame-of.ts'
 import type { FrameSequence } from './frame-sequence.ts'
 import type { WriteBatch } from './write-batch.ts'
@@ -12,11 +15,20 @@ export interface OutboxHost {
   readonly conflated: { messages: number }
 }
 
+/** While nothing waits, frames up to this size need no callback. */
+export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
+  return conflateBytes / 2
+}
+
 /**
  * What is sent to a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
  */
 export class Outbox {
+  /** The groups whose messages it gets. Owned by the cohorts. */
+  readonly groups: Group[] = []
+  /** Who gets the same. Owned by the cohorts, and undefined while they do not know yet. */
+  cohort: Cohort | undefined
   readonly #peer: Peer
   readonly #host: OutboxHost
   readonly #owner: { press(): void }
@@ -33,50 +45,57 @@ export class Outbox {
     this.#owner = owner
   }
 
-  /** While nothing waits, frames up to this size need no callback. */
-  get unwatchedBytes(): number {
-    return this.#host.limits.conflateBytes / 2
+  /** The connection. Undefined while the browser is slow, and once nothing more is sent. */
+  get wire(): Socket | undefined {
+    return this.#isClosed || this.#conflated !== undefined ? undefined : this.#peer.wire
   }
 
-  /** Sends a stream message, or keeps it until there is room. @param stream what a newer message replaces this one by */
+  /** Takes stream messages of the cohort, which has counted them. They are sent, or kept until there is room. */
+  receive(frames: FrameSequence): void {
+    if (this.#isClosed) return
+    if (this.#isRoomy) this.write(frames.joined())
+    else for (const { frame, stream } of frames.each()) this.#conflate(frame, stream)
+  }
+
+  /** Sends a stream message to this browser alone, or keeps it until there is room. */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
+    this.cohort?.settle()
     this.#count(frame)
-    const batched = this.#batched
     // A batch is what one read from upstream brings, so that the rest of it needs no further look for room.
-    if (batched !== undefined && this.#conflated === undefined) {
-      this.#batched = batched.with(frame)
-      return
-    }
-    const isRoomy = this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
-    if (isRoomy) this.#send(frame)
+    const isFollowing = this.#batched !== undefined && this.#conflated === undefined
+    if (isFollowing || this.#isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)
   }
 
   /** Sends a frame that must not be lost. */
   answer(frame: Buffer): void {
     if (this.#isClosed) return
+    this.cohort?.settle()
     this.#count(frame)
     this.#send(frame)
   }
 
   /** Sends the message that waits of a stream, which is its last one. */
   sendConflated(stream: string): void {
+    this.cohort?.settle()
     const frame = this.#conflated?.get(stream)
     if (frame === undefined) return
     this.#conflated?.delete(stream)
     this.#send(frame)
   }
 
-  takeBatched(): FrameSequence | undefined {
+  /** Sends what waits for the end of the batch. */
+  flush(): void {
     const frames = this.#batched
+    if (frames === undefined) return
     this.#batched = undefined
-    return frames
+    this.write(frames.joined())
   }
 
   write(frames: Buffer): void {
     if (this.#isClosed) return
-    this.#peer.write(frames, this.unwatchedBytes)
+    this.#peer.write(frames, unwatchedBytes(this.#host.limits))
     if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
   }
 
@@ -85,6 +104,7 @@ export class Outbox {
     const conflated = this.#conflated
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
+    this.cohort?.update(this)
     if (conflated.size > 0) this.write(Buffer.concat([...conflated.values()]))
   }
 
@@ -92,6 +112,12 @@ export class Outbox {
   close(): void {
     this.#isClosed = true
     this.#conflated = undefined
+    this.cohort?.update(this)
+  }
+
+  /** Whether stream messages can be sent. */
+  get #isRoomy(): boolean {
+    return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
   #count(frame: Buffer): void {
@@ -103,12 +129,15 @@ export class Outbox {
   #send(frame: Buffer): void {
     const { batch } = this.#host
     if (!batch.isOpen) return this.write(frame)
-    this.#batched = this.#batched === undefined ? batch.begin(this, frame) : this.#batched.with(frame)
+    this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
   }
 
   #conflate(frame: Buffer, stream: string): void {
     const { traffic, conflated } = this.#host
-    this.#conflated ??= new Map()
+    if (this.#conflated === undefined) {
+      this.#conflated = new Map()
+      this.cohort?.update(this)
+    }
     const older = this.#conflated.get(stream)
     if (older !== undefined) {
       conflated.messages++

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import type { Cohorts } from './cohorts.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { OneShots } from './one-shots.ts'
@@ -28,6 +29,7 @@ export interface StreamContext {
   readonly feedMetrics: FeedMetrics
   readonly log: FastifyBaseLogger
   readonly oneShots: OneShots
+  readonly cohorts: Cohorts
   /** How long a stream without subscribers is kept. */
   readonly lingerMs: number
   /** How long browsers take to come back after a connection was lost. */

@@ -14,7 +14,7 @@ export class TickStream extends Stream {
   constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
     super(spec, context)
     this.#request = request
-    this.#audience = new Audience(this)
+    this.#audience = new Audience(this, context.cohorts)
   }
 
   write(reqId: number): Buffer {

@@ -2,17 +2,20 @@ import { FrameSequence } from './frame-sequence.ts'
 
 /** Who has frames that wait for the end of a batch. */
 interface Batched {
-  /** Takes the frames that have waited. */
-  takeBatched(): FrameSequence | undefined
-  /** Sends them, as one buffer. */
-  write(frames: Buffer): void
+  /** Sends the frames that have waited, if there are any. */
+  flush(): void
 }
 
-/** The frames of the messages that were read from upstream together: they leave in one write to each browser. */
+/**
+ * The frames of the messages that were read from upstream together: they leave in one write to each browser. What waits for
+ * single browsers leaves before what waits for cohorts, so a browser must have nothing in its cohort when its own frames begin
+ * to wait.
+ */
 export class WriteBatch {
   #isOpen = false
-  #waiting: Batched[] = []
-  /** What the latest browser began with. */
+  #browsers: Batched[] = []
+  #cohorts: Batched[] = []
+  /** What the latest of those who wait began with. */
   #first: FrameSequence | undefined
 
   /** Whether frames must wait for now. */
@@ -27,24 +30,37 @@ export class WriteBatch {
     process.nextTick(WriteBatch.#flush, this)
   }
 
-  /** To be called by everybody whose first frame waits. @returns the frames that wait for it */
-  begin(member: Batched, frame: Buffer): FrameSequence {
-    this.#waiting.push(member)
-    if (this.#first?.frame !== frame) this.#first = new FrameSequence(frame)
-    return this.#first
+  /** To be called by every browser whose first frame waits. @returns the frames that wait for it */
+  begin(browser: Batched, frame: Buffer): FrameSequence {
+    this.#browsers.push(browser)
+    return this.#beginning(frame, '')
   }
 
-  /** Sends everything that has waited. */
+  /** The same for a cohort. @param stream what a newer message replaces this one by */
+  beginAll(cohort: Batched, frame: Buffer, stream: string): FrameSequence {
+    this.#cohorts.push(cohort)
+    return this.#beginning(frame, stream)
+  }
+
+  /** Sends everything that has waited so far. The rest of the batch waits on. */
+  settle(): void {
+    const waiting = [...this.#browsers, ...this.#cohorts]
+    this.#browsers = []
+    this.#cohorts = []
+    this.#first = undefined
+    for (const batched of waiting) batched.flush()
+  }
+
+  /** Sends everything that has waited, and ends the batch. */
   flush(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    const waiting = this.#waiting
-    this.#waiting = []
-    this.#first = undefined
-    for (const member of waiting) {
-      const frames = member.takeBatched()
-      if (frames !== undefined) member.write(frames.joined())
-    }
+    this.settle()
+  }
+
+  #beginning(frame: Buffer, stream: string): FrameSequence {
+    if (this.#first?.frame !== frame) this.#first = new FrameSequence(frame, stream)
+    return this.#first
   }
 
   static #flush(this: void, batch: WriteBatch): void {

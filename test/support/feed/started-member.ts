@@ -1,0 +1,45 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { Member, type MemberHost } from '../../../src/sockets/feed/member.ts'
+import { WriteBatch } from '../../../src/sockets/feed/write-batch.ts'
+
+/** A member without a feed, and its browser. */
+export interface MemberWorld {
+  readonly member: Member
+  /** This server's end of the browser's socket. */
+  readonly socket: WebSocket
+  readonly browser: WebSocket
+  /** The messages that the host has taken. */
+  readonly taken: readonly string[]
+  readonly host: MemberHost
+}
+
+/** A host whose limits are out of reach, but for that of conflation. */
+export function memberHost(taken: string[] = []): MemberHost {
+  return {
+    limits: { maxBufferedBytes: 2 ** 30, conflateBytes: 65_536, slowConsumerMs: 60_000, requestsPerMinute: 60 },
+    batch: new WriteBatch(),
+    traffic: { messages: 0, bytes: 0 },
+    conflated: { messages: 0 },
+    received: (_member, message) => taken.push(message.toString()),
+    left: () => taken.push('left'),
+  }
+}
+
+/** Starts a member. @param host shared by the members of one feed */
+export async function startMember(t: Test, host?: MemberHost): Promise<MemberWorld> {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const browser = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  t.teardown(() => browser.terminate())
+  const taken: string[] = []
+  const ownHost = host ?? memberHost(taken)
+  const member = new Member({ socket, wire }, '127.0.0.1', ownHost, () => undefined)
+  await once(browser, 'open')
+  return { member, socket, browser, taken, host: ownHost }
+}

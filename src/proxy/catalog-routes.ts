@@ -32,6 +32,8 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
+  // A call that waits must hear at once that its session has ended on another instance.
+  deps.store.watchBurials()
   const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency)
   fastify.addHook('onClose', () => keyed.close())
   const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), keyed }

@@ -28,6 +28,7 @@ export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
+export { sharerOf } from './sharer.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -115,6 +116,14 @@ export class Sessions {
   /** The session of a Cookie header, whatever the state of its token. Does not count as use. */
   read(cookieHeader: string | undefined): SessionLookup | Promise<SessionLookup> {
     return this.#reader.read(cookieHeader)
+  }
+
+  /**
+   * Whether a session that was authorized earlier is still as it was, as far as this process knows. Synchronous, for those who
+   * have waited: if this is false, the session may have ended and must be authorized again.
+   */
+  isCurrent(session: Session): boolean {
+    return this.#reader.isCurrent(session)
   }
 
   /** Reads a session again from the store, bypassing the near cache. */

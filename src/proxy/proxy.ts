@@ -1,6 +1,6 @@
 import type { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
-import type { Session } from '../sessions/index.ts'
+import { sharerOf, type Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import { liveSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
@@ -14,9 +14,9 @@ import { upstreamOutcome } from './upstream-problem.ts'
 
 /** What the proxy works with. */
 export interface ProxyDependencies extends KeyedDependencies {
-  /** Calls in progress, by session. */
+  /** Calls in progress, by user ({@link sharerOf}). */
   readonly calls: Permits
-  /** Calls with a streamed body, by session: each occupies an upstream connection for as long as its browser takes. */
+  /** Calls with a streamed body, by user: each occupies an upstream connection for as long as its browser takes. */
   readonly uploads: Permits
 }
 
@@ -67,9 +67,9 @@ function send(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<
   return sendKeyed(deps, { ...call, session, idempotencyKey }, body)
 }
 
-/** @returns the key to release @throws Problem rate_limited when the session has as many such calls in progress as it may */
+/** @returns the key to release @throws Problem rate_limited when the user has as many such calls in progress as it may */
 function acquirePermit(permits: Permits, session: Session | undefined, limit: number): string {
-  const key = session?.key ?? 'anonymous'
+  const key = session === undefined ? 'anonymous' : sharerOf(session)
   if (!permits.acquire(key, limit)) throw new Problem('rate_limited', { retryAfterSeconds: 1 })
   return key
 }

@@ -1,4 +1,4 @@
-import { callerOf } from '../http/requester.ts'
+import { callerOnAccount } from '../http/requester.ts'
 import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Stale } from '../upstream/exchange.ts'
@@ -22,7 +22,7 @@ export function conclude(
     case 'browserGone':
       if (!isSafe) {
         const { status, sent, cause } = outcome
-        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOf(request) })
+        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOnAccount(request) })
       }
       reply.hijack()
       return

@@ -1,8 +1,8 @@
 import { Problem } from '../problem.ts'
+import type { Session } from '../sessions/index.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Stale } from '../upstream/exchange.ts'
-import { liveSession } from './authorized-session.ts'
 import type { Call, CallDependencies } from './call.ts'
 import type { AnswerSink } from './idempotency/answer-sink.ts'
 import { sendOnce } from './send-once.ts'
@@ -30,7 +30,7 @@ export async function sendAsLive<SomeCall extends Call>(
 ): Promise<Sent<SomeCall>> {
   let { session } = original
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    if (session !== undefined && !deps.sessions.isCurrent(session)) session = await liveSession(deps, original.request)
+    if (session !== undefined && !deps.sessions.isCurrent(session)) session = await reread(deps, session)
     const call = session === original.session ? original : { ...original, session }
     // A stream that upstream did not get cannot be read a second time.
     if (tries > 0 && body.is === 'streamed') throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
@@ -38,4 +38,12 @@ export async function sendAsLive<SomeCall extends Call>(
     if (outcome.is !== 'stale') return { call, outcome }
   }
   throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
+}
+
+/** Whatever the state of its token, which was good when the call came: upstream may refuse it, and then it is renewed. */
+async function reread({ sessions, http }: CallDependencies, session: Session): Promise<Session> {
+  const found = await sessions.reread(session)
+  if (found.is === 'storeDown') throw found.cause
+  if (found.is === 'none') throw new Problem('session_expired', { loginUrl: `${http.publicUrl}/auth/login` })
+  return found.session
 }

@@ -8,7 +8,7 @@ import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens, type TokenLookup } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import type { CausedEnd, EndedBy } from './ending.ts'
+import type { CausedEnd, EndedWith } from './ending.ts'
 import { SessionRepository, type Session } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
@@ -20,7 +20,7 @@ import { sessionState, type SessionState } from './session-state.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, EndedBy } from './ending.ts'
+export type { CausedEnd } from './ending.ts'
 export type { Session } from './repository.ts'
 export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
@@ -148,7 +148,7 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
+  end(key: string, reason: CausedEnd, by?: EndedWith): Promise<boolean> {
     return this.#repository.end(key, reason, by)
   }
 

@@ -90,10 +90,10 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await scope.register(callbackRoute, login)
   })
 
-  const { http, upstream, idempotency } = config
+  const { http, upstream, idempotency, secrets } = config
   const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
   const endpoints = catalog(upstream.partnerOverviewPath)
-  await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, callLimit, ...shared })
+  await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, secrets, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })

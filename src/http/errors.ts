@@ -6,7 +6,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { methodLabel } from './method-label.ts'
-import { callerOf, sourceOf } from './requester.ts'
+import { callerOnAccount, sourceOf } from './requester.ts'
 import { sendProblem } from './send-problem.ts'
 
 type RefusalCode = AuditFields<'refused'>['code']
@@ -33,7 +33,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 function auditRefusal(request: FastifyRequest, code: RefusalCode): void {
   const { method, routeOptions } = request
   const route = routeOptions.url ?? 'unmatched'
-  const fields = { code, method: methodLabel(method), route, ...callerOf(request) }
+  const fields = { code, method: methodLabel(method), route, ...callerOnAccount(request) }
   auditBounded(request.log, 'refused', fields, `${code}|${sourceOf(request)}`)
 }
 

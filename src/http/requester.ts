@@ -17,6 +17,11 @@ export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
   return { session: sessionTag, subject: subjectTag, client: loggedAddress(ip) }
 }
 
+/** The same for an event that may concern the trading account which the path names. */
+export function callerOnAccount(request: FastifyRequest) {
+  return { ...callerOf(request), account: request.accountTag }
+}
+
 /** The address of a client for the log: empty if it left at once, and cut if a proxy passed on something endless instead. */
 export function loggedAddress(address: string | undefined): string {
   return address?.slice(0, MAX_ADDRESS) ?? ''

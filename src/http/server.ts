@@ -30,6 +30,8 @@ declare module 'fastify' {
     sessionTag: string
     /** What the log calls the subject of that session; undefined where it is not known. */
     subjectTag: string | undefined
+    /** What the log calls the trading account that the path names; undefined where it names none. */
+    accountTag: string | undefined
   }
 }
 
@@ -78,6 +80,7 @@ export function createServer(
   })
   server.decorateRequest('sessionTag', '')
   server.decorateRequest('subjectTag')
+  server.decorateRequest('accountTag')
   const hasProxy = config.trustProxy !== false
   server.addHook('onRequest', (request, reply, done) => {
     if (hasProxy) stripForwardedPorts(request)

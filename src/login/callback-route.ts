@@ -3,9 +3,9 @@ import type { RawQuery } from '../http/server.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './auth-error.ts'
 import { failLogin, failureOf, type Callback } from './failed-login.ts'
-import { finishLogin, setLoginCookies } from './finish-login.ts'
+import { finishLogin, setLoginCookies, type ReplacedSessions } from './finish-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import type { Consumption, LoginTicket } from './login-transactions.ts'
+import type { Consumption, LoginTicket, SettledLogin } from './login-transactions.ts'
 
 /** `GET /auth/callback`: finishes a login. Whatever happens, a navigation ends with a redirect to the frontend. */
 export async function callbackRoute(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {
@@ -50,14 +50,26 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
       return replay(callback, consumed)
     case 'fresh': {
       const { ticket } = consumed
-      const replaced = [...ticket.transaction.previous, ...earlier.flatMap(({ session }) => session ?? [])]
-      return exchange(callback, ticket, replaced)
+      return exchange(callback, ticket, replacedBy(deps, ticket, earlier))
     }
   }
 }
 
+/** This browser's sessions that a login replaces. Of those that its cookies name as well the log can say whose they were. */
+function replacedBy(
+  { sessions }: LoginDependencies,
+  { transaction }: LoginTicket,
+  earlier: readonly SettledLogin[],
+): ReplacedSessions {
+  const replaced = new Map<string, string | undefined>(transaction.previous.map((key) => [key, undefined]))
+  for (const { session, cookieValue = '' } of earlier) {
+    if (session !== undefined) replaced.set(session, sessions.cookie.verify(cookieValue))
+  }
+  return replaced
+}
+
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
-async function exchange(callback: Callback, ticket: LoginTicket, replaced: readonly string[]): Promise<FastifyReply> {
+async function exchange(callback: Callback, ticket: LoginTicket, replaced: ReplacedSessions): Promise<FastifyReply> {
   const { provider } = callback.deps
   const beganAt = performance.now()
   const { transaction, cookie } = ticket

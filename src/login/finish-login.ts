@@ -11,12 +11,14 @@ import type { LoginOutcome } from './login-record.ts'
 import type { LoginTicket } from './login-transactions.ts'
 import type { TokenGrant } from '../oauth/grant-outcome.ts'
 
+/** This browser's sessions that a new one replaces: their ids by their store keys, undefined where not known. */
+export type ReplacedSessions = ReadonlyMap<string, string | undefined>
+
 /** A login that the provider has granted tokens for. */
 interface GrantedLogin extends Callback {
   readonly ticket: LoginTicket
   readonly grant: TokenGrant
-  /** Store keys of this browser's sessions that the new one replaces. */
-  readonly replaced: readonly string[]
+  readonly replaced: ReplacedSessions
   /** When this callback began (performance.now()). */
   readonly beganAt: number
 }
@@ -98,7 +100,7 @@ async function makeSession(
       await sessions.end(session, 'revoked', by)
       return { is: 'ended' }
     }
-    await Promise.all([...new Set(replaced)].map((old) => sessions.end(old, 'replaced', { requester })))
+    await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
     if (enlisted !== undefined) await subjects?.makeRoom(enlisted, requester)
   } catch (error) {
     await sessions.end(session, 'replaced', by).catch(() => undefined)

@@ -22,6 +22,17 @@ export function requireSession(
     : authorizedSession(found, request, http)
 }
 
+/**
+ * The session of a request that had one when it began.
+ * @throws Problem session_expired if it has ended since, StoreUnavailable
+ */
+export async function liveSession(deps: AuthorizationDependencies, request: FastifyRequest): Promise<Session> {
+  const found = await deps.sessions.authorize(request.headers.cookie)
+  // The cookie of a session that is gone looks like any other that names none.
+  const later = found.is === 'anonymous' ? ({ is: 'ended', tag: request.sessionTag } as const) : found
+  return authorizedSession(later, request, deps.http)
+}
+
 /** The session of an authorization; a REST caller gets anything else as a problem. @throws Problem, StoreUnavailable */
 export function authorizedSession(
   found: Authorization,

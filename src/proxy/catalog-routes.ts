@@ -10,6 +10,7 @@ import type { CallDependencies } from './call.ts'
 import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
 import { KeyedCalls } from './idempotency/keyed-calls.ts'
+import { noteAccount } from './note-account.ts'
 import { proxy } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
 
@@ -20,18 +21,23 @@ interface CatalogDependencies extends CallDependencies {
   /** Absent without API_REQUESTS_PER_MINUTE. */
   readonly callLimit: CallLimit | undefined
   readonly idempotency: Config['idempotency']
+  readonly secrets: Config['secrets']
 }
 
+/** What the catalog calls the id of a trading account in a path. */
+const ACCOUNT_ID = 'account_id'
 const MAX_QUERY_BYTES = 4096
 
 /** One route below /api for every endpoint of the catalog. */
 export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDependencies): Promise<void> {
-  const { endpoints, guard, callLimit, idempotency } = deps
+  const { endpoints, guard, callLimit, idempotency, secrets } = deps
   // Bodies pass unparsed, whatever they are.
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   guard.addPreflight(fastify, '/api/*', [...new Set(endpoints.map(({ method }) => method))])
 
+  // A call that waits must hear at once that its session has ended on another instance.
+  deps.store.watchBurials()
   const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency)
   fastify.addHook('onClose', () => keyed.close())
   const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), keyed }
@@ -57,7 +63,9 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
       }
       return respond(request, reply, requireAllowed(verdict, session))
     }
+    const namesAccount = endpoint.path.includes(`/:${ACCOUNT_ID}`)
     const handler = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      if (namesAccount) noteAccount(request, ACCOUNT_ID, secrets)
       guard.requireScript(request)
       const session = needsSession ? requireSession(deps, request) : undefined
       // In the steady state the session is at hand, so most requests skip a turn of the microtask queue.

@@ -1,13 +1,14 @@
-import { callerOf } from '../http/requester.ts'
+import { callerOnAccount } from '../http/requester.ts'
 import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
+import type { Stale } from '../upstream/exchange.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { Call } from './call.ts'
 import { upstreamProblem } from './upstream-problem.ts'
 
 /** Finishes a call whose response was not forwarded completely. @throws Problem where the browser can still be answered */
 export function conclude(
-  outcome: Exclude<ForwardOutcome, { is: 'answered' }>,
+  outcome: Exclude<ForwardOutcome, { is: 'answered' } | Stale>,
   { endpoint, request, reply }: Call,
 ): void {
   const { method, path: route } = endpoint
@@ -21,7 +22,7 @@ export function conclude(
     case 'browserGone':
       if (!isSafe) {
         const { status, sent, cause } = outcome
-        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOf(request) })
+        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOnAccount(request) })
       }
       reply.hijack()
       return

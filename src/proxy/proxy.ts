@@ -1,21 +1,22 @@
 import type { Permits } from '../http/permits.ts'
 import { Problem } from '../problem.ts'
-import type { Session } from '../sessions/index.ts'
+import { sharerOf, type Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
-import { requireSession } from './authorized-session.ts'
+import { liveSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
 import { conclude } from './conclude.ts'
 import { CREDENTIALS, takesBody } from './endpoint.ts'
 import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
 import { renewedSession } from './renewed-session.ts'
-import { failedBeforeResponse, sendOnce } from './send-once.ts'
+import { sendAsLive } from './send-as-live.ts'
+import { failedBeforeResponse } from './send-once.ts'
 import { upstreamOutcome } from './upstream-problem.ts'
 
 /** What the proxy works with. */
 export interface ProxyDependencies extends KeyedDependencies {
-  /** Calls in progress, by session. */
+  /** Calls in progress, by user ({@link sharerOf}). */
   readonly calls: Permits
-  /** Calls with a streamed body, by session: each occupies an upstream connection for as long as its browser takes. */
+  /** Calls with a streamed body, by user: each occupies an upstream connection for as long as its browser takes. */
   readonly uploads: Permits
 }
 
@@ -45,7 +46,7 @@ async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> 
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.
-    const session = CREDENTIALS[endpoint.credential].session ? await requireSession(deps, request) : undefined
+    const session = CREDENTIALS[endpoint.credential].session ? await liveSession(deps, request) : undefined
     if (body.is === 'whole') return await send(deps, { ...call, session }, body)
     const key = acquirePermit(deps.uploads, session, MAX_UPLOADS)
     try {
@@ -66,9 +67,9 @@ function send(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<
   return sendKeyed(deps, { ...call, session, idempotencyKey }, body)
 }
 
-/** @returns the key to release @throws Problem rate_limited when the session has as many such calls in progress as it may */
+/** @returns the key to release @throws Problem rate_limited when the user has as many such calls in progress as it may */
 function acquirePermit(permits: Permits, session: Session | undefined, limit: number): string {
-  const key = session?.key ?? 'anonymous'
+  const key = session === undefined ? 'anonymous' : sharerOf(session)
   if (!permits.acquire(key, limit)) throw new Problem('rate_limited', { retryAfterSeconds: 1 })
   return key
 }
@@ -80,8 +81,9 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
   let mayReconnect = isSafe
   let mayRenew = true
   for (;;) {
-    const { session } = current
-    const outcome = await sendOnce(deps, current, body)
+    const sent = await sendAsLive(deps, current, body)
+    const { outcome } = sent
+    const { session } = sent.call
     deps.metrics.upstreamRequests.count(call.endpoint.path, upstreamOutcome(outcome))
     if (outcome.is === 'answered') return
     if (mayReconnect && failedBeforeResponse(outcome)) {
@@ -89,12 +91,12 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
       continue
     }
     if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
-      current = { ...call, session: await renewedSession(deps, current, session, mayRenew) }
+      current = { ...call, session: await renewedSession(deps, sent.call, session, mayRenew) }
       // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET again.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false
       continue
     }
-    return conclude(outcome, current)
+    return conclude(outcome, sent.call)
   }
 }

@@ -1,3 +1,4 @@
+import { sharerOf } from '../sessions/index.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
@@ -7,7 +8,8 @@ import type { AnswerSink } from './idempotency/answer-sink.ts'
 import { isWithheld } from './upstream-problem.ts'
 
 /**
- * Makes one attempt to send a call upstream and to stream its response to the browser. Never rejects.
+ * Makes one attempt to send a call upstream and to stream its response to the browser. Nothing is sent if its session has
+ * changed while it waited. Never rejects.
  * @param sink gets the response instead of the browser
  */
 export function sendOnce(
@@ -17,7 +19,7 @@ export function sendOnce(
   sink?: AnswerSink,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
-  const { metrics, upstream } = deps
+  const { metrics, upstream, sessions } = deps
   const { appId, bearer } = CREDENTIALS[credential]
   const headers = requestHeaders(request.headers, request.id)
   if (appId) headers.push(upstream.appIdHeader, upstream.appId)
@@ -27,7 +29,16 @@ export function sendOnce(
   const client = isSafe ? deps.clients.reads : deps.clients.orders
   const sentAt = performance.now()
   return client.forward(
-    { method, path, headers, body: body.content, subject: session?.record.subject ?? session?.key },
+    {
+      method,
+      path,
+      headers,
+      body: body.content,
+      ...(session !== undefined && {
+        subject: sharerOf(session),
+        isCurrent: () => sessions.isCurrent(session),
+      }),
+    },
     {
       isSafe,
       response: sink ?? reply.raw,

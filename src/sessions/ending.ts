@@ -10,11 +10,17 @@ export type CausedEnd = (typeof CAUSED_ENDS)[number]
 export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
 /** Who has ended a session, and whose it was, as far as known. */
-export interface EndedBy {
+interface EndedBy {
   /** Whose request ended the session; absent if no request did. */
   readonly requester?: Requester | undefined
   /** Identifies the subject of the session in the log. */
   readonly subjectTag?: string | undefined
+}
+
+/** What the one who ends a session knows of it besides its key. */
+export interface EndedWith extends EndedBy {
+  /** Its id, from which {@link EndedBy.subjectTag} follows. */
+  readonly id?: string | undefined
 }
 
 /** The end of a session that this process causes or finds. */

@@ -8,7 +8,7 @@ import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import type { CausedEnd, EndedBy } from './ending.ts'
+import type { CausedEnd, EndedWith } from './ending.ts'
 import { SessionRepository, type Session } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
@@ -21,7 +21,7 @@ import type { TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd, EndedBy } from './ending.ts'
+export type { CausedEnd } from './ending.ts'
 export type { Session } from './repository.ts'
 export type { SessionRecord } from './session-record.ts'
 export type { SessionCookie } from './session-cookie.ts'
@@ -29,6 +29,7 @@ export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
+export { sharerOf } from './sharer.ts'
 export { createSigner } from './signer.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
@@ -118,6 +119,14 @@ export class Sessions {
     return this.#reader.read(cookieHeader)
   }
 
+  /**
+   * Whether a session that was authorized earlier is still as it was, as far as this process knows. Synchronous, for those who
+   * have waited: if this is false, the session may have ended and must be authorized again.
+   */
+  isCurrent(session: Session): boolean {
+    return this.#reader.isCurrent(session)
+  }
+
   /** Reads a session again from the store, bypassing the near cache. */
   reread({ id }: Session): Promise<SessionLookup> {
     return this.#reader.reload(id)
@@ -140,7 +149,7 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
+  end(key: string, reason: CausedEnd, by?: EndedWith): Promise<boolean> {
     return this.#repository.end(key, reason, by)
   }
 

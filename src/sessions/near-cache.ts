@@ -79,6 +79,15 @@ export class NearCache {
     return undefined
   }
 
+  /**
+   * Whether a session is still as this process has read it: within its limits, and without a report that it has changed or
+   * ended. How long ago it was read does not matter here, unlike in {@link peek}.
+   */
+  isCurrent({ id, key }: Pick<Session, 'id' | 'key'>): boolean {
+    const kept = this.#live.peek(key, { allowStale: true })
+    return kept !== undefined && kept.id === id && isLive(kept)
+  }
+
   /** Reads a session from the store into the cache. @throws StoreUnavailable */
   load(id: string): Promise<Session | undefined> {
     return this.#readOnce(sessionKey(id), false, () => this.#sessions.load(id))
@@ -122,8 +131,7 @@ export class NearCache {
   #keep(key: string, session: Session, askedAt: number): void {
     for (const listener of this.#readListeners) listener(session)
     // The session may have changed at any time since the request was sent. (A ttl of 0 would mean forever.)
-    const ttl = this.#staleMs - (performance.now() - askedAt)
-    if (ttl < 1) return
+    const ttl = Math.max(1, this.#staleMs - (performance.now() - askedAt))
     this.#live.set(key, session, { ttl })
     // The cache's own `max` option would allocate memory for all entries at every start.
     if (this.#live.size > this.#maxSessions) this.#live.pop()

@@ -3,7 +3,7 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
-import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
+import { CAUSED_ENDS, type CausedEnd, type EndedWith, type Ending, type EndReason } from './ending.ts'
 import { parseRecord, type SessionRecord } from './session-record.ts'
 
 /** The idle limit of a session is moved at most this often. */
@@ -117,9 +117,11 @@ export class SessionRepository {
    * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
    * confirmed, so that a failover does not bring the session back.
    */
-  async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
-    const existed = (await this.#bury(key, reason)) !== undefined
-    this.#notify({ key, reason, existed, ...by })
+  async end(key: string, reason: CausedEnd, { id, ...by }: EndedWith = {}): Promise<boolean> {
+    const sealed = await this.#bury(key, reason)
+    const existed = sealed !== undefined
+    const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
+    this.#notify({ key, reason, existed, subjectTag: this.#subjectTagOf(record), ...by })
     // Even if the session was gone already: the process that ended it may not have waited for a replica.
     await this.#replicate(key)
     return existed

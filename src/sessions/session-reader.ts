@@ -77,6 +77,11 @@ export class SessionReader {
     return found.is === 'live' ? this.recheck(found.session, true) : found
   }
 
+  /** Whether no change of a session was reported here since it was read; see {@link NearCache.isCurrent}. */
+  isCurrent(session: Session): boolean {
+    return this.#near.isCurrent(session)
+  }
+
   /** Reads a session by its id from the store. */
   reload(id: string): Promise<SessionLookup> {
     return lookup(this.#near.load(id))

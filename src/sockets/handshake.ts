@@ -99,11 +99,14 @@ export class Handshake implements Registered {
     this.#onRelease(stop)
   }
 
-  /** Checks at the very last that the session lives: the notification of its end may still be on the way to this instance. */
-  async isLive(session: Session): Promise<boolean> {
-    const { is } = await this.#deps.sessions.reread(session)
-    if (is !== 'live') this.end(is === 'none' ? CLOSE.sessionExpired : CLOSE.storeDown)
-    return !this.isOver
+  /**
+   * The session as the store has it, since the notification of its end may still be on the way to this instance. Undefined
+   * once the handshake is over.
+   */
+  async current(session: Session): Promise<Session | undefined> {
+    const found = await this.#deps.sessions.reread(session)
+    if (found.is !== 'live') return this.end(found.is === 'none' ? CLOSE.sessionExpired : CLOSE.storeDown)
+    return this.isOver ? undefined : found.session
   }
 
   /** Ends the handshake. The browser still gets its 101, and then this close frame: pages cannot read an HTTP refusal. */

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
+import { noteAccount } from '../proxy/note-account.ts'
 import { returnsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
@@ -13,6 +14,9 @@ import type { Returns } from './returns.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 import { requireWebSocket } from './websocket-request.ts'
+
+/** What the routes call the id of a trading account in a path. */
+const ACCOUNT_ID = 'accountId'
 
 interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry' | 'returns'> {
   readonly config: Config
@@ -49,6 +53,7 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
     preClose: (done) => void drain({ registry, returns }, fastify.websocketServer.clients, drainMs).then(() => done()),
   })
   fastify.addHook('onRequest', async (request, reply) => {
+    noteAccount(request, ACCOUNT_ID, config.secrets)
     // First of all, so that a script of a foreign page learns nothing but that it failed.
     requireListedOrigin(request, deps)
     requireWebSocket(request, reply)

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { MAX_QUEUE_MS } from '../store/shared-limits.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { after, CLOSE, type CloseStatus } from './close-codes.ts'
 
@@ -23,14 +24,19 @@ const COME_BACK: ReadonlySet<CloseStatus> = new Set([
 /** The codes of the same closes. A refused handshake gets no others of upstream. */
 const COME_BACK_CODES: ReadonlySet<number> = new Set([CLOSE.restarting.code, CLOSE.upstreamLost.code])
 
+/** How many sessions keep a place before those whose time has come are first forgotten. */
+const MIN_SWEEP = 1000
+
 /**
  * Tells pages whose trading sockets close when to come back, since each that does costs a one-time URL of the upstream budget
- * (docs/operating.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs.
+ * (docs/operating.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs, up to an hour.
+ * Those for whom it has no room come back in its second half, and are refused or placed anew.
  */
 export class Returns {
   readonly #options: ReturnsOptions
   /** Places of sessions that were refused (monotonic ms). A page that asks again and again keeps the one it has. */
   readonly #refused = new Map<string, number>()
+  #sweepAt = MIN_SWEEP
   #relays = 0
   #placed = 0
   #beginsAt = 0
@@ -40,6 +46,11 @@ export class Returns {
   constructor(options: ReturnsOptions) {
     this.#options = options
     this.#sharers = options.instances
+  }
+
+  /** The number of sessions whose places are remembered. */
+  get kept(): number {
+    return this.#refused.size
   }
 
   /** Counts an open trading relay. Returns how to uncount it. */
@@ -62,6 +73,7 @@ export class Returns {
     if (kept > 0) return after(close, Math.max(kept, earliestMs))
     const placeMs = this.#place(earliestMs)
     this.#refused.set(sessionKey, now + placeMs)
+    if (this.#refused.size >= this.#sweepAt) this.#sweep(now)
     return after(close, placeMs)
   }
 
@@ -79,7 +91,7 @@ export class Returns {
     answered.abort()
     if (delayMs !== undefined) this.#sharers = 1
     this.#begin(performance.now() + (delayMs ?? 0))
-    const lastMs = (delayMs ?? 0) + this.#placeAt(this.#relays - 1)
+    const lastMs = Math.min((delayMs ?? 0) + this.#placeAt(this.#relays - 1), MAX_QUEUE_MS)
     const details = { relays: this.#relays, firstAfterMs: delayMs ?? 0, lastAfterMs: Math.round(lastMs) }
     this.#options.log.info(details, 'pages are told when to come back')
     return lastMs
@@ -89,9 +101,17 @@ export class Returns {
   #place(earliestMs: number): number {
     const now = performance.now()
     // Everybody has come back, so a new queue begins.
-    if (now >= this.#beginsAt + this.#placeAt(this.#placed)) this.#begin(now + earliestMs)
-    const at = this.#beginsAt + this.#placeAt(this.#placed++)
-    return Math.max(at - now, earliestMs)
+    if (now >= this.#beginsAt + this.#placeAt(this.#placed)) this.#begin(now + Math.min(earliestMs, MAX_QUEUE_MS))
+    const placeMs = this.#beginsAt + this.#placeAt(this.#placed) - now
+    if (placeMs > MAX_QUEUE_MS) return Math.max((MAX_QUEUE_MS * (1 + Math.random())) / 2, earliestMs)
+    this.#placed++
+    return Math.max(placeMs, earliestMs)
+  }
+
+  /** Forgets the places whose time has come. A queue that never ends would keep them all. */
+  #sweep(now: number): void {
+    for (const [key, at] of this.#refused) if (at <= now) this.#refused.delete(key)
+    this.#sweepAt = Math.max(MIN_SWEEP, 2 * this.#refused.size)
   }
 
   #begin(at: number): void {

@@ -1,4 +1,4 @@
-import { MINUTE_MS, SILENCE_MS } from './shared-limits.ts'
+import { MAX_QUEUE_MS, MINUTE_MS, SILENCE_MS } from './shared-limits.ts'
 
 /*
  * All of these scripts read with GETDEL and write the value back. This has two reasons. GETDEL counts as a write, so the server
@@ -41,9 +41,9 @@ local calls = math.max(0, math.min(limit - leased, math.max(1, math.floor((limit
 redis.call('SET', KEYS[1], leased + calls, 'PX', left)
 return {calls, left}`
 
-/** Appends a stretch of time to a queue. The value is when the last stretch ends. */
+/** Appends a stretch of time to a queue, up to its longest. The value is when the last stretch ends. */
 export const ENQUEUE = `${NOW}
 local at = math.max(now, tonumber(redis.call('GETDEL', KEYS[1]) or 0))
-local left = at - now + ARGV[1]
+local left = math.min(at - now + ARGV[1], ${MAX_QUEUE_MS})
 if left > 0 then redis.call('SET', KEYS[1], now + left, 'PX', left) end
 return at - now`

@@ -1,4 +1,11 @@
-import { MINUTE_MS, SILENCE_MS, type CallLease, type Holding, type SharedLimits } from './shared-limits.ts'
+import {
+  MAX_QUEUE_MS,
+  MINUTE_MS,
+  SILENCE_MS,
+  type CallLease,
+  type Holding,
+  type SharedLimits,
+} from './shared-limits.ts'
 
 interface Statement {
   readonly count: number
@@ -45,7 +52,7 @@ export class MemoryLimits implements SharedLimits {
   async enqueue(key: string, durationMs: number): Promise<number> {
     const now = Date.now()
     const at = Math.max(now, this.#queueEnds.get(key) ?? 0)
-    this.#queueEnds.set(key, at + durationMs)
+    this.#queueEnds.set(key, Math.min(at + durationMs, now + MAX_QUEUE_MS))
     return at - now
   }
 }

@@ -29,7 +29,8 @@ export interface SharedLimits {
   /** Leases half of the calls that are left of `limit` in the current minute of the store's clock, and at least one. */
   leaseCalls(key: string, limit: number): Promise<CallLease>
   /**
-   * Takes the next stretch of time in a queue.
+   * Takes the next stretch of time in a queue, of which no more than {@link MAX_QUEUE_MS} are ever ahead: who comes later
+   * shares the end of it.
    * @returns after how many milliseconds it begins: 0 unless earlier stretches have yet to end
    */
   enqueue(key: string, durationMs: number): Promise<number>
@@ -40,3 +41,6 @@ export const SILENCE_MS = 25_000
 
 /** The length of the minutes of {@link SharedLimits.leaseCalls}. */
 export const MINUTE_MS = 60_000
+
+/** The longest queue of {@link SharedLimits.enqueue}, and the longest time that a page is asked to stay away. */
+export const MAX_QUEUE_MS = 3_600_000

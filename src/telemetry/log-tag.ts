@@ -9,3 +9,8 @@ const TAG_LENGTH = 10
 export function logTag(secret: string, name: string): string {
   return createHmac('sha256', secret).update(name).digest('base64url').slice(0, TAG_LENGTH)
 }
+
+/** Names a trading account in the log. */
+export function accountTag([secret = '']: readonly string[], accountId: string): string {
+  return logTag(secret, `account:${accountId}`)
+}

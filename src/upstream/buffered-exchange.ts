@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
-import { Exchange, OverBudgetError } from './exchange.ts'
+import { Exchange, NotStarted, type StartConditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
-import type { OverBudget, Reservation } from './budget/admission.ts'
+import type { OverBudget } from './budget/admission.ts'
 import { noResponse, type NoResponse } from './no-response.ts'
 
 /** A response that was read whole. */
@@ -33,11 +33,16 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   /**
    * @param timeoutMs covers the whole exchange, including the wait for a connection
    * @param isConnectionFailing see {@link Exchange}
+   * @param conditions see {@link Exchange}
    * @param signal aborts the exchange, which then ends like one that timed out
-   * @param reservation see {@link Exchange}
    */
-  constructor(timeoutMs: number, isConnectionFailing: () => boolean, signal?: AbortSignal, reservation?: Reservation) {
-    super(isConnectionFailing, reservation)
+  constructor(
+    timeoutMs: number,
+    isConnectionFailing: () => boolean,
+    conditions: StartConditions,
+    signal?: AbortSignal,
+  ) {
+    super(isConnectionFailing, conditions)
     this.#timer = setTimeout(this.#expire, timeoutMs)
     this.#signal = signal
     signal?.addEventListener('abort', this.#expire)
@@ -61,7 +66,7 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
-    if (cause instanceof OverBudgetError) this.settle(cause.outcome)
+    if (cause instanceof NotStarted && cause.outcome.is === 'overBudget') this.settle(cause.outcome)
     else this.settle(noResponse(cause, this.sent, this.responseBegan))
   }
 

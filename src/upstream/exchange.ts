@@ -5,15 +5,28 @@ import type { UpstreamHeaders } from './headers.ts'
 import type { Sent } from './no-response.ts'
 import { discard } from './request-body.ts'
 
-/** Aborts a request for which no token was left when a connection became free. */
-export class OverBudgetError extends Error {
-  readonly outcome: OverBudget
+/** Nothing was sent: when a connection became free, the request was no longer wanted ({@link RestRequest.isCurrent}). */
+export interface Stale {
+  readonly is: 'stale'
+}
 
-  constructor(retryAfterMs: number) {
-    super('the budget of calls is used up')
-    this.name = 'OverBudgetError'
-    this.outcome = { is: 'overBudget', retryAfterMs }
+/** Aborts a request that must not be written when a connection has become free. */
+export class NotStarted extends Error {
+  readonly outcome: OverBudget | Stale
+
+  constructor(outcome: OverBudget | Stale) {
+    super(outcome.is === 'stale' ? 'the request is no longer wanted' : 'the budget of calls is used up')
+    this.name = 'NotStarted'
+    this.outcome = outcome
   }
+}
+
+/** What decides at the last moment whether a request is written. */
+export interface StartConditions {
+  /** The token of the request, where there is a budget. */
+  readonly reservation?: Reservation | undefined
+  /** See {@link RestRequest.isCurrent}. */
+  readonly isCurrent?: (() => boolean) | undefined
 }
 
 /** One request to upstream and its response: the part that does not depend on what happens to the response. */
@@ -24,19 +37,19 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | undefined
   protected sent: Sent = 'nothing'
   protected responseBegan = false
-  /** Set while there is a budget: the token of this request. */
   readonly #reservation: Reservation | undefined
+  readonly #isCurrent: (() => boolean) | undefined
   readonly #isConnectionFailing: () => boolean
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
 
   /**
    * @param isConnectionFailing whether a connection is failing now, so that the apparent end of a response is false
-   * @param reservation the token of the request, where there is a budget
    */
-  constructor(isConnectionFailing: () => boolean, reservation?: Reservation) {
+  constructor(isConnectionFailing: () => boolean, { reservation, isCurrent }: StartConditions) {
     this.#isConnectionFailing = isConnectionFailing
     this.#reservation = reservation
+    this.#isCurrent = isCurrent
   }
 
   abstract onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
@@ -59,8 +72,9 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
     this.controller = controller
     if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
     // A connection is free, and the request is written next.
-    const waitMs = this.#reservation?.start()
-    if (waitMs !== undefined) controller.abort(new OverBudgetError(waitMs))
+    if (this.#isCurrent?.() === false) return controller.abort(new NotStarted({ is: 'stale' }))
+    const retryAfterMs = this.#reservation?.start()
+    if (retryAfterMs !== undefined) controller.abort(new NotStarted({ is: 'overBudget', retryAfterMs }))
   }
 
   /** Upstream's status and headers have arrived. */

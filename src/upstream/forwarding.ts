@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
-import type { OverBudget, Reservation } from './budget/admission.ts'
-import { Exchange, OverBudgetError } from './exchange.ts'
+import type { OverBudget } from './budget/admission.ts'
+import { Exchange, NotStarted, type Stale, type StartConditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
@@ -14,6 +14,7 @@ export type ForwardOutcome =
   | { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
   | NoResponse
   | OverBudget
+  | Stale
   /** Upstream failed in the middle of a response that the browser had begun to read: its connection was cut too. */
   | { readonly is: 'cut'; readonly cause: Error }
   | { readonly is: 'bodyRefused'; readonly problem: Problem }
@@ -82,14 +83,14 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.controller?.resume()
   }
 
-  /** @param isConnectionFailing and the reservation: see {@link Exchange} */
+  /** @param isConnectionFailing and the conditions: see {@link Exchange} */
   constructor(
     request: ForwardRequest,
     options: ForwardingOptions,
     isConnectionFailing: () => boolean,
-    reservation?: Reservation,
+    conditions: StartConditions,
   ) {
-    super(isConnectionFailing, reservation)
+    super(isConnectionFailing, conditions)
     this.#request = request
     this.#options = options
     // Never removed: removing a listener costs more than calling one that does nothing.
@@ -151,7 +152,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (this.#status !== 0) {
       this.settle({ is: 'cut', cause })
       this.#request.response.destroy()
-    } else if (cause instanceof OverBudgetError) this.settle(cause.outcome)
+    } else if (cause instanceof NotStarted) this.settle(cause.outcome)
     else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
     else this.settle(noResponse(cause, this.sent, this.responseBegan || hasResponseBegun(cause)))
   }

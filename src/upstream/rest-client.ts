@@ -21,6 +21,12 @@ export interface RestRequest {
   readonly timeoutMs?: number | undefined
   /** Whose request it is, where that is known: the budget is shared fairly among them. */
   readonly subject?: string | undefined
+  /**
+   * Whether the request is still wanted. Asked when its first byte is about to be written, after every wait. If this returns
+   * false, nothing is sent, and the token of the budget is free again: the outcome is `stale`, or, of an exchange,
+   * `unreachable` because of a NotStarted.
+   */
+  readonly isCurrent?: () => boolean
 }
 
 /** How one client uses connections. */
@@ -126,7 +132,10 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
     }
-    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing, reservation)
+    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing, {
+      reservation,
+      isCurrent: request.isCurrent,
+    })
     this.#running++
     this.#dispatch(request, forwarding)
     return forwarding.outcome
@@ -137,8 +146,8 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'unreachable', cause: signal.reason as Error })
     }
-    const timeoutMs = request.timeoutMs ?? this.#config.headersMs
-    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, signal, reservation)
+    const { timeoutMs = this.#config.headersMs, isCurrent } = request
+    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, { reservation, isCurrent }, signal)
     this.#dispatch(request, exchange)
     return exchange.outcome
   }

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { identityWorld } from '../support/identity-world.ts'
 import { samplesOf } from '../support/metrics.ts'
 import { answerJson } from '../support/scripted-upstream.ts'
-import { sessionState, tokens } from '../support/token-endpoint.ts'
+import { sessionState, startLogin, tokens } from '../support/token-endpoint.ts'
 import { ALONE } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { SECRETS } from '../support/world.ts'
@@ -28,6 +28,17 @@ await test('GET /auth/session and the audit line of a login say whose session it
   t.equal(line?.['subject'], logTag(SECRETS, 'subject:CR123'))
   t.notMatch(JSON.stringify(world.server.log), /CR123/)
   t.match(await samplesOf(world.server.opsUrl, 'bff_identity_requests_total'), new Map([['outcome="found"', 1]]))
+})
+
+await test('session_ended of a session that a new login of its browser replaced says whose it was', async (t) => {
+  const world = await identityWorld(t)
+  const { server } = world
+  const { browser } = await world.logIn('CR123')
+  await (await startLogin({ browser, server })).finish({ code: 'CR456' })
+  t.match(
+    server.log.filter(({ audit }) => audit === 'session_ended'),
+    [{ reason: 'replaced', subject: logTag(SECRETS, 'subject:CR123') }],
+  )
 })
 
 await test('With LOG_SUBJECT=plain audit lines have the subject as it is', async (t) => {

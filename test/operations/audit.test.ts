@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { request, type ServerResponse } from 'node:http'
 import { test } from 'tap'
+import { logTag } from '../../src/telemetry/log-tag.ts'
+import { sendTo } from '../support/api-world.ts'
 import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
 import { loginWorld, logInThere, tokens } from '../support/token-endpoint.ts'
 import { answerJson } from '../support/scripted-upstream.ts'
@@ -121,6 +124,37 @@ await test('token_refreshed has the session and no token', async (t) => {
   const { session } = await audited(server, 'login')
   t.match(await audited(server, 'token_refreshed'), { session })
   t.notMatch(JSON.stringify(server.log), /the-(first|second)-/)
+})
+
+await test('refused, idempotency and browser_left name the account of the path by the hash that relays have', async (t) => {
+  const world = await relayWorld(t)
+  const { server, browser, upstream } = world
+  const account = logTag(SECRETS, `account:${ACCOUNT}`)
+  const path = `/api/trading/v1/options/accounts/${ACCOUNT}/reset-demo-balance`
+  const url = new URL(server.url)
+  const headers = { 'x-csrf': '1', 'idempotency-key': 'twice', cookie: browser.cookieHeader(url, url) }
+  for (let times = 0; times < 2; times++) {
+    t.equal((await sendTo(server.port, 'POST', path, { headers })).status, 200)
+  }
+  t.match(await audited(server, 'idempotency'), { outcome: 'replayed', account })
+
+  t.equal((await browser.fetch(path, { method: 'POST' })).status, 403)
+  t.equal(await world.connect(TRADING, { origin: 'https://evil.example' }).refusedWith(), 403)
+  const refused = () => server.log.filter(({ audit }) => audit === 'refused')
+  await until(() => refused().length === 2)
+  for (const line of refused()) t.match(line, { account })
+
+  const arrived = Promise.withResolvers<ServerResponse>()
+  upstream.onRest = (_request, response) => arrived.resolve(response)
+  const { 'idempotency-key': _key, ...plain } = headers
+  const leaving = request({ port: server.port, method: 'POST', path, headers: plain, agent: false })
+  leaving.on('error', () => undefined).end()
+  const response = await arrived.promise
+  leaving.destroy()
+  await until(() => server.log.some(({ status }) => status === 499), 'the server knows that the browser has left')
+  answerJson(response, 200, {})
+  t.match(await audited(server, 'browser_left'), { account })
+  t.notMatch(JSON.stringify(server.log), ACCOUNT)
 })
 
 await test('A stranger causes a few audit lines, however often they try, and none of the events is lost', async (t) => {

@@ -7,7 +7,7 @@ import { ALONE } from '../support/settings.ts'
 import { SECRETS, testRedis, testServer } from '../support/world.ts'
 
 const KEYS = 150
-const SPREAD_MS = 2000
+const SPREAD_MS = 1000
 /** Longer than a command may take, so that some records are written without a reply. */
 const FROZEN_MS = 1700
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

@@ -136,7 +136,7 @@ await test('A call with an Idempotency-Key', async (t) => {
     }
     const text = await world.raw(
       `POST ${TRANSFER} HTTP/1.1\r\nHost: h\r\nCookie: ${world.cookie}\r\nX-CSRF: 1\r\n` +
-        'Idempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n',
+        'Connection: close\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n',
     )
     t.match(text, /^HTTP\/1\.1 400 /)
     t.equal(upstream.requests.length, 0)

@@ -86,3 +86,36 @@ await test('a drain that cannot ask the others assumes that all of them drain', 
     t.same(secondsOf([returns.closed(CLOSE.restarting), returns.closed(CLOSE.restarting)]), [0, 6])
   }
 })
+
+await test('nobody is asked to stay away for more than an hour, however many there are, unless upstream says so', async (t) => {
+  const HOUR = 3600
+  const returns = returnsWith(never)
+  const seconds = secondsOf(Array.from({ length: 5000 }, () => returns.closed(CLOSE.upstreamLost)))
+  const placed = seconds.findIndex((each, at) => each !== 6 * at)
+  t.equal(placed, HOUR / 6 + 1, 'places are given in order as long as the hour has room')
+  const late = seconds.slice(placed)
+  t.ok(late.every((each) => each >= HOUR / 2 && each <= HOUR))
+  t.ok(new Set(late).size > 1000, 'the others are spread over the second half hour')
+  t.equal(returns.refused('a', after(CLOSE.upstreamBudget, 7_200_000)).retryAfterSeconds, 2 * HOUR)
+})
+
+await test('a drain behind a queue that is full asks nobody to stay away for more than an hour', async (t) => {
+  const returns = returnsWith(async () => 3_600_000)
+  for (let count = 0; count < 10; count++) returns.join()
+  t.equal(await returns.drain(1000), 3_600_000)
+  for (const seconds of secondsOf(Array.from({ length: 10 }, () => returns.closed(CLOSE.restarting)))) {
+    t.ok(seconds >= 1800 && seconds <= 3600)
+  }
+})
+
+await test('places whose time has come are forgotten, although the queue never ends', async (t) => {
+  let timeMs = Math.ceil(performance.now())
+  t.intercept(performance, 'now', { value: () => timeMs })
+  const returns = returnsWith(never, 1)
+  for (let count = 0; count < 5; count++) returns.closed(CLOSE.upstreamLost)
+  for (let count = 0; count < 20_000; count++) {
+    if (returns.refused(`${count}`, CLOSE.upstreamUnreachable).retryAfterSeconds !== 10) t.fail('the queue has ended')
+    timeMs += 2000
+  }
+  t.ok(returns.kept <= 1000, `${returns.kept} sessions keep a place`)
+})

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
-import type { CallLease } from '../../src/store/shared-limits.ts'
+import { MAX_QUEUE_MS, type CallLease } from '../../src/store/shared-limits.ts'
 import type { Store } from '../../src/store/store.ts'
 
 let keys = 0
@@ -88,6 +88,11 @@ export async function sharedLimitsContract(t: Test, open: () => Promise<Store>):
     t.ok(second > 2000 && second <= 3000, `${second}`)
     const third = await limits.enqueue(key, 500)
     t.ok(third > second && third <= 3500, `${third}`)
+    const full = fresh()
+    for (const at of [0, 1, 2]) {
+      const begins = await (at === 1 ? elsewhere : limits).enqueue(full, MAX_QUEUE_MS - 1000)
+      t.ok(begins <= MAX_QUEUE_MS, `stretch ${at} begins in ${begins} ms, however long the queue is`)
+    }
     t.equal(await limits.enqueue(fresh(), 0), 0)
     t.equal(await limits.enqueue(fresh(), 0.5), 0)
   })

@@ -31,7 +31,10 @@ export interface Loss {
 }
 
 const MAX_REPEATS = 8
-const REPEAT_WITHIN_MS = 3000
+/** Longer than a store is frozen, so that a key comes before, during and after that. */
+const REPEAT_WITHIN_MS = 2500
+/** Requests that settle keys at the same time. */
+const MAX_CONCURRENT = 16
 const CODES: ReadonlySet<unknown> = new Set(['idempotency_in_progress', 'outcome_unknown'])
 /** What a first call may get, besides a response. */
 const FAILURES: ReadonlySet<unknown> = new Set([
@@ -82,22 +85,22 @@ export class KeyedStorm {
   /** Asks every instance for every key until nothing is in progress. */
   async settle(): Promise<void> {
     for (const port of this.#options.ports) {
-      for (const key of this.#sent.keys()) {
+      await this.#each(async (key) => {
         await untilSlow(async () => {
           const { answer } = await this.#send(key, port)
           return answer !== undefined && ![503, 429].includes(answer.status) && !/in_progress/.test(nameOf(answer))
         }, `${key} is settled`)
-      }
+      })
     }
   }
 
   /** What is wrong with another call under each key: it must be refused, whatever became of the first. */
   async faultsOfOtherCalls(): Promise<string[]> {
     const faults: string[] = []
-    for (const key of this.#sent.keys()) {
+    await this.#each(async (key) => {
       const answer = await this.#request(key, this.#port(), 'another body')
       if (answer?.status !== 422) faults.push(`${key}: another body got ${nameOf(answer)}`)
-    }
+    })
     return faults
   }
 
@@ -121,6 +124,15 @@ export class KeyedStorm {
       faults.push(...sent.filter(({ answer }) => !isAllowed(answer)).map(({ answer }) => `${key}: ${nameOf(answer)}`))
     }
     return { faults, lost }
+  }
+
+  /** Runs a task for each key, a number of them at once. */
+  async #each(task: (key: string) => Promise<void>): Promise<void> {
+    const left = this.#sent.keys()
+    const work = async (): Promise<void> => {
+      for (const key of left) await task(key)
+    }
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
   }
 
   #port(): number {

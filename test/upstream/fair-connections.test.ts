@@ -1,8 +1,11 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld, sendTo } from '../support/api-world.ts'
+import { identityWorld } from '../support/identity-world.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { ok } from '../support/raw-upstream.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
 
@@ -49,3 +52,31 @@ for (const method of ['GET', 'POST'] as const) {
     }
   })
 }
+
+await test('the sessions of one user hold no more upstream connections together than one session alone', async (t) => {
+  const world = await identityWorld(t)
+  const { upstream, server } = world
+  const held: ServerResponse[] = []
+  const { onRest } = upstream
+  upstream.onRest = (request, response) =>
+    request.url === world.settings['IDENTITY_PATH'] ? onRest(request, response) : void held.push(response)
+  const cookieOf = async (user: string): Promise<string> =>
+    (await world.logIn(user)).browser.cookieHeader(new URL(server.url), new URL(server.url))
+  const call = (cookie: string) => sendTo(server.port, 'GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } })
+  const cookies = [await cookieOf('CR1'), await cookieOf('CR1')]
+  const refused: number[] = []
+  const calls = cookies.flatMap((cookie) =>
+    Array.from({ length: 80 }, async () => {
+      const { status } = await call(cookie)
+      if (status !== 200) refused.push(status)
+    }),
+  )
+  await until(() => held.length + refused.length === 160)
+  t.equal(held.length, MOST)
+  t.same(new Set(refused), new Set([429]))
+  const other = call(await cookieOf('CR2'))
+  await until(() => held.length === MOST + 1, 'another user is not kept waiting')
+  for (const response of held) answerJson(response, 200, {})
+  t.equal((await other).status, 200)
+  await Promise.all(calls)
+})

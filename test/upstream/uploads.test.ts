@@ -116,7 +116,7 @@ await test('an upload of a session that ends meanwhile is not sent upstream', as
   t.equal((await send('POST', '/auth/logout', { headers })).status, 204)
   for (const [index, socket] of uploads.entries()) {
     socket.write(index === 0 ? '}' : '1\r\n}\r\n0\r\n\r\n')
-    t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*login_required/)
+    t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 401 [^]*session_expired/)
   }
   t.same(upstream.requests, [])
 })

@@ -1,4 +1,4 @@
-import { callerOf } from '../../http/requester.ts'
+import { callerOnAccount } from '../../http/requester.ts'
 import { audit } from '../../telemetry/audit.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
@@ -40,7 +40,7 @@ export function auditKeyed(
   audit(
     request.log,
     'idempotency',
-    { outcome, method, route, ...callerOf(request) },
+    { outcome, method, route, ...callerOnAccount(request) },
     { level, message: MESSAGES[outcome] },
   )
 }

@@ -1,12 +1,13 @@
 import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
+import type { Stale } from '../../upstream/exchange.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
-import { requireSession } from '../authorized-session.ts'
+import { liveSession } from '../authorized-session.ts'
 import type { Call, CallDependencies } from '../call.ts'
 import { conclude } from '../conclude.ts'
 import { renewedSession } from '../renewed-session.ts'
-import { sendOnce } from '../send-once.ts'
+import { sendAsLive } from '../send-as-live.ts'
 import { upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
 import { AnswerSink } from './answer-sink.ts'
 import { auditKeyed } from './audit-keyed.ts'
@@ -25,6 +26,8 @@ export interface KeyedCall extends Call {
   readonly session: Session
   readonly idempotencyKey: string
 }
+
+type SentOutcome = Exclude<ForwardOutcome, Stale>
 
 /** Statuses by which upstream refuses a call before it executes anything. */
 const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
@@ -62,30 +65,34 @@ async function wholeBody(
     if (error instanceof BodyRefused) throw error.problem
     return undefined
   }
-  return { session: await requireSession(deps, request), content: Buffer.concat(chunks) }
+  return { session: await liveSession(deps, request), content: Buffer.concat(chunks) }
 }
 
 async function sendClaimed(
   deps: KeyedDependencies,
-  call: KeyedCall,
+  original: KeyedCall,
   claim: Claim,
   content: Buffer | null,
 ): Promise<void> {
-  const { endpoint, reply, session } = call
+  const { endpoint, reply } = original
   const hasBudget = deps.upstream.budget !== undefined
   if (claim.isLate) {
     // This process was stopped for so long that others may have given the call up already.
     await claim.free()
     throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
   }
-  claim.onLost = () => auditKeyed(deps.metrics, call, 'record_lost')
+  claim.onLost = () => auditKeyed(deps.metrics, original, 'record_lost')
   let large: Promise<Ending> | undefined
   const maxBytes = claim.mayKeep ? deps.keyed.maxAnswerBytes : 0
   const onLarge = (status: number): void => {
     if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
   }
   const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
-  const outcome = await sendOnce(deps, call, framed(content), sink)
+  const sent = await sendAsLive(deps, original, framed(content), sink).catch(async (error: unknown) => {
+    auditKeyed(deps.metrics, original, await claim.free())
+    throw error
+  })
+  const { call, outcome } = sent
   deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
   const ending = await (large ?? settle(claim, outcome, sink))
   auditKeyed(deps.metrics, call, ending)
@@ -93,7 +100,7 @@ async function sendClaimed(
   if (reply.raw.destroyed) return conclude(left(outcome), call)
   if (outcome.is === 'answered') return sendAnswer(reply, sink.answer, { hasBudget })
   if (outcome.is === 'withheld' && outcome.status === 401) {
-    await renewedSession(deps, call, session, true)
+    await renewedSession(deps, call, call.session, true)
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
   }
   // The browser has not seen any of it yet.
@@ -104,7 +111,7 @@ async function sendClaimed(
 }
 
 /** Writes into the record what became of the call. */
-function settle(claim: Claim, outcome: ForwardOutcome, sink: AnswerSink): Promise<Ending> {
+function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<Ending> {
   switch (outcome.is) {
     case 'answered':
       return NOT_EXECUTED.has(outcome.status) ? claim.free() : claim.keep(sink.answer)
@@ -125,7 +132,7 @@ function settle(claim: Claim, outcome: ForwardOutcome, sink: AnswerSink): Promis
 }
 
 /** The outcome of a call whose browser has left. */
-function left(outcome: ForwardOutcome): Extract<ForwardOutcome, { is: 'browserGone' }> {
+function left(outcome: SentOutcome): Extract<ForwardOutcome, { is: 'browserGone' }> {
   if (outcome.is === 'browserGone') return outcome
   const status = 'status' in outcome ? outcome.status : 0
   const sent = outcome.is === 'unreachable' || outcome.is === 'overBudget' ? 'nothing' : 'whole'

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { CallLimit } from '../../http/call-limit.ts'
 import { requesterOf } from '../../http/requester.ts'
-import type { Session } from '../../sessions/index.ts'
+import { sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
@@ -49,7 +49,7 @@ export async function openTradingRelay(
   if (url === undefined) return
   handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
   const opened = await openUpstream(handshake, url, deps)
-  if (opened === undefined || (await handshake.isLive(session))) return opened
+  if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
   opened.drop()
 }
 
@@ -64,7 +64,10 @@ async function isCallAllowed(
   return !handshake.isOver
 }
 
-/** A fresh one-time URL. If upstream refuses the bearer, the token is renewed and the URL requested once more. */
+/**
+ * A fresh one-time URL. If upstream refuses the bearer, the token is renewed and the URL requested once more. A session that
+ * has changed while the request waited is read again before anything is sent.
+ */
 async function oneTimeUrl(
   handshake: Handshake,
   accountId: string,
@@ -77,7 +80,8 @@ async function oneTimeUrl(
   const outcome = await deps.otp.request(accountId, session.record.accessToken, {
     id: request.id,
     signal,
-    subject: session.record.subject ?? session.key,
+    subject: sharerOf(session),
+    isCurrent: () => deps.sessions.isCurrent(session),
   })
   switch (outcome.is) {
     case 'url':
@@ -88,6 +92,10 @@ async function oneTimeUrl(
         logFailure(request.log, 'no one-time URL for a relay', { why, code: close.code }, cause)
       }
       return handshake.end(close)
+    }
+    case 'stale': {
+      const current = await handshake.current(session)
+      return current && oneTimeUrl(handshake, accountId, current, deps, mayRenew)
     }
     case 'overBudget':
       return handshake.end(after(CLOSE.upstreamBudget, outcome.retryAfterMs))

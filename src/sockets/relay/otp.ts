@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import { NotStarted } from '../../upstream/exchange.ts'
 import { USER_AGENT } from '../../upstream/headers.ts'
 import type { RestResponse } from '../../upstream/buffered-exchange.ts'
 import { valueAt } from '../../upstream/json-pointer.ts'
@@ -13,6 +14,8 @@ export type OtpOutcome =
   | { readonly is: 'unauthorized' }
   /** `cause` shows whether the fault is this server's. Its text may contain a URL, so the log gets `why` instead. */
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
+  /** Nothing was sent, because the session has changed or ended while the request waited. */
+  | { readonly is: 'stale' }
   /** The budget of all users has no call left; nothing was sent. */
   | { readonly is: 'overBudget'; readonly retryAfterMs: number }
 
@@ -40,25 +43,32 @@ export class OtpClient {
 
   /**
    * @param accountId already checked against the id pattern
-   * @param request the browser's request id, a signal that aborts the exchange, and whose relay it is, for the budget
+   * @param request the browser's request id, a signal that aborts the exchange, whose relay it is, for the budget, and whether
+   * the session is unchanged
    */
   async request(
     accountId: string,
     accessToken: string,
-    request: { readonly id: string; readonly signal: AbortSignal; readonly subject: string },
+    request: {
+      readonly id: string
+      readonly signal: AbortSignal
+      readonly subject: string
+      readonly isCurrent: () => boolean
+    },
   ): Promise<OtpOutcome> {
     const { appIdHeader, appId, headersMs } = this.#upstream
     const headers = ['user-agent', USER_AGENT, 'x-request-id', request.id, 'accept', 'application/json']
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const path = `/trading/v1/options/accounts/${accountId}/otp`
     const timeoutMs = headersMs
-    const { subject } = request
-    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject } as const
+    const { subject, isCurrent } = request
+    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject, isCurrent } as const
     const outcome = await this.#rest.exchange(call, request.signal)
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)
       case 'unreachable':
+        if (outcome.cause instanceof NotStarted) return { is: 'stale' }
         return {
           is: 'refused',
           close: CLOSE.upstreamUnreachable,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
 import { ID } from '../../proxy/endpoint.ts'
-import { logTag } from '../../telemetry/log-tag.ts'
+import { accountTag } from '../../telemetry/log-tag.ts'
 import { socketRoute } from '../socket-route.ts'
 import { openPublicRelay, openTradingRelay, type RelayDependencies } from './open-relay.ts'
 import { OtpClient } from './otp.ts'
@@ -17,7 +17,7 @@ export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDepe
     })
   }
   socketRoute(fastify, '/ws/trading/:accountId', deps, {
-    purposeOf: (request) => ({ kind: 'trading', account: logTag(secrets[0] ?? '', `account:${accountIdOf(request)}`) }),
+    purposeOf: (request) => ({ kind: 'trading', account: accountTag(secrets, accountIdOf(request)) }),
     open: (handshake) => openTradingRelay(handshake, accountIdOf(handshake.request), relayDeps),
   })
 }

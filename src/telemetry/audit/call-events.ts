@@ -64,7 +64,7 @@ export const CALL_EVENTS = {
       session: SESSION_IF_ANY,
       client: CLIENT,
     },
-    optional: { ...OF_USER, ...BOUNDED },
+    optional: { ...ON_ACCOUNT, ...BOUNDED },
   },
   idempotency: {
     level: 'warn',
@@ -89,7 +89,7 @@ export const CALL_EVENTS = {
       session: SESSION,
       client: CLIENT,
     },
-    optional: OF_USER,
+    optional: ON_ACCOUNT,
   },
   browser_left: {
     level: 'warn',
@@ -105,6 +105,6 @@ export const CALL_EVENTS = {
       sent: oneOf('How much of the call was sent, so whether it may have been executed', 'nothing', 'part', 'whole'),
       status: count("The status of upstream's response; 0 if there was none yet", 999),
     },
-    optional: { ...OF_USER, cause: CAUSE },
+    optional: { ...ON_ACCOUNT, cause: CAUSE },
   },
 } as const satisfies Readonly<Record<string, AuditRule>>

@@ -51,7 +51,7 @@ export const REQUEST = text(
   'The request that caused the event: X-Request-Id of its response',
   '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
 )
-export const ACCOUNT = tagOf('A keyed hash of the trading account')
+export const ACCOUNT = tagOf('A keyed hash of the trading account that the path names')
 export const METHOD = text('The method of the call; `other` for a rare one', '^([A-Z]{3,7}|other)$')
 export const ROUTE = {
   description: 'The pattern of the path, without the values in it',

@@ -1,0 +1,162 @@
+import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
+import { sendTo, type Answer } from '../support/api-world.ts'
+import { BrowserSocket } from '../support/browser-socket.ts'
+import { identityWorld, logOutEverywhere, operate, type IdentityWorld } from '../support/identity-world.ts'
+import type { JarBrowser } from '../support/jar-browser.ts'
+import { valueOf } from '../support/metrics.ts'
+import { logOut } from '../support/relay-world.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
+import { SLOW_HOST, slowNames, type SlowNames } from '../support/slow-names.ts'
+import { isLoggedIn, startLogin, storeClient } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
+import { testServer, type TestServer } from '../support/world.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+const TRANSFER = '/api/payment-agents/v1/transfer'
+const RECORDS = 'bff:1:idempotency:*'
+const TRADING = '/ws/trading/VRTC100'
+const USER = 'CR1'
+/** Longer than a body that is sent only once it is complete. */
+const LONG = 100_000
+
+const KINDS = ['read', 'order', 'keyed', 'streamed'] as const
+type Kind = (typeof KINDS)[number]
+
+interface WaitingWorld extends IdentityWorld {
+  readonly browser: JarBrowser
+  readonly cookie: string
+  /** An instance whose connections to upstream wait. The world's own server is the other one. */
+  readonly slow: TestServer
+  readonly names: SlowNames
+  /** What has arrived upstream. */
+  readonly arrived: string[]
+  /** Makes one call of each kind. Resolves once all of them wait for a connection. */
+  call(...kinds: readonly Kind[]): Promise<{ readonly answers: Promise<Map<Kind, Answer>> }>
+  /** Makes a call that need not wait. */
+  repeat(kind: Kind): Promise<Answer>
+  /** Asks for a trading socket. Resolves once the request for its one-time URL waits for a connection. */
+  connect(): Promise<BrowserSocket>
+}
+
+async function waitingWorld(t: Test): Promise<WaitingWorld> {
+  const world = await identityWorld(t, { redis: true, settings: { UPSTREAM_CONNECT_SECONDS: '600' } })
+  const { upstream, server, settings } = world
+  const names = slowNames(t)
+  const API_URL = `http://${upstream.host.replace('127.0.0.1', SLOW_HOST)}`
+  const slow = await testServer(t, { ...settings, API_URL, PORT: String(await freePort()) })
+  const { browser } = await world.logIn(USER)
+  const cookie = browser.cookieHeader(new URL(server.url), new URL(server.url))
+  const arrived: string[] = []
+  const { onRest } = upstream
+  upstream.onRest = (request, response) => {
+    if (request.url === settings['IDENTITY_PATH']) return onRest(request, response)
+    arrived.push(`${request.method} /api${request.url}`)
+    request.resume().on('end', () => answerJson(response, 200, { data: [] }))
+  }
+  const post = (body: string, headers = {}): Promise<Answer> =>
+    sendTo(slow.port, 'POST', TRANSFER, { headers: { cookie, 'x-csrf': '1', ...headers }, body })
+  const calls: Record<Kind, () => Promise<Answer>> = {
+    read: () => sendTo(slow.port, 'GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1' } }),
+    order: () => post('{"amount":1}'),
+    keyed: () => post('{"amount":2}', { 'idempotency-key': 'one' }),
+    streamed: () => post('x'.repeat(LONG)),
+  }
+  let waiting = 0
+  const waits = (count: number): Promise<void> => {
+    waiting += count
+    return until(() => names.waiting === waiting, 'each waits for a connection of its own')
+  }
+  return {
+    ...world,
+    browser,
+    cookie,
+    slow,
+    names,
+    arrived,
+    async call(...kinds) {
+      const answers = Promise.all(kinds.map(async (kind) => [kind, await calls[kind]()] as const))
+      await waits(kinds.length)
+      return { answers: answers.then((list) => new Map(list)) }
+    },
+    repeat: (kind) => calls[kind](),
+    async connect() {
+      const socket = new BrowserSocket(`ws://127.0.0.1:${slow.port}${TRADING}`, { origin: server.url, cookie })
+      await waits(1)
+      return socket
+    },
+  }
+}
+
+const ENDS: Record<string, (world: WaitingWorld) => Promise<unknown>> = {
+  'a logout': ({ browser }) => logOut(browser),
+  'a logout everywhere': ({ browser, server }) => logOutEverywhere(browser, server),
+  'an operator': ({ server }) => operate(server, 'DELETE', { subject: USER }),
+  'a new login of the browser': async (world) => (await startLogin(world)).finish({ code: USER }),
+}
+
+for (const [name, end] of Object.entries(ENDS)) {
+  await test(`calls and sockets whose session is ended by ${name} on another instance while they wait are not sent`, async (t) => {
+    const world = await waitingWorld(t)
+    const { slow, names, arrived, upstream, browser } = world
+    const client = await storeClient(t, world)
+    const before = browser.clone()
+    const { answers } = await world.call(...KINDS)
+    const socket = await world.connect()
+    t.equal((await client.keys(RECORDS)).length, 1)
+    await end(world)
+    await until(async () => !(await isLoggedIn(before, `http://localhost:${slow.port}`)), 'the instance knows')
+    names.release()
+    for (const [kind, answer] of await answers) {
+      t.match(answer, { status: 401, json: { code: 'session_expired' } }, kind)
+    }
+    t.match(await socket.closed, { code: 4401, reason: 'session_expired' })
+    t.same(arrived, [], 'upstream has seen none of them')
+    t.same(upstream.otpRequests, [])
+    t.same(await client.keys(RECORDS), [], 'the Idempotency-Key is free')
+  })
+}
+
+/** Another instance has moved the idle limit of the only session, and this one knows that something has changed. */
+async function change(t: Test, world: WaitingWorld): Promise<void> {
+  const client = await storeClient(t, world)
+  // Not the count of its Idempotency-Keys, whose name only begins like that.
+  const key = (await client.keys('bff:1:session:*')).find((each) => /^bff:1:session:[\w-]+$/.test(each)) ?? ''
+  t.equal(await client.pExpire(key, 3_000_000), 1)
+  await until(async () => (await valueOf(world.slow.opsUrl, 'bff_near_cache_sessions')) === 0)
+}
+
+await test('calls whose session has changed while they wait, but lives, are sent once', async (t) => {
+  const world = await waitingWorld(t)
+  const { answers } = await world.call('read', 'order', 'keyed')
+  await change(t, world)
+  world.names.release()
+  for (const [kind, answer] of await answers) t.equal(answer.status, 200, kind)
+  t.same(world.arrived.toSorted(), [`GET ${ACCOUNTS}`, `POST ${TRANSFER}`, `POST ${TRANSFER}`])
+})
+
+await test('an upload whose session has changed while it waits is not sent, and may be repeated', async (t) => {
+  const world = await waitingWorld(t)
+  const { answers } = await world.call('streamed')
+  await change(t, world)
+  world.names.release()
+  t.match((await answers).get('streamed'), { status: 503, json: { code: 'credential_renewed' } })
+  t.same(world.arrived, [])
+  t.equal((await world.repeat('streamed')).status, 200)
+})
+
+await test('calls and sockets that wait while the store goes are not sent', async (t) => {
+  const world = await waitingWorld(t)
+  const { redis, slow, names, arrived, upstream } = world
+  const { answers } = await world.call(...KINDS)
+  const socket = await world.connect()
+  await redis?.close()
+  await until(async () => (await valueOf(slow.opsUrl, 'bff_near_cache_sessions')) === 0)
+  names.release()
+  for (const [kind, answer] of await answers) {
+    t.match(answer, { status: 503, json: { code: 'session_store_unavailable' } }, kind)
+  }
+  t.match(await socket.closed, { code: 1013, reason: 'session_store_unavailable' })
+  t.same(arrived, [])
+  t.same(upstream.otpRequests, [])
+})

@@ -1,0 +1,88 @@
+import type { Socket } from 'node:net'
+import { test, type Test } from 'tap'
+import { readConfig } from '../../src/config/config.ts'
+import type { Admission, Budget } from '../../src/upstream/budget/admission.ts'
+import { RestClient } from '../../src/upstream/rest-client.ts'
+import { ok, rawUpstream } from '../support/raw-upstream.ts'
+
+/** A budget that admits when it is told to, and what becomes of its tokens. */
+function heldBudget() {
+  const events: string[] = []
+  const waiting: ((admission: Admission) => void)[] = []
+  const budget: Budget = {
+    admit: () => new Promise((resolve) => void waiting.push(resolve)),
+    spread: () => 0,
+  }
+  const reservation = {
+    start: () => void events.push('spent'),
+    answered: () => undefined,
+    end: () => void events.push('over'),
+  }
+  const admitAll = (): void => {
+    for (const admit of waiting.splice(0)) admit({ is: 'granted', reservation })
+  }
+  return { budget, events, admitAll }
+}
+
+async function client(t: Test, budget?: Budget) {
+  const upstream = await rawUpstream(t)
+  const { upstream: config } = readConfig({
+    PUBLIC_URL: 'http://localhost:3000',
+    AUTH_URL: 'http://127.0.0.1:9',
+    API_URL: upstream.url,
+    WS_URL: 'ws://127.0.0.1:9',
+    CLIENT_ID: 'test-client',
+    UPSTREAM_CONNECT_SECONDS: '600',
+    UPSTREAM_HEADERS_SECONDS: '600',
+  })
+  const rest = new RestClient(config, { connections: 1 }, budget)
+  t.teardown(() => rest.close())
+  const send = (path: string, isCurrent = () => true) =>
+    rest.exchange({ method: 'POST', path, headers: [], body: Buffer.from('{}'), isCurrent })
+  return { upstream, send }
+}
+
+const UNWANTED = { is: 'unreachable', cause: { name: 'NotStarted', outcome: { is: 'stale' } } }
+
+await test('a request that is not wanted any more when the budget admits it is not sent, and its token is free', async (t) => {
+  const { budget, events, admitAll } = heldBudget()
+  const { upstream, send } = await client(t, budget)
+  let isWanted = true
+  const late = send('/late', () => isWanted)
+  isWanted = false
+  admitAll()
+  t.match(await late, UNWANTED)
+  t.same(events, ['over'], 'the token was not spent')
+  const next = send('/next')
+  admitAll()
+  t.match(await next, { is: 'answered' })
+  t.same(events, ['over', 'spent', 'over'])
+  t.same(
+    upstream.requests.map(({ target }) => target),
+    ['/next'],
+  )
+})
+
+await test('a request that is not wanted any more when a connection becomes free is not sent, and the next one is', async (t) => {
+  const { upstream, send } = await client(t)
+  const held: Socket[] = []
+  upstream.answer = ({ target }, socket) => {
+    if (target === '/first') held.push(socket)
+    else socket.write(ok())
+  }
+  const arrived = upstream.next()
+  const first = send('/first')
+  await arrived
+  let isWanted = true
+  const late = send('/late', () => isWanted)
+  const next = send('/next')
+  isWanted = false
+  held[0]?.write(ok())
+  t.match(await first, { is: 'answered' })
+  t.match(await late, UNWANTED)
+  t.match(await next, { is: 'answered' })
+  t.same(
+    upstream.requests.map(({ target }) => target),
+    ['/first', '/next'],
+  )
+})

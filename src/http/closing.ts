@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
@@ -13,11 +14,27 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
     server.server.prependListener('request', (_request, response) => void (response.shouldKeepAlive = false))
     await delay(waitMs)
   }
-  // A connection that was busy when the server closed stays open after its response, and would delay the end.
-  const sweep = setInterval(() => server.server.closeIdleConnections(), SWEEP_MS)
-  try {
-    await server.close()
-  } finally {
-    clearInterval(sweep)
+  await server.close()
+}
+
+/**
+ * Sees to it that no connection without a request delays the end of a server: one that was busy when the server closed, and
+ * stays open after its response, or one that has sent nothing yet, which Node takes for busy. Browsers and balancers open
+ * such connections ahead.
+ */
+export function closeUnusedConnections(server: FastifyInstance): void {
+  const connections = new Set<Socket>()
+  server.server.on('connection', (socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  const sweep = (): void => {
+    server.server.closeIdleConnections()
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
+  let timer: NodeJS.Timeout | undefined
+  server.addHook('preClose', async () => {
+    timer = setInterval(sweep, SWEEP_MS)
+  })
+  server.addHook('onClose', async () => clearInterval(timer))
 }

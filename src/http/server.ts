@@ -12,6 +12,7 @@ import type { Config } from '../config/config.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
+import { closeUnusedConnections } from './closing.ts'
 import { withoutPorts } from './client-address.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
@@ -98,6 +99,7 @@ export function createServer(
   // The server ignores an unknown expectation and handles the request (RFC 9110 §10.1.1).
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
   refuseWhileClosing(server)
+  closeUnusedConnections(server)
   server.setErrorHandler(handleError)
   return server
 }

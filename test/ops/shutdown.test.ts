@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { BrowserSocket } from '../support/browser-socket.ts'
@@ -91,6 +91,19 @@ await test('SIGTERM: the request in flight finishes, relays close with 1012, and
   t.same(await (await response).json(), { status: 'fine' })
   t.equal(await server.exited, 0)
   t.notOk(firstLogged(server, 'not everything ended in time'), 'the keep-alive connection does not delay the exit')
+})
+
+await test('SIGTERM: a connection that a browser has opened ahead does not delay the exit', async (t) => {
+  const server = await serverProcess(t, { ...ALONE, DRAIN_SECONDS: '10' })
+  t.ok(await ready(server))
+  const ahead = connect(server.port, '127.0.0.1')
+  t.teardown(() => ahead.destroy())
+  await once(ahead, 'connect')
+  // A response on a later connection shows that the server has accepted this one.
+  t.ok((await fetch(`http://127.0.0.1:${server.port}/auth/session`)).ok)
+  server.child.kill('SIGTERM')
+  t.equal(await server.exited, 0)
+  t.notOk(firstLogged(server, 'not everything ended in time'))
 })
 
 await test('SIGTERM: a request that takes longer than DRAIN_SECONDS is cut off', async (t) => {

@@ -122,6 +122,26 @@ await test('while others go short, a session gets no more than a quarter of the 
   t.ok(greedy > modest, `and the first ${greedy} of 1,200`)
 })
 
+await test('one of seven sessions that all go short gets about a quarter, in whatever portions the tokens come', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 60, windowMs: 10_000 }] })
+  await world.budget.opened()
+  let greedy = 0
+  let others = 0
+  for (let tenth = 0; tenth < 1200; tenth++) {
+    // The greedy one asks ten times a second and is always there first, each of the others once.
+    const isSent = await world.send('reads', 'greedy')
+    const isOther = tenth % 10 < 6 && (await world.send('reads', `modest ${tenth % 10}`))
+    if (tenth >= 200) {
+      greedy += Number(isSent)
+      others += Number(isOther)
+    }
+    await world.pass(100)
+  }
+  // Beyond its quarter it gets what is left when nobody else waits.
+  t.ok(greedy <= (greedy + others) * 0.3, `${greedy} of ${greedy + others} calls`)
+  t.ok(greedy + others >= 240, `${greedy + others} of 300 calls are made`)
+})
+
 await test('a session that has had its share is refused only when the ledger has nothing more', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()

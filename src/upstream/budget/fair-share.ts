@@ -1,32 +1,32 @@
 import type { Clock } from './clock.ts'
 
-/** Sees to it that nobody gets more than a quarter of the tokens that came last, while others go short. */
+/** Sees to it that nobody gets more than a quarter of the tokens that come, while others go short. */
 export class FairShare {
   readonly #clock: Clock
   readonly #memoryMs: number
-  #beganAt = 0
-  #had = 0
+  #since = 0
+  /** Tokens that have come. Older ones count for less, as those taken do. */
+  #came = 0
   readonly #taken = new Map<string, number>()
   /** When the last two went short. */
   readonly #shortAt = new Map<string, number>()
 
-  /** @param memoryMs for how long it remembers who had tokens, if no more come, and who went short */
+  /** @param memoryMs after this time, tokens that came or were taken count for half; who went short is forgotten */
   constructor(clock: Clock, memoryMs: number) {
     this.#clock = clock
     this.#memoryMs = memoryMs
   }
 
-  /** More tokens have come; this many are there now. */
-  begin(had: number): void {
-    this.#beganAt = this.#clock.now()
-    this.#had = had
-    this.#taken.clear()
+  /** More tokens have come. */
+  add(count: number): void {
+    this.#forget()
+    this.#came += count
   }
 
   /** Whether this subject may take one more. */
   allows(subject: string): boolean {
-    if (this.#clock.now() - this.#beganAt > this.#memoryMs) this.begin(this.#had)
-    if ((this.#taken.get(subject) ?? 0) < Math.max(1, Math.floor(this.#had / 4))) return true
+    this.#forget()
+    if ((this.#taken.get(subject) ?? 0) + 1 <= Math.max(1, this.#came / 4)) return true
     const since = this.#clock.now() - this.#memoryMs
     return ![...this.#shortAt].some(([each, at]) => each !== subject && at > since)
   }
@@ -40,5 +40,17 @@ export class FairShare {
     this.#shortAt.set(subject, this.#clock.now())
     const [oldest] = this.#shortAt.keys()
     if (this.#shortAt.size > 2 && oldest !== undefined) this.#shortAt.delete(oldest)
+  }
+
+  #forget(): void {
+    const halves = Math.floor((this.#clock.now() - this.#since) / this.#memoryMs)
+    if (halves <= 0) return
+    this.#since += halves * this.#memoryMs
+    const part = 0.5 ** halves
+    this.#came *= part
+    for (const [subject, count] of this.#taken) {
+      if (count * part < 0.5) this.#taken.delete(subject)
+      else this.#taken.set(subject, count * part)
+    }
   }
 }

@@ -40,12 +40,10 @@ export class Gate {
     return Math.max(this.#emptyUntil, this.#heldBackUntil) - this.#clock.now()
   }
 
-  /** Serves those who wait, first those within their fair share, for as long as `take` has something for anyone. */
+  /** Serves those who wait for as long as `take` has something: first those within their fair share, then the others. */
   serve(take: (subject: string) => Token | undefined): void {
-    if (this.line.length === 0) return
-    for (const isFair of [true, false]) {
-      this.line.serve((subject) => (isFair && !this.share.allows(subject) ? undefined : take(subject)))
-    }
+    this.line.serve((subject) => (this.share.allows(subject) ? take(subject) : undefined))
+    this.line.serve(take)
   }
 
   /** The ledger has replied. @param waitMs for how long it has no more tokens; 0 if it granted all that were asked for */

@@ -210,7 +210,7 @@ export class UpstreamBudget implements Budget {
     const gate = this.#gates[budgetClass]
     gate.noteReply(waitMs[budgetClass])
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
-    if (granted[budgetClass] > 0) gate.share.begin(this.#holder.lease.free(budgetClass))
+    gate.share.add(granted[budgetClass])
   }
 
   #serve(budgetClass: BudgetClass): void {

@@ -25,7 +25,9 @@ local function whole(number) return string.format('%.0f', number) end
 local function total(held) return held.orders + held.otps + held.reads end
 local function reply(value) return cjson.encode(value) end
 
-local state, holders, spent, writes, removals = {}, {}, {}, {}, {}
+local state, holders, spent = {}, {}, {}
+-- Fields by name: a new value, or false for one that goes.
+local changes = {}
 local fields = redis.call('HGETALL', key)
 for at = 1, #fields, 2 do
   local name, value = fields[at], fields[at + 1]
@@ -41,20 +43,16 @@ for at = 1, #fields, 2 do
     state[name] = value
   end
 end
-local function write(name, value)
-  writes[#writes + 1] = name
-  writes[#writes + 1] = value
-end
 local function writeHolder(id, h)
   holders[id] = h
-  write('h:' .. id, whole(h.sequence) .. ' ' .. whole(h.spent) .. ' ' .. whole(h.lapsed) .. ' ' .. whole(h.expiresAt)
-    .. ' ' .. whole(h.held.orders) .. ' ' .. whole(h.held.otps) .. ' ' .. whole(h.held.reads))
+  changes['h:' .. id] = whole(h.sequence) .. ' ' .. whole(h.spent) .. ' ' .. whole(h.lapsed) .. ' ' .. whole(h.expiresAt)
+    .. ' ' .. whole(h.held.orders) .. ' ' .. whole(h.held.otps) .. ' ' .. whole(h.held.reads)
 end
 local function count(at, tokens)
   if tokens <= 0 then return end
   local bucket = math.ceil(at / terms.bucketMs) * terms.bucketMs
   spent[bucket] = (spent[bucket] or 0) + tokens
-  write('b:' .. whole(bucket), whole(spent[bucket]))
+  changes['b:' .. whole(bucket)] = whole(spent[bucket])
 end`
 
 /** Counts the tokens of ended leases as spent, and forgets what no window needs. */
@@ -71,18 +69,29 @@ for _, each in ipairs(ended) do
 end
 local oldest = now - keepMs
 for at in pairs(spent) do
-  if at <= oldest then removals[#removals + 1] = 'b:' .. whole(at) end
+  if at <= oldest then
+    spent[at] = nil
+    changes['b:' .. whole(at)] = false
+  end
 end
 for each, h in pairs(holders) do
-  if h.expiresAt <= oldest then removals[#removals + 1] = 'h:' .. each end
-end
-for _, name in ipairs(removals) do
-  if string.sub(name, 1, 2) == 'b:' then spent[tonumber(string.sub(name, 3))] = nil
-  else holders[string.sub(name, 3)] = nil end
+  if h.expiresAt <= oldest then
+    holders[each] = nil
+    changes['h:' .. each] = false
+  end
 end
 local function save()
-  for at = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, at, math.min(at + 1999, #writes))) end
-  for at = 1, #removals, 2000 do redis.call('HDEL', key, unpack(removals, at, math.min(at + 1999, #removals))) end
+  local values, gone = {}, {}
+  for name, value in pairs(changes) do
+    if value then
+      values[#values + 1] = name
+      values[#values + 1] = value
+    else
+      gone[#gone + 1] = name
+    end
+  end
+  for at = 1, #values, 2000 do redis.call('HSET', key, unpack(values, at, math.min(at + 1999, #values))) end
+  for at = 1, #gone, 2000 do redis.call('HDEL', key, unpack(gone, at, math.min(at + 1999, #gone))) end
   redis.call('PEXPIRE', key, '${LEDGER_TTL_MS}')
 end`
 
@@ -201,12 +210,12 @@ local quietUntil = tonumber(state.quietUntil or 0)
 if isNew or run ~= state.run then quietUntil = now + terms.quietMs end
 local keepMs = tonumber(state.keepMs or 0)
 for _, window in ipairs(terms.windows) do keepMs = math.max(keepMs, window.windowMs + terms.marginMs) end
-write('id', id)
-write('run', run)
-write('now', whole(now))
-write('offset', whole(now - server))
-write('quietUntil', whole(quietUntil))
-write('keepMs', whole(keepMs))`
+changes['id'] = id
+changes['run'] = run
+changes['now'] = whole(now)
+changes['offset'] = whole(now - server)
+changes['quietUntil'] = whole(quietUntil)
+changes['keepMs'] = whole(keepMs)`
 }
 
 /**

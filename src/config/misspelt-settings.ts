@@ -23,7 +23,8 @@ export function misspeltSettings(names: readonly string[]): string[] {
 
 /** Whether a name becomes the other by one or two changes of a character; two only where the name is long. */
 function isMisspelt(name: string, setting: string): boolean {
-  return changesBetween(name, setting) <= (name.length < 12 ? 1 : 2)
+  const most = name.length < 12 ? 1 : 2
+  return Math.abs(name.length - setting.length) <= most && changesBetween(name, setting) <= most
 }
 
 /** The Levenshtein distance of two texts. */

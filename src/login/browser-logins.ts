@@ -16,7 +16,10 @@ export interface BrowserLogin {
 
 /** What a finished or failed login has left in the browser and in the store. */
 export interface SettledLogin {
-  /** Store key of its record; absent if the record is gone. */
+  /**
+   * Store key of the record of a finished login. A failed one has nothing that must end, and expires by itself: to remove
+   * ten of them would cost a logout, which a stranger may send, ten commands.
+   */
   readonly key?: string
   readonly cookieName: string
   /** Store key and cookie value of the session that it created. */
@@ -47,8 +50,7 @@ export async function browserLogins(
 export function settledOf(logins: readonly BrowserLogin[]): SettledLogin[] {
   return logins.flatMap(({ key, cookie: { name: cookieName }, loginState }) => {
     if (isInUse(loginState)) return []
-    if (loginState.is === 'lost') return { cookieName }
-    if (loginState.is !== 'finished') return { key, cookieName }
+    if (loginState.is !== 'finished') return { cookieName }
     return { key, cookieName, session: loginState.session, cookieValue: loginState.cookieValue }
   })
 }

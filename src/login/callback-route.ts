@@ -2,10 +2,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './auth-error.ts'
+import type { SettledLogin } from './browser-logins.ts'
 import { failLogin, failureOf, type Callback } from './failed-login.ts'
 import { finishLogin, setLoginCookies, type ReplacedSessions } from './finish-login.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import type { Consumption, LoginTicket, SettledLogin } from './login-transactions.ts'
+import type { Consumption, LoginTicket } from './login-transactions.ts'
 
 /** `GET /auth/callback`: finishes a login. Whatever happens, a navigation ends with a redirect to the frontend. */
 export async function callbackRoute(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {

@@ -18,6 +18,6 @@ export function keyPathProblems(value: string): SettingProblem[] {
   )
   const unknown = [...paths].flatMap((path, index) => (known.has(path) ? [] : [index + 1]))
   if (unknown.length === 0) return []
-  const message = `must name paths of POST and PATCH calls; these items do not: ${unknown.join(', ')}`
+  const message = `must name paths of POST and PATCH calls as in /openapi.json, without /api. These items of the list do not: ${unknown.join(', ')}`
   return [{ setting: 'REQUIRE_IDEMPOTENCY_KEY', message }]
 }

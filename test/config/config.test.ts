@@ -254,15 +254,3 @@ await test('A worker has the configuration of its supervisor, but not the token 
   }
   t.end()
 })
-
-function warnsOfFeedSockets(settings: Record<string, string>): boolean {
-  return readConfig({ ...ALONE, ...settings }).warnings.some((warning) => warning.startsWith('FEED_MAX_SOCKETS'))
-}
-
-await test('so few sockets of the feed that symbol arrays may find no place are warned about', async (t) => {
-  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '1', FEED_SUBSCRIPTIONS: '50' }))
-  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3' }))
-  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '4' }))
-  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared' }))
-  t.notOk(warnsOfFeedSockets({ FEED_MAX_SOCKETS: '1' }), 'the feed is off')
-})

@@ -32,3 +32,15 @@ await test('OPS_HOST is HOST unless it is set, and a public one is warned about 
   }
   t.notOk(warns({ OPS_TOKEN: '' }))
 })
+
+function warnsOfFeedSockets(settings: Record<string, string>): boolean {
+  return readConfig({ ...ALONE, ...settings }).warnings.some((warning) => warning.startsWith('FEED_MAX_SOCKETS'))
+}
+
+await test('so few sockets of the feed that symbol arrays may find no place are warned about', async (t) => {
+  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '1', FEED_SUBSCRIPTIONS: '50' }))
+  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3' }))
+  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '4' }))
+  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared' }))
+  t.notOk(warnsOfFeedSockets({ FEED_MAX_SOCKETS: '1' }), 'the feed is off')
+})

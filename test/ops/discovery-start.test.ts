@@ -69,7 +69,7 @@ await test('DISCOVERY: while the provider is away the server is alive, not ready
   const provider = await startThere()
   t.ok(await ready(server))
   t.same(await livez(server, probe), first, 'the ops port was open all the time: the connection still is')
-  t.match(server.output().stdout, /"issuer":"http[^}]*"msg":"provider discovered"/)
+  await until(() => /"issuer":"http[^}]*"msg":"provider discovered"/.test(server.output().stdout), 'the log says so')
   t.equal((await logIn(new JarBrowser(), publicUrl)).url.href, `${publicUrl}/`)
 
   await provider.close()

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const SWEEP_MS = 50
+/** The first request of a connection that was opened just before the server closed may still be on its way. */
+const SILENCE_MS = 1000
 
 /**
  * Closes a server that may be busy. For `waitMs` it serves on, until the balancer has noticed that it is not ready; then it
@@ -18,7 +20,7 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
 }
 
 /**
- * Sees to it that no connection without a request delays the end of a server: one that was busy when the server closed, and
+ * Sees to it that no connection without a request delays the end of a server for more than a second: one that was busy when the server closed, and
  * stays open after its response, or one that has sent nothing yet, which Node takes for busy. Browsers and balancers open
  * such connections ahead.
  */
@@ -28,13 +30,17 @@ export function closeUnusedConnections(server: FastifyInstance): void {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
-  const sweep = (): void => {
-    server.server.closeIdleConnections()
+  const closeSilent = (): void => {
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
-  let timer: NodeJS.Timeout | undefined
+  const timers: NodeJS.Timeout[] = []
   server.addHook('preClose', async () => {
-    timer = setInterval(sweep, SWEEP_MS)
+    timers.push(
+      setInterval(() => server.server.closeIdleConnections(), SWEEP_MS),
+      setTimeout(closeSilent, SILENCE_MS),
+    )
   })
-  server.addHook('onClose', async () => clearInterval(timer))
+  server.addHook('onClose', async () => {
+    for (const timer of timers) clearTimeout(timer)
+  })
 }

@@ -51,12 +51,14 @@ await test('the check of every test server and a validator of JSON Schema agree 
     t.ok(isValid(line), line.audit)
     t.same(auditFaults(line), [], line.audit)
   }
-  const name = fc.constantFrom(...Object.keys({ ...LOGIN, ...FAILED, ...OPENED, ...ENDED, count: 1, stranger: 1 }))
+  const name = fc.constantFrom(...Object.keys({ ...LOGIN, ...FAILED, ...OPENED, ...ENDED, count: 1, toString: 1 }))
   const value = fc.oneof(
     fc.constantFrom<unknown>(
       '',
       'login',
       'session',
+      'toString',
+      '__proto__',
       'abcdefghij',
       REQUEST,
       0,

@@ -26,10 +26,9 @@ function auditLines(text: string): Record<string, unknown>[] {
  */
 export function auditFaults(line: Readonly<Record<string, unknown>>): string[] {
   kinds ??= committedSchema().$defs
-  const kind = kinds[String(line['audit'])]
-  return kind === undefined || line['audit'] === 'error'
-    ? [`unknown kind ${String(line['audit'])}`]
-    : faultsOf(kind, line, '')
+  const name = line['audit']
+  const kind = typeof name === 'string' && name !== 'error' && Object.hasOwn(kinds, name) ? kinds[name] : undefined
+  return kind === undefined ? [`unknown kind ${String(name)}`] : faultsOf(kind, line, '')
 }
 
 function faultsOf(schema: Schema, value: unknown, path: string): string[] {

@@ -68,9 +68,9 @@ export class TrackedConnection {
     this.drop()
   }
 
-  /** Closes without waiting for anything. */
+  /** Closes without waiting for anything, also when the library still waits for replies. Does nothing the second time. */
   drop(): void {
-    if (this.#connection.isOpen) this.#connection.destroy()
+    this.#connection.destroy()
   }
 }
 

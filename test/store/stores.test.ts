@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -13,6 +14,9 @@ async function connected(url: string): Promise<RedisStore> {
   await store.connected(5000)
   return store
 }
+
+/** Timers that keep the process alive. */
+const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
@@ -112,6 +116,22 @@ async function watched(t: Test, url: string): Promise<{ store: RedisStore; reaso
   await store.connected(5000)
   return { store, reasons }
 }
+
+await test('a store leaves nothing behind when its Redis dies while the last replies are awaited', async (t) => {
+  const redis = await testRedis(t)
+  const before = timers()
+  const store = await connected(redis.url)
+  // It reads the commands, but does not run them. So the connection ends without an error.
+  await askRedis(redis, ['CLIENT', 'PAUSE', '60000', 'ALL'])
+  const unanswered = t.rejects(store.read('k'), StoreUnavailable)
+  const closing = store.close()
+  await delay(200)
+  redis.process.kill('SIGKILL')
+  await Promise.all([closing, unanswered])
+  // The library sends its pings once a second.
+  await delay(1500)
+  t.equal(timers(), before, 'no timer')
+})
 
 await test('a Redis that becomes a replica is left at once, and used again as a master', async (t) => {
   const redis = await testRedis(t)

@@ -77,7 +77,11 @@ export interface RedisLink {
 
 /** A connection that is not open yet. */
 export function newConnection(options: RedisClientOptions): Connection {
-  return createConnection({ ...RESP, ...options })
+  const connection = createConnection({ ...RESP, ...options })
+  // The library opens a connection all the same when it is closed while TCP connects. It would stay open for ever.
+  return connection.on('ready', () => {
+    if (!connection.isOpen) connection.destroy()
+  })
 }
 
 /**

@@ -10,6 +10,9 @@ interface Faults {
   readonly outages: number
   readonly failovers: number
   readonly lostLedgers: number
+  /** 12 s and 20 s. */
+  readonly longestPauseMs?: number
+  readonly longestOutageMs?: number
 }
 
 /** One schedule of calls and faults. */

@@ -74,7 +74,9 @@ class World {
   #run = 0
   #redisStep = 0
   #isRedisAway = false
+  /** Those that take calls. */
   #instances: Instance[] = []
+  readonly #starting = new Set<Instance>()
 
   constructor(schedule: Schedule) {
     this.plan = schedule
@@ -145,12 +147,20 @@ class World {
 
   #start(): void {
     const instance = new Instance(this)
-    this.#instances.push(instance)
-    void instance.budget.opened()
+    this.#starting.add(instance)
+    // A server takes no calls before its budget is open.
+    void instance.budget.opened().then(() => {
+      if (this.#starting.delete(instance)) this.#instances.push(instance)
+    })
   }
 
-  #any(): Instance | undefined {
-    return this.#instances[Math.floor(this.random() * this.#instances.length)]
+  #any(instances: readonly Instance[]): Instance | undefined {
+    return instances[Math.floor(this.random() * instances.length)]
+  }
+
+  /** Those that run, also those that take no calls yet. */
+  get #all(): Instance[] {
+    return [...this.#instances, ...this.#starting]
   }
 
   #planCalls(): void {
@@ -179,7 +189,7 @@ class World {
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {
-    const instance = this.#any()
+    const instance = this.#any(this.#instances)
     if (instance === undefined || instance.pausedUntil > this.now) return
     const turn = instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
     if (turn instanceof Promise) this.#isResolving = true
@@ -205,17 +215,18 @@ class World {
   #planFaults(): void {
     if (this.plan.faults === undefined) return
     const { crashes, pauses, clockSteps, redisSteps, outages, failovers, lostLedgers } = this.plan.faults
+    const { longestPauseMs = 12_000, longestOutageMs = 20_000 } = this.plan.faults
     this.#planFault(crashes, () => this.#crash())
     this.#planFault(pauses, () => {
-      const instance = this.#any()
-      if (instance !== undefined) instance.pausedUntil = this.now + this.random() * 12_000
+      const instance = this.#any(this.#all)
+      if (instance !== undefined) instance.pausedUntil = this.now + this.random() * longestPauseMs
     })
     this.#planFault(clockSteps, () => {
-      const instance = this.#any()
+      const instance = this.#any(this.#all)
       if (instance !== undefined) instance.stepMs += (this.random() - 0.5) * 120_000
     })
     this.#planFault(redisSteps, () => void (this.#redisStep += (this.random() - 0.5) * 120_000))
-    this.#planFault(outages, () => this.#outage(this.random() * 20_000))
+    this.#planFault(outages, () => this.#outage(this.random() * longestOutageMs))
     this.#planFault(failovers, () => {
       // The replica has missed what happened just before.
       const replica = this.#replica
@@ -249,8 +260,11 @@ class World {
   }
 
   #crash(): void {
-    const [dead] = this.#instances.splice(Math.floor(this.random() * this.#instances.length), 1)
-    if (dead !== undefined) dead.isDead = true
+    const dead = this.#any(this.#all)
+    if (dead === undefined) return
+    dead.isDead = true
+    this.#starting.delete(dead)
+    this.#instances = this.#instances.filter((each) => each !== dead)
     this.schedule(this.now + this.random() * 3000, undefined, () => this.#start())
   }
 }

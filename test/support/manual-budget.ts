@@ -13,6 +13,8 @@ export class ManualBudget {
   readonly budget: UpstreamBudget
   readonly reports: LedgerReport[] = []
   isAway = false
+  /** How long a new ledger grants nothing. */
+  quietMs = 0
   /** Replies of the ledger wait for this. */
   replies: Promise<void> = Promise.resolve()
   #book: LedgerBook
@@ -41,7 +43,7 @@ export class ManualBudget {
         return () => void this.#timers.delete(timer)
       },
     }
-    const keeper = () => ({ timeOfDay: clock.timeOfDay(), run: '', quietMs: 0 })
+    const keeper = () => ({ timeOfDay: clock.timeOfDay(), run: '', quietMs: this.quietMs })
     const ledger = {
       settle: async (report: LedgerReport) => {
         if (this.isAway) throw new Error('the ledger is away')

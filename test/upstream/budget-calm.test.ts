@@ -4,8 +4,8 @@ import { simulate } from '../support/budget-simulation.ts'
 import { mostWithin } from '../support/most-within.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-/** How many windows are measured, after as many in which the burst at the start fades. */
-const WINDOWS = 8
+/** Windows in which the burst at the start fades, before any is measured. */
+const FADING = 3
 const ALONE = 0.1
 const SHARED = 1 - ALONE
 /** Always the same runs, so that no result is due to chance. */
@@ -24,7 +24,9 @@ const READS: Load = { orders: 0, otps: 0, reads: 2, ceiling: 0.5 }
 const LIGHT: Load = { orders: 0.1, otps: 0.2, reads: 0.1, ceiling: 0.4 }
 
 async function calm(calls: number, windowMs: number, instances: number, load: Load) {
-  const lengthMs = 2 * WINDOWS * windowMs
+  // So many that chance matters little.
+  const measured = Math.max(8, Math.ceil(7200 / calls))
+  const from = FADING * windowMs
   const rate = (calls / windowMs) * 1000 * SHARED
   const { arrivals, reports, refusals } = await simulate({
     config: {
@@ -36,13 +38,13 @@ async function calm(calls: number, windowMs: number, instances: number, load: Lo
     },
     random: seededRandom(SEED).random,
     instances,
-    lengthMs,
+    lengthMs: from + measured * windowMs,
     load: { orders: load.orders * rate, otps: load.otps * rate, reads: load.reads * rate },
   })
-  const measured = arrivals.filter(({ at }) => at > lengthMs / 2).length
+  const arrived = arrivals.filter(({ at }) => at > from).length
   return {
-    used: measured / (calls * SHARED * WINDOWS * load.ceiling),
-    reportsPerCall: reports.filter((at) => at > lengthMs / 2).length / measured,
+    used: arrived / (calls * SHARED * measured * load.ceiling),
+    reportsPerCall: reports.filter((at) => at > from).length / arrived,
     most: mostWithin(windowMs, arrivals),
     // A new ledger grants nothing at first.
     refusedOrders: refusals.filter(({ at, budgetClass }) => at > windowMs && budgetClass === 'orders').length,

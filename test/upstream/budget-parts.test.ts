@@ -77,6 +77,34 @@ await test('without the ledger a process spends its lease, and then its part, in
   t.ok(shared >= 66, `and ${shared} of the shared part when the ledger is back`)
 })
 
+await test('whenever the ledger goes away, a process keeps its tokens for five seconds at least', async (t) => {
+  for (let phaseMs = 0; phaseMs <= 12_000; phaseMs += 500) {
+    const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
+    await world.budget.opened()
+    await world.pass(phaseMs)
+    world.isAway = true
+    await world.pass(4900)
+    t.ok(await world.send('orders'), `after ${phaseMs} ms`)
+  }
+})
+
+await test('while a ledger grants nothing, because it may have forgotten something, a process spends its part', async (t) => {
+  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
+  await world.budget.opened()
+  await world.pass(11_250)
+  t.equal(world.budget.counts.alone, 0)
+  world.quietMs = 5250
+  world.loseLedger()
+  await world.pass(3500)
+  const sent = await world.sendMany(30, 'orders')
+  t.equal(world.budget.counts.alone, 10, 'its part')
+  t.ok(sent > 10 && sent <= 14, `${sent} orders, those with the tokens at hand among them`)
+  await world.pass(5250)
+  const shared = await world.sendMany(80, 'orders')
+  t.ok(shared >= 56, `${shared} of the shared part when the ledger grants again`)
+  t.equal(world.budget.counts.alone, 10)
+})
+
 await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
   const world = new ManualBudget({ windows: WINDOW })
   await world.budget.opened()

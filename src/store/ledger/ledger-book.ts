@@ -2,7 +2,7 @@ import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/ups
 import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
-  RENEW_AHEAD_MS,
+  RENEW_PART,
   REPORTS_PER_WINDOW,
   TOKENS_PER_REPORT,
   type LedgerReply,
@@ -69,7 +69,8 @@ export class LedgerBook {
       reads: held.reads + granted.reads,
     }
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held: kept, lapsed: 0 })
-    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, heldBackMs, used }
+    const quietMs = Math.max(0, this.#quietUntil - now)
+    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, heldBackMs, quietMs, used }
   }
 
   holdBack(budgetClass: BudgetClass, ms: number, timeOfDay: number): void {
@@ -193,7 +194,7 @@ function spacingMs({ windows, leaseMs }: LedgerTerms, budgetClass: BudgetClass, 
   const slowest = Math.min(...windows.map(({ ceilings, windowMs }) => ceilings[budgetClass] / windowMs))
   const shortestMs = windows[0]?.windowMs ?? 0
   const eachMs = Math.max(TOKENS_PER_REPORT / slowest, shortestMs / REPORTS_PER_WINDOW)
-  return Math.min(leaseMs - RENEW_AHEAD_MS, Math.floor(eachMs * holders))
+  return Math.floor(Math.min(leaseMs * RENEW_PART, eachMs * holders))
 }
 
 function sum({ orders, otps, reads }: ByClass): number {

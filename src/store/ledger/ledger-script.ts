@@ -2,7 +2,7 @@ import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
   LEDGER_TTL_MS,
-  RENEW_AHEAD_MS,
+  RENEW_PART,
   REPORTS_PER_WINDOW,
   TOKENS_PER_REPORT,
 } from './ledger.ts'
@@ -155,7 +155,7 @@ local function spacingMs(class)
   local slowest = math.huge
   for _, window in ipairs(terms.windows) do slowest = math.min(slowest, window.ceilings[class] / window.windowMs) end
   local eachMs = math.max(${TOKENS_PER_REPORT} / slowest, terms.windows[1].windowMs / ${REPORTS_PER_WINDOW})
-  return math.min(terms.leaseMs - ${RENEW_AHEAD_MS}, math.floor(eachMs * active))
+  return math.floor(math.min(terms.leaseMs * ${RENEW_PART}, eachMs * active))
 end`
 
 /** Grants what each class may have, and writes everything back. */
@@ -186,7 +186,7 @@ writeHolder(report.holder, {sequence = mine.sequence, spent = mine.spent, lapsed
     reads = mine.held.reads + granted.reads}})
 save()
 return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs, heldBackMs = heldBackMs,
-  used = used})`
+  quietMs = math.max(0, quietUntil - now), used = used})`
 
 /** The ledger's clock, which never runs faster than those of its holders. */
 function clockScript(clock: string, run: string): string {

@@ -54,6 +54,8 @@ export type LedgerReply =
       readonly waitMs: ByClass
       /** For how much longer upstream's refusals hold a class back (ms). */
       readonly heldBackMs: ByClass
+      /** For how much longer the ledger grants nothing, because it may have forgotten something (ms). */
+      readonly quietMs: number
       /** For each window the tokens that count at present. */
       readonly used: readonly number[]
     }
@@ -95,5 +97,8 @@ export const LEDGER_TTL_MS = 24 * 3_600_000
 export const TOKENS_PER_REPORT = 4
 /** Under overload, all holders together report about this many times in the shortest window at most, if a lease permits. */
 export const REPORTS_PER_WINDOW = 60
-/** A holder reports this long before its lease ends. */
-export const RENEW_AHEAD_MS = 500
+/**
+ * A holder reports when this part of its lease has passed at the latest. The rest is for a report that gets lost, a pause of
+ * the process, and Redis while it fails over: a lease that ends meanwhile takes the tokens for orders with it.
+ */
+export const RENEW_PART = 2 / 3

@@ -5,11 +5,11 @@ import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
  * How long a process may spend the tokens that it holds without hearing from the ledger: this part of the shortest window,
  * within limits. The longer it is, the fewer reports there are, but the longer a ledger that has lost its memory is quiet.
  */
-const LEASE_OF_SHORTEST = 1 / 6
+const LEASE_OF_SHORTEST = 1 / 4
 const MIN_LEASE_MS = 5000
-const MAX_LEASE_MS = 10_000
+const MAX_LEASE_MS = 15_000
 /** The part of a lease for which a process asks for tokens in advance. Tokens that wait to be spent are lost for others. */
-const ADVANCE_OF_LEASE = 0.6
+const ADVANCE_OF_LEASE = 0.4
 /** A call reaches upstream this much later than its token was spent at most, and the ledger's clock may be ahead by the rest. */
 const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */

@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../http/retry-after.ts'
 import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../config/upstream-budget.ts'
-import { RENEW_AHEAD_MS, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
+import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
 import type { Admission, Budget } from './admission.ts'
 import { AlonePart } from './alone.ts'
@@ -21,10 +21,12 @@ const MAX_HOLD_BACK_MS = 3_600_000
 const RETRY_MS = 500
 /** What a caller is told to wait when nothing better is known. */
 const SOON_MS = 1000
+/** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
+const FAIR_SHARE_MS = 5000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
-/** How much longer than a lease a start waits for a ledger that has to be quiet first. */
-const OPENING_MARGIN_MS = 2000
+/** For how many leases a start waits for a ledger that has to be quiet first. It is quiet for one, unless Redis fails again. */
+const OPENING_LEASES = 2
 
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
@@ -39,6 +41,8 @@ export class UpstreamBudget implements Budget {
   readonly #ready: number
   /** For each window the calls that counted when the ledger replied last. */
   #used: readonly number[]
+  /** Until then the ledger grants nothing, because it may have forgotten something. */
+  #quietUntil = -Infinity
   #isSettling = false
   /** The ledger is not asked again until then, because it could not be reached. */
   #awayUntil = -Infinity
@@ -53,7 +57,7 @@ export class UpstreamBudget implements Budget {
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.#demand = new Demand(clock, advanceMs(terms))
-    const gate = (): Gate => new Gate(clock, terms.leaseMs)
+    const gate = (): Gate => new Gate(clock, FAIR_SHARE_MS)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)
@@ -73,7 +77,7 @@ export class UpstreamBudget implements Budget {
   /** Resolves once there are tokens for orders, or nothing more is gained by waiting. A new ledger grants nothing at first. */
   async opened(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const giveUp = this.#clock.after(this.#terms.leaseMs + OPENING_MARGIN_MS, resolve)
+    const giveUp = this.#clock.after(this.#terms.leaseMs * OPENING_LEASES, resolve)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
@@ -153,7 +157,8 @@ export class UpstreamBudget implements Budget {
   }
 
   #takeAlone(budgetClass: BudgetClass): Token | undefined {
-    const token = this.#isAway ? this.#alone.take(budgetClass) : undefined
+    const isAlone = this.#isAway || this.#quietUntil > this.#clock.now()
+    const token = isAlone ? this.#alone.take(budgetClass) : undefined
     if (token !== undefined) this.counts.alone++
     return token
   }
@@ -199,6 +204,7 @@ export class UpstreamBudget implements Budget {
     if (settlement.is === 'away') this.#awayUntil = now + RETRY_MS
     else {
       this.#awayUntil = -Infinity
+      this.#quietUntil = now + settlement.quietMs
       this.#used = settlement.used
       for (const each of BUDGET_CLASSES) this.#note(each, settlement)
     }
@@ -222,14 +228,14 @@ export class UpstreamBudget implements Budget {
     else gate.dismiss()
   }
 
-  /** Plans the next report: before the lease ends, or when orders may have tokens again. */
+  /** Plans the next report: long before the lease ends, or when orders may have tokens again. */
   #schedule(): void {
     this.#cancelTimer()
     if (this.#isClosed) return
     const now = this.#clock.now()
     const { emptyUntil } = this.#gates.orders
     const isShort = this.#holder.lease.free('orders') < this.#ready && emptyUntil > now
-    const renewMs = this.#terms.leaseMs - RENEW_AHEAD_MS
+    const renewMs = this.#terms.leaseMs * RENEW_PART
     const waitMs = this.#isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs
     this.#cancelTimer = this.#clock.after(waitMs, () => void this.#settle())
   }

@@ -19,7 +19,8 @@ const MAX_TRIES = 3
 /**
  * Sends a call once, unless its session has ended since it was read. A call may wait for its body, for the store, for the
  * budget and for a connection, so this asks before all of them and once more when the first byte is about to be written.
- * Without a report of a change neither costs a round trip.
+ * Without a report of a change neither costs a round trip, except that a call that waits on a Redis Cluster reads its session
+ * again when the last reading is a second old.
  * @throws Problem, StoreUnavailable; nothing was sent then
  */
 export async function sendAsLive<SomeCall extends Call>(

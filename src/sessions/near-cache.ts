@@ -28,6 +28,8 @@ export class NearCache {
   readonly #sessions: SessionRepository
   readonly #maxSessions: number
   readonly #staleMs: number
+  /** Whether the store reports every change. Otherwise its reports may be late by seconds, as when a server hangs. */
+  readonly #isTracked: boolean
   readonly #live: LRUCache<string, Session>
   readonly #loads = new Map<string, Load>()
   readonly #readListeners: ((session: Session) => void)[] = []
@@ -42,6 +44,7 @@ export class NearCache {
     this.#sessions = sessions
     this.#maxSessions = maxSessions
     this.#staleMs = Math.min(store.staleMs, maxUnreadMs)
+    this.#isTracked = store.staleMs === Infinity
     this.#live = new LRUCache<string, Session>({
       maxSize: maxBytes,
       sizeCalculation: bytesOf,
@@ -81,10 +84,10 @@ export class NearCache {
 
   /**
    * Whether a session is still as this process has read it: within its limits, and without a report that it has changed or
-   * ended. How long ago it was read does not matter here, unlike in {@link peek}.
+   * ended. How long ago it was read does not matter here, unlike in {@link peek}, if the store reports every change.
    */
   isCurrent({ id, key }: Pick<Session, 'id' | 'key'>): boolean {
-    const kept = this.#live.peek(key, { allowStale: true })
+    const kept = this.#live.peek(key, { allowStale: this.#isTracked })
     return kept !== undefined && kept.id === id && isLive(kept)
   }
 

@@ -56,6 +56,21 @@ async function cacheWithSession({ idleMs = 30_000, sessionIdleMs = 30_000 } = {}
   return { store, sessions, near, key: sessionKey('id'), record: created }
 }
 
+await test('where the store does not report every change, a session is current only until its reading is too old', async (t) => {
+  for (const [staleMs, isCurrent] of [
+    [Infinity, true],
+    [100, false],
+  ] as const) {
+    const { store, sessions } = await cacheWithSession()
+    const near = new NearCache(sessions, Object.assign(store, { staleMs }), { maxUnreadMs: 100 })
+    const session = await near.load('id')
+    if (session === undefined) throw new Error('no session')
+    t.equal(near.isCurrent(session), true)
+    await until(() => near.peek('id', session.key) === undefined, 'the reading is too old')
+    t.equal(near.isCurrent(session), isCurrent, `stale after ${staleMs} ms`)
+  }
+})
+
 await test('the near cache keeps a session that was read, but no miss', async (t) => {
   const { store, near, key } = await cacheWithSession()
   t.equal(near.peek('id', key), undefined)

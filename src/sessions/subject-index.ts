@@ -74,7 +74,7 @@ export class SubjectIndex {
   }
 
   /** @throws StoreUnavailable */
-  async remove(sessions: readonly ListedSession[]): Promise<void> {
+  async remove(sessions: readonly Pick<ListedSession, 'place'>[]): Promise<void> {
     await this.#change(sessions, (key, ids) => this.#index.remove(key, ids))
   }
 
@@ -102,7 +102,7 @@ export class SubjectIndex {
   }
 
   async #change(
-    sessions: readonly ListedSession[],
+    sessions: readonly Pick<ListedSession, 'place'>[],
     change: (key: string, ids: string[]) => Promise<void>,
   ): Promise<void> {
     const byIndex = Map.groupBy(sessions, ({ place }) => place.index)

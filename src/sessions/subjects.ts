@@ -85,6 +85,11 @@ export class Subjects {
     return { subject, ...(await this.#index.add(subject, session, endsAt)) }
   }
 
+  /** Takes back {@link enlist}, since the session was not created. @throws StoreUnavailable */
+  async withdraw(enlisted: Enlisted): Promise<void> {
+    await this.#index.remove([enlisted])
+  }
+
   /**
    * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
    * False if they have been ended since its login began.

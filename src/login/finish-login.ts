@@ -93,9 +93,10 @@ async function makeSession(
   const requester = requesterOf(request)
   const { client } = requester
   const enlisted = subject === undefined ? undefined : await subjects?.enlist({ subject, key: session, endsAt, client })
-  const { cookieValue } = await saveNewSession(request, record)
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
+  let cookieValue: string
   try {
+    cookieValue = (await saveNewSession(request, record)).cookieValue
     if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, beganAt))) {
       await sessions.end(session, 'revoked', by)
       return { is: 'ended' }
@@ -103,7 +104,8 @@ async function makeSession(
     await Promise.all([...replaced].map(([old, id]) => sessions.end(old, 'replaced', { requester, id })))
     if (enlisted !== undefined) await subjects?.makeRoom(enlisted, requester)
   } catch (error) {
-    await sessions.end(session, 'replaced', by).catch(() => undefined)
+    // An entry that stayed would count as a session for a minute, and could cost another one its life.
+    await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])
     throw error
   }
   const finished: Finished = { is: 'finished', returnTo, session, cookieValue, endsAt, cookieEndsAt }

@@ -47,13 +47,18 @@ export class SubjectIndex {
 
   /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */
   async add(subject: string, session: IndexedSession, expiresAt: number): Promise<{ place: Place; count: number }> {
-    const index = subjectKey(subject, this.#secrets[0] ?? '')
+    const [index = '', ...others] = this.#keysOf(subject)
     const place = { index, id: randomBytes(9).toString('base64url') }
     const value = this.#envelope.seal(nameOf(place), PURPOSE, JSON.stringify(session))
-    return { place, count: await this.#index.add(index, { id: place.id, value, expiresAt }) }
+    // Instances in a roll of secrets add to different keys. Whatever is there already is older, by any clock.
+    const older = await this.#entriesOf(others)
+    const after = Math.max(0, ...older.map(({ addedAt }) => addedAt))
+    const count = await this.#index.add(index, { id: place.id, value, expiresAt }, after)
+    // Not before: of two logins that add to different keys at the same moment, the later one has to see the other.
+    return { place, count: count + (await this.#entriesOf(others)).length }
   }
 
-  /** The sessions of a subject, the oldest first. Some may have ended, or not begun. @throws StoreUnavailable */
+  /** The sessions of a subject, the oldest first, in the same order everywhere. Some may have ended, or not begun. @throws StoreUnavailable */
   list(subject: string): Promise<ListedSession[]> {
     return this.#read(subject, (key) => this.#index.list(key))
   }
@@ -69,7 +74,7 @@ export class SubjectIndex {
   }
 
   /** @throws StoreUnavailable */
-  async remove(sessions: readonly ListedSession[]): Promise<void> {
+  async remove(sessions: readonly Pick<ListedSession, 'place'>[]): Promise<void> {
     await this.#change(sessions, (key, ids) => this.#index.remove(key, ids))
   }
 
@@ -78,17 +83,26 @@ export class SubjectIndex {
     return this.#index.look(index, id)
   }
 
+  /** The key to which this instance adds, then those to which others may. */
+  #keysOf(subject: string): string[] {
+    return [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
+  }
+
+  async #entriesOf(keys: readonly string[]): Promise<IndexEntry[]> {
+    const lists = await Promise.all(keys.map((key) => this.#index.list(key)))
+    return lists.flat()
+  }
+
   async #read(subject: string, read: (key: string) => Promise<readonly IndexEntry[]>): Promise<ListedSession[]> {
-    const keys = [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
-    const lists = await Promise.all(keys.map(async (index) => ({ index, entries: await read(index) })))
+    const lists = await Promise.all(this.#keysOf(subject).map(async (index) => ({ index, entries: await read(index) })))
     return lists
       .flatMap(({ index, entries }) => entries.map((entry) => ({ entry, place: { index, id: entry.id } })))
-      .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt)
+      .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt || (one.entry.id < other.entry.id ? -1 : 1))
       .flatMap(({ entry, place }) => this.#open(entry.value, place) ?? [])
   }
 
   async #change(
-    sessions: readonly ListedSession[],
+    sessions: readonly Pick<ListedSession, 'place'>[],
     change: (key: string, ids: string[]) => Promise<void>,
   ): Promise<void> {
     const byIndex = Map.groupBy(sessions, ({ place }) => place.index)

@@ -85,6 +85,11 @@ export class Subjects {
     return { subject, ...(await this.#index.add(subject, session, endsAt)) }
   }
 
+  /** Takes back {@link enlist}, since the session was not created. @throws StoreUnavailable */
+  async withdraw(enlisted: Enlisted): Promise<void> {
+    await this.#index.remove([enlisted])
+  }
+
   /**
    * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
    * False if they have been ended since its login began.
@@ -106,12 +111,14 @@ export class Subjects {
     if (count <= this.#maxSessions && count % TIDY_EVERY !== 0) return
     const listed = await this.#index.list(subject)
     const own = listed.findIndex((each) => each.place.id === place.id)
-    // Logins that came later make room for themselves.
-    const earlier = listed.slice(0, Math.max(0, own))
-    const isLive = await this.#areLive(earlier)
-    await this.#index.remove(earlier.filter((each) => !isLive(each)))
-    const live = earlier.filter(isLive)
-    const surplus = live.slice(0, Math.max(0, live.length + 1 - this.#maxSessions))
+    if (own === -1) return
+    // Logins that came later make room for themselves, unless they added to another key and have not seen this one.
+    const rivals = listed.filter((each, at) => at < own || each.place.index !== place.index)
+    const isLive = await this.#areLive(rivals)
+    await this.#index.remove(rivals.filter((each) => !isLive(each)))
+    const live = listed.filter((each, at) => at === own || isLive(each))
+    // Among logins at the same moment, this one may be the oldest.
+    const surplus = live.slice(0, Math.max(0, live.length - this.#maxSessions))
     await this.#endSome(subject, surplus, { reason: 'replaced', requester })
   }
 

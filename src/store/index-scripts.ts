@@ -18,9 +18,9 @@ local function live(ends)
   if redis.call('PEXPIRETIME', KEYS[1]) < ends then redis.call('PEXPIREAT', KEYS[1], ends) end
 end`
 
-/** Removes what has expired, adds an entry, and returns the number of entries. */
+/** Removes what has expired, adds an entry as the newest, and returns the number of entries. */
 export const ADD = `${NOW}${LIVE_UNTIL}
-local count, newest = 1, 0
+local count, newest = 1, tonumber(ARGV[4])
 local fields = redis.call('HGETALL', KEYS[1])
 for at = 1, #fields, 2 do
   local added, ends = string.match(fields[at + 1], '^(%d+) (%d+) ')

@@ -15,7 +15,7 @@ interface Indexed {
 export class MemoryIndex implements SessionIndex {
   readonly #byKey = new LRUCache<string, Indexed>({ max: MAX_KEYS })
 
-  async add(key: string, entry: NewEntry): Promise<number> {
+  async add(key: string, entry: NewEntry, after: number): Promise<number> {
     const { entries, ended } = this.#open(key)
     const now = Date.now()
     for (const { id, expiresAt } of entries.values()) {
@@ -23,7 +23,7 @@ export class MemoryIndex implements SessionIndex {
       entries.delete(id)
       ended.delete(id)
     }
-    const newest = Math.max(0, ...[...entries.values()].map(({ addedAt }) => addedAt))
+    const newest = Math.max(after, ...[...entries.values()].map(({ addedAt }) => addedAt))
     entries.set(entry.id, { ...entry, addedAt: Math.max(now, newest + 1) })
     return entries.size
   }

@@ -17,8 +17,8 @@ export class RedisIndex implements SessionIndex {
     this.#ask = ask
   }
 
-  async add(key: string, { id, value, expiresAt }: NewEntry): Promise<number> {
-    return (await this.#run(ADD, key, [id, value, String(expiresAt)])) as number
+  async add(key: string, { id, value, expiresAt }: NewEntry, after: number): Promise<number> {
+    return (await this.#run(ADD, key, [id, value, String(expiresAt), String(after)])) as number
   }
 
   async list(key: string): Promise<readonly IndexEntry[]> {

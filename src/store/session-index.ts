@@ -10,7 +10,7 @@ export interface NewEntry {
 
 /** An entry of an index, as the store has it. */
 export interface IndexEntry extends NewEntry {
-  /** Grows with every entry of a key. Equal to the store's time (epoch ms) unless several were added in a millisecond. */
+  /** Grows with every entry of a key. The store's time (epoch ms), or a little more so that the entry is the newest. */
   readonly addedAt: number
 }
 
@@ -27,8 +27,11 @@ export interface EntryState {
  * and reject with StoreUnavailable while it is unavailable. Those that end or remove succeed even when the store is full.
  */
 export interface SessionIndex {
-  /** Adds an entry. Returns the number of entries that have not expired, the new one included. */
-  add(key: string, entry: NewEntry): Promise<number>
+  /**
+   * Adds an entry. Returns the number of entries that have not expired, the new one included.
+   * @param after an {@link IndexEntry.addedAt} of another key, after which the entry is to come; 0 for none
+   */
+  add(key: string, entry: NewEntry, after: number): Promise<number>
   /** The entries that have not expired, the oldest first. */
   list(key: string): Promise<readonly IndexEntry[]>
   /** Notes for {@link ENDED_MS} that all entries so far are ended, and returns them. It removes none. */

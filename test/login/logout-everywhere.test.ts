@@ -137,6 +137,27 @@ await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live ses
   )
 })
 
+await test('MAX_SESSIONS_PER_SUBJECT: a login whose session could not be stored does not count', async (t) => {
+  const world = await identityWorld(t, { redis: true, settings: { MAX_SESSIONS_PER_SUBJECT: '2' } })
+  const { server } = world
+  const redis = await storeClient(t, world)
+  const { browser: first } = await world.logIn('CR1')
+  const { answer } = world
+  world.answer = async (request, response) => {
+    await redis.aclSetUser('default', '-set')
+    answer(request, response)
+  }
+  t.match((await world.logIn('CR1')).arrival.url.search, 'auth_error=')
+  await redis.aclSetUser('default', '+set')
+  world.answer = answer
+  const { browser: last } = await world.logIn('CR1')
+  t.same([await isLoggedIn(first, server.url), await isLoggedIn(last, server.url)], [true, true])
+  t.same(
+    server.log.filter(({ audit }) => audit === 'session_ended'),
+    [],
+  )
+})
+
 await test('GET /auth/session?others=true counts the other live sessions of the subject', async (t) => {
   const world = await identityWorld(t)
   const { server } = world

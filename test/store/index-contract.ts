@@ -11,9 +11,9 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     const [index, key] = [await store.openIndex(), fresh()]
     const expiresAt = soon()
     const soonGone = Date.now() + 1000
-    t.equal(await index.add(key, { id: 'a', value: 'one', expiresAt: soonGone }), 1)
-    t.equal(await index.add(key, { id: 'b', value: 'two', expiresAt }), 2)
-    const added = await Promise.all(['c', 'd'].map((id) => index.add(key, { id, value: id, expiresAt })))
+    t.equal(await index.add(key, { id: 'a', value: 'one', expiresAt: soonGone }, 0), 1)
+    t.equal(await index.add(key, { id: 'b', value: 'two', expiresAt }, 0), 2)
+    const added = await Promise.all(['c', 'd'].map((id) => index.add(key, { id, value: id, expiresAt }, 0)))
     t.same(added, [3, 4])
     t.match(
       await (await store.openIndex()).list(key),
@@ -21,7 +21,7 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     )
     while ((await index.list(key)).length === 4) await new Promise((resolve) => void setTimeout(resolve, 5))
     t.match((await index.list(key))[0], { id: 'b', value: 'two', expiresAt })
-    t.equal(await index.add(key, { id: 'e', value: 'e', expiresAt }), 4, 'the expired entry does not count')
+    t.equal(await index.add(key, { id: 'e', value: 'e', expiresAt }, 0), 4, 'the expired entry does not count')
     const times = (await index.list(key)).map(({ addedAt }) => addedAt)
     t.same(
       times,
@@ -34,11 +34,23 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     t.same(await index.list(fresh()), [])
   })
 
+  await t.test('an index adds an entry after one of another key, whatever the time', async (t) => {
+    const [index, key] = [await store.openIndex(), fresh()]
+    const entry = { value: 'v', expiresAt: soon() }
+    const later = Date.now() + 3_600_000
+    await index.add(key, { id: 'a', ...entry }, later)
+    await index.add(key, { id: 'b', ...entry }, later - 60_000)
+    t.match(await index.list(key), [
+      { id: 'a', addedAt: later + 1 },
+      { id: 'b', addedAt: later + 2 },
+    ])
+  })
+
   await t.test('an index tells an entry that is ended from one that was added later', async (t) => {
     const [index, key] = [await store.openIndex(), fresh()]
     const entry = { value: 'v', expiresAt: soon() }
-    await index.add(key, { id: 'a', ...entry })
-    await index.add(key, { id: 'b', ...entry })
+    await index.add(key, { id: 'a', ...entry }, 0)
+    await index.add(key, { id: 'b', ...entry }, 0)
     t.same(await index.look(key, 'a'), { isListed: true, endedAgoMs: undefined })
     await index.end(key, ['a', 'missing'])
     await index.end(key, ['a'])
@@ -47,7 +59,7 @@ export async function indexContract(t: Test, store: Store): Promise<void> {
     t.match(await index.look(key, 'b'), { isListed: true })
     t.match(await index.list(key), [{ id: 'a', value: 'v' }, { id: 'b' }], 'both are there to be removed')
     t.match(await index.endAll(key), [{ id: 'a' }, { id: 'b' }])
-    await index.add(key, { id: 'c', ...entry })
+    await index.add(key, { id: 'c', ...entry }, 0)
     const { isListed, endedAgoMs = Infinity } = await index.look(key, 'c')
     t.ok(isListed && endedAgoMs >= 0 && endedAgoMs < 60_000)
     const unknown = fresh()

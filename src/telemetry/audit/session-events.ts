@@ -49,7 +49,10 @@ export const SESSION_EVENTS = {
     },
     optional: {
       flow: FLOW,
-      reason: oneOf('The user has ended all sessions while this one was being made', 'ended'),
+      reason: oneOf(
+        'The session was ended while it was being made: by a logout everywhere, the operator or a newer login at the limit',
+        'ended',
+      ),
       description: {
         description: "The provider's error_description, without the code and the state",
         type: 'string',

@@ -16,6 +16,14 @@ export function isLoopbackHost(hostname: string): boolean {
   )
 }
 
+/**
+ * Whether a listener can be bound to this host: an address in its usual form, or a name. Systems also take numbers, such as
+ * 0 or 0x0 for 0.0.0.0, but they would hide which address is meant.
+ */
+export function isBindable(host: string): boolean {
+  return isIP(host) !== 0 || (/^[\w.-]+$/.test(host) && !/(^|\.)(\d+|0x[\da-f]+)$/i.test(host))
+}
+
 /** Ranges that are not routed over the internet (RFC 1918, RFC 6598, RFC 4193, RFC 3927, RFC 4291 §2.5.6). */
 const INNER = new BlockList()
 for (const [network, bits] of [

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseAuthorizationParams } from './authorization-params.ts'
 import { parseClientKeys } from './client-key.ts'
+import { isBindable } from './hostname.ts'
 import { parseRedisUrl } from './redis-address.ts'
 import { parseBudget, parseShares } from './upstream-budget.ts'
 
@@ -64,6 +65,7 @@ export const settingFormats = {
     must: 'none, a number of hops, or comma-separated addresses and CIDRs',
   },
   hosts: { test: (value) => everyPart(value, isHost), must: 'comma-separated hosts (host or host:port)' },
+  bindable: { test: isBindable, must: 'an IP address in its usual form, such as 127.0.0.1 or ::1, or a host name' },
   path: {
     test: (value) => /^(\/[A-Za-z0-9_-]+)+$/.test(value),
     must: 'a path such as /partners/v1/overview, of letters, digits, _ and - only',

@@ -136,10 +136,10 @@ export const settingRules = {
   ),
   UPSTREAM_BUDGET_INSTANCES: whole(3, 1, 1000, 'Processes that share the part set aside; each worker counts'),
 
-  HOST: textOr('0.0.0.0', 'printable', 'Address that the public listener binds to'),
+  HOST: textOr('0.0.0.0', 'bindable', 'Address that the public listener binds to'),
   PORT: whole(3000, 0, 65_535, 'Port of the public listener'),
   OPS_PORT: whole(9464, 0, 65_535, 'Port of the ops listener: /livez, /readyz and /metrics'),
-  OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'printable'),
+  OPS_HOST: text('Address that the ops listener binds to (default: HOST)', 'bindable'),
   OPS_TOKEN: text(
     'Bearer token of at least 32 bytes for /sessions on the ops listener, which lists and ends sessions; without it there is no such path',
     'token',

@@ -26,7 +26,7 @@ export interface LoginFailure {
   readonly error: AuthError
   /** The metric label, where it is not the error. */
   readonly outcome?: 'rate_limited'
-  /** `ended`: all sessions of the subject were ended while this login was finishing. */
+  /** `ended`: the session was ended while this login was finishing. */
   readonly reason?: 'ended'
   readonly cause?: unknown
   /** An unexpected exception, hence a fault of this server. */

@@ -89,8 +89,12 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
   const session = sessionOf(await sessions.read(request.headers.cookie), request)
   const subject = session?.record.subject
   if (subjects === undefined || session === undefined || subject === undefined) return false
-  const requester = requesterOf(request)
-  const ended = await subjects.endAll(subject, { reason: 'logout', requester }, session.key)
+  const by = { reason: 'logout', requester: requesterOf(request) } as const
+  const ended = await subjects.endAll(subject, by, session.key).catch((cause: unknown) => {
+    const failed = { level: 'warn', message: 'a logout everywhere has failed' } as const
+    audit(request.log, 'logout_everywhere', { outcome: 'incomplete', cause, ...callerOf(request) }, failed)
+    throw cause
+  })
   audit(request.log, 'logout_everywhere', { ended, ...callerOf(request) })
   return true
 }

@@ -14,7 +14,11 @@ export interface OperatorRoutesOptions {
 }
 
 const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 256 characters'
-const TAG = /^[\w-]{1,64}$/
+/** The query of a URL, without characters that must be percent-encoded and have another meaning as they are. */
+const QUERY = /^[^?#]*\?([!"$-~]*)$/
+/** As the log and `GET /sessions` name sessions. */
+const TAG = /^[\w-]{10}$/
+const PARAMETERS: Readonly<Record<AdminOrder['is'], readonly string[]>> = { list: ['subject'], end: ['subject', 'tag'] }
 const SECOND = 1000
 
 /** `GET` and `DELETE /sessions` of the ops listener (docs/operating.md, Ending the sessions of a user). */
@@ -28,6 +32,11 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
       .code(401)
       .header('www-authenticate', 'Bearer')
       .send({ error: 'The header Authorization must be: Bearer, then OPS_TOKEN' })
+  })
+  ops.addHook('onRequest', async ({ headers }, reply) => {
+    if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return
+    // A tag in a body would be ignored, and all sessions would end instead of one.
+    return reply.code(400).send({ error: 'The request must have no body: subject and tag belong in the query' })
   })
 
   for (const [method, is] of [
@@ -77,20 +86,32 @@ function unavailable(reply: FastifyReply, error: string): FastifyReply {
   return reply.code(503).header('retry-after', '1').send({ error })
 }
 
+/** Refuses whatever it would have to ignore or to guess: an ignored tag would end all sessions instead of one. */
 function readQuery(
   { url }: FastifyRequest,
   is: AdminOrder['is'],
 ): Pick<AdminOrder, 'subject' | 'tag'> | { readonly error: string } {
-  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1))
-  const [subject = '', ...moreSubjects] = query.getAll('subject')
-  const [tag, ...moreTags] = query.getAll('tag')
-  if (!url.includes('?') || subject === '' || moreSubjects.length > 0) return { error: SUBJECT_RULE }
-  const takesTag = is === 'end'
-  if (moreTags.length > 0 || (tag !== undefined && (!takesTag || !TAG.test(tag)))) {
-    // A tag that is ignored would end all sessions instead of one.
-    return { error: takesTag ? 'The query may have one tag, that of a session' : 'Only DELETE takes a tag' }
+  const query = QUERY.exec(url)?.[1] ?? ''
+  if (!isEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
+  const parameters = [...new URLSearchParams(query)]
+  const { subject = '', tag } = Object.fromEntries<string | undefined>(parameters)
+  const names = parameters.map(([name]) => name)
+  if (new Set(names).size < names.length || names.some((name) => !PARAMETERS[is].includes(name))) {
+    return { error: `The query may have only ${PARAMETERS[is].join(' and ')}, once` }
   }
+  if (subject === '') return { error: SUBJECT_RULE }
+  if (tag !== undefined && !TAG.test(tag)) return { error: 'The tag must be that of a session, of 10 characters' }
   return { subject, ...(tag !== undefined && { tag }) }
+}
+
+/** Whether each escape stands for UTF-8. URLSearchParams would put a replacement character, and so another subject. */
+function isEncoded(query: string): boolean {
+  try {
+    decodeURIComponent(query)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -28,7 +28,7 @@ export type AdminOutcome =
 /** Carries out an order, in this process or in a worker. Never rejects. */
 export type CarryOut = (order: AdminOrder) => Promise<AdminOutcome>
 
-/** Lists and ends the sessions of subjects for operators, and writes an audit line for each order. */
+/** Lists and ends the sessions of subjects for operators, and writes an audit line for each order, also for one to end them that fails. */
 export class SessionAdmin {
   readonly #sessions: Sessions
   readonly #subjects: Subjects
@@ -59,13 +59,16 @@ export class SessionAdmin {
   }
 
   async #end({ subject, tag, requester }: AdminOrder): Promise<AdminOutcome> {
+    const who = { session: tag, subject: this.#sessions.subjectTag(subject), ...requester }
     const by = { reason: 'revoked', requester } as const
-    const count =
-      tag === undefined
-        ? await this.#subjects.endAll(subject, by)
-        : Number(await this.#subjects.endTagged(subject, tag, by))
-    const who = { subject: this.#sessions.subjectTag(subject), ...requester }
-    audit(this.#log, 'sessions_revoked', { ended: count, session: tag, ...who })
-    return { is: 'ended', count }
+    const ending =
+      tag === undefined ? this.#subjects.endAll(subject, by) : this.#subjects.endTagged(subject, tag, by).then(Number)
+    const ended = await ending.catch((cause: unknown) => {
+      const message = 'sessions could not be revoked'
+      audit(this.#log, 'sessions_revoked', { outcome: 'incomplete', cause, ...who }, { message })
+      throw cause
+    })
+    audit(this.#log, 'sessions_revoked', { ended, ...who })
+    return { is: 'ended', count: ended }
   }
 }

@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Requester } from '../http/requester.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Session } from './repository.ts'
-import { revokeTokens } from './revoke-tokens.ts'
+import { revokeTokens, type OwnedTokens } from './revoke-tokens.ts'
 import type { SessionReader } from './session-reader.ts'
-import type { SessionRecord } from './session-record.ts'
 import { renewAt } from './token-record.ts'
 import { RETRY_MS, TokenRenewal, type RenewalDependencies, type TokenLookup } from './token-renewal.ts'
 
@@ -96,8 +95,8 @@ export class AccessTokens {
   }
 
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
-  revoke(record: Pick<SessionRecord, 'accessToken' | 'refreshToken'>, tag?: string): void {
-    revokeTokens(this.#deps, record, tag)
+  revoke(tokens: OwnedTokens, tag?: string): void {
+    revokeTokens(this.#deps, tokens, tag)
   }
 }
 

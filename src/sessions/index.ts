@@ -10,6 +10,7 @@ import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
 import type { CausedEnd, EndedWith } from './ending.ts'
 import { SessionRepository, type Session } from './repository.ts'
+import type { OwnedTokens } from './revoke-tokens.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
@@ -170,7 +171,7 @@ export class Sessions {
   }
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */
-  revoke(tokens: Pick<SessionRecord, 'accessToken' | 'refreshToken'>, tag?: string): void {
+  revoke(tokens: OwnedTokens, tag?: string): void {
     this.#tokens.revoke(tokens, tag)
   }
 

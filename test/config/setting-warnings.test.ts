@@ -26,8 +26,19 @@ await test('OPS_HOST is HOST unless it is set, and a public one is warned about 
     read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
   t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
   t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
-  for (const host of ['0.0.0.0', '::', '203.0.113.9', '2001:db8::1', '172.32.0.1']) t.ok(warns({ HOST: host }), host)
-  for (const host of ['127.0.0.1', '::1', '10.1.2.3', '172.31.0.1', '192.168.0.1', 'fd00::1', 'localhost']) {
+  for (const host of ['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0', '203.0.113.9', '2001:db8::1', '172.32.0.1'])
+    t.ok(warns({ HOST: host }), host)
+  for (const host of [
+    '127.0.0.1',
+    '::1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.0.1',
+    'fd00::1',
+    'fe80::1%eth0',
+    'localhost',
+    'node-1.inner_net',
+  ]) {
     t.notOk(warns({ HOST: '0.0.0.0', OPS_HOST: host }), host)
   }
   t.notOk(warns({ OPS_TOKEN: '' }))

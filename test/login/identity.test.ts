@@ -41,6 +41,18 @@ await test('session_ended of a session that a new login of its browser replaced 
   )
 })
 
+await test('revocation_failed says whose the token was', async (t) => {
+  const world = await identityWorld(t, { settings: { REVOCATION_URL: 'http://127.0.0.1:9/revoke' } })
+  const { server } = world
+  const { browser } = await world.logIn('CR123')
+  browser.page = new URL(server.url)
+  const logout = await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  t.equal(logout.status, 204)
+  const failure = () => server.log.find(({ audit }) => audit === 'revocation_failed')
+  await until(() => failure() !== undefined, 'a revocation that has failed')
+  t.match(failure(), { token: 'access_token', subject: logTag(SECRETS, 'subject:CR123') })
+})
+
 await test('With LOG_SUBJECT=plain audit lines have the subject as it is', async (t) => {
   const world = await identityWorld(t, { settings: { LOG_SUBJECT: 'plain' } })
   await world.logIn('CR123')

@@ -1,10 +1,21 @@
 import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { identityWorld, logOutEverywhere, operate } from '../support/identity-world.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
 import { held, isLoggedIn, sessionState, storeClient, tokens } from '../support/token-endpoint.ts'
 import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 import type { JarBrowser } from '../support/jar-browser.ts'
+
+/** Fails when the session after this many is to end. */
+class FailingStore extends MemoryStore {
+  endsLeft = Infinity
+
+  override bury(...args: Parameters<MemoryStore['bury']>): ReturnType<MemoryStore['bury']> {
+    return this.endsLeft-- > 0 ? super.bury(...args) : Promise.reject(new StoreUnavailable('a planted failure'))
+  }
+}
 
 /** Longer than a count of other sessions is kept. */
 const SOON_MS = 30_000
@@ -94,6 +105,36 @@ await test('POST /auth/logout?everywhere=true: a Redis that is full still ends e
   await client.configSet('maxmemory', '1')
   t.equal((await logOutEverywhere(browser, server)).status, 204)
   for (const each of [browser, other]) t.notOk(await isLoggedIn(each, server.url))
+})
+
+await test('An order to end all sessions that fails half-way leaves an audit line that says so', async (t) => {
+  const world = await identityWorld(t)
+  const store = new FailingStore()
+  const { PUBLIC_URL: _, ...settings } = world.settings
+  const server = await testServer(t, settings, store)
+  const { browser } = await world.logIn('CR1', server)
+  for (const user of ['CR1', 'CR1', 'CR2', 'CR2', 'CR2']) await world.logIn(user, server)
+  const lines = (audit: string) => server.log.filter((line) => line['audit'] === audit)
+  const orders = [
+    { audit: 'logout_everywhere', send: () => logOutEverywhere(browser, server) },
+    { audit: 'sessions_revoked', send: () => operate(server, 'DELETE', { subject: 'CR2' }) },
+  ]
+  for (const { audit, send } of orders) {
+    store.endsLeft = 1
+    t.equal((await send()).status, 503)
+    const [line, ...more] = lines(audit)
+    const cause = { message: 'the session store is unavailable' }
+    t.match(line, { level: 40, outcome: 'incomplete', subject: /^[\w-]{10}$/, client: '127.0.0.1', cause })
+    t.notOk(line && 'ended' in line, 'it is not known yet')
+    t.same(more, [])
+    const ended = lines('session_ended').filter(({ reqId }) => reqId === line?.['reqId'])
+    t.equal(ended.length, 1, 'the one that has ended has a line')
+  }
+  store.endsLeft = Infinity
+  t.same(await (await operate(server, 'DELETE', { subject: 'CR2' })).json(), { ended: 2 }, 'again, with success')
+  const [, done] = lines('sessions_revoked')
+  t.match(done, { ended: 2 })
+  t.notOk(done && 'outcome' in done)
 })
 
 await test('A login that was waiting for its token when its user logged out everywhere does not become a session', async (t) => {

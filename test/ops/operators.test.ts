@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
@@ -14,6 +16,16 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 interface Listed {
   readonly sessions: readonly { tag: string; started_at: number; last_used_at: number; client: string }[]
+}
+
+const REFUSED = /^HTTP\/1\.1 400 /
+
+/** The response to a request whose first lines are sent unchanged, as UTF-8. */
+async function rawAnswer({ opsUrl }: IdentityWorld['server'], lines: string): Promise<string> {
+  const { host, hostname, port } = new URL(opsUrl)
+  const socket = connect(Number(port), hostname)
+  socket.write(`${lines}Host: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${OPS_TOKEN}\r\n\r\n`)
+  return text(socket)
 }
 
 const list = async ({ server }: IdentityWorld, subject: string): Promise<Listed> =>
@@ -113,6 +125,60 @@ await test('/sessions needs the token, on the ops listener, and takes a subject 
   world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: odd } }))
   await world.logIn('odd')
   t.equal((await list(world, odd)).sessions.length, 1)
+})
+
+await test('DELETE /sessions ends nothing unless it understands the whole request', async (t) => {
+  const world = await identityWorld(t)
+  const { server } = world
+  const { browser } = await world.logIn('CR1')
+  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: 'M\uFFFDller' } }))
+  const { browser: foreign } = await world.logIn('any')
+  const { sessions } = await list(world, 'CR1')
+  const [{ tag } = { tag: '' }] = sessions
+  const send = async (method: string, query: string, options: RequestInit = {}): Promise<number> => {
+    const headers = { authorization: `Bearer ${OPS_TOKEN}`, ...(options.headers as Record<string, string>) }
+    const answer = await fetch(`${server.opsUrl}/sessions?${query}`, { ...options, method, headers })
+    t.type(((await answer.json()) as { error?: string }).error, 'string', query)
+    return answer.status
+  }
+  const queries = [`Tag=${tag}`, `tags=${tag}`, `amp;tag=${tag}`, `=${tag}`, `tag=${tag}&tag=${tag}`, `ta%67=${tag}x`]
+  for (const query of [...queries, 'tag=abc', `tag=${tag}&subject=CR1`, 'Subject=CR1', 'toString=x', 'tag']) {
+    t.equal(await send('DELETE', `subject=CR1&${query}`), 400, query)
+    t.equal(await send('GET', `subject=CR1&${query}`), 400, query)
+  }
+  t.equal(await send('GET', `subject=CR1&tag=${tag}`), 400, 'only DELETE takes a tag')
+  for (const subject of ['M%FCller', 'M%ller', '%', '%C3', '%ED%A0%80', 'CR1%2']) {
+    t.equal(await send('DELETE', `subject=${subject}`), 400, subject)
+    t.equal(await send('GET', `subject=${subject}`), 400, subject)
+  }
+  const json = { 'content-type': 'application/json' }
+  for (const body of [JSON.stringify({ tag }), JSON.stringify({}), '{', 'x']) {
+    t.equal(await send('DELETE', 'subject=CR1', { body, headers: json }), 400, body)
+    t.equal(await send('DELETE', 'subject=CR1', { body }), 400, `${body} as a text`)
+  }
+  const raw = (target: string, header = ''): Promise<string> => rawAnswer(server, `${target} HTTP/1.1\r\n${header}`)
+  t.match(
+    await raw('DELETE /sessions?subject=CR1', 'Transfer-Encoding: chunked\r\n'),
+    REFUSED,
+    'a body that is to come',
+  )
+  t.match(await raw('GET /sessions?subject=CR1', 'Content-Length: 2\r\n'), REFUSED)
+  for (const target of [`#tag=${tag}?subject=CR1`, `?subject=CR1#&tag=${tag}`, '?subject=M\u00FCller']) {
+    t.match(await raw(`DELETE /sessions${target}`), REFUSED, target)
+  }
+  for (const each of [browser, foreign]) t.ok(await isLoggedIn(each, server.url))
+  t.notOk(server.log.some(({ audit }) => audit === 'sessions_revoked'))
+})
+
+await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async (t) => {
+  const world = await identityWorld(t)
+  world.answer = (_request, response) => response.end(JSON.stringify({ data: { id: 'a b+c' } }))
+  await world.logIn('any')
+  for (const subject of ['a+b%2Bc', 'a%20b%2bc']) {
+    const headers = { authorization: `Bearer ${OPS_TOKEN}` }
+    const answer = await fetch(`${world.server.opsUrl}/sessions?subject=${subject}`, { headers })
+    t.equal(((await answer.json()) as Listed).sessions.length, 1, subject)
+  }
 })
 
 await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {

@@ -66,6 +66,11 @@ export const KIND = oneOf(
   'trading',
   'session',
 )
+/** For an order to end several sessions. Where it has failed on the way, nobody knows yet how many will have ended. */
+export const INCOMPLETE = oneOf(
+  'A failure on the way: some sessions may be left. Absent if there was none',
+  'incomplete',
+)
 /** For a kind of line that stands for several events when they come too fast. */
 export const BOUNDED = { count: count('How many events the line stands for, if more than one') } as const
 export const ERR = { description: 'A fault of this server, with its stack', $ref: '#/$defs/error' } as const

@@ -5,6 +5,7 @@ import {
   count,
   ERR,
   FLOW,
+  INCOMPLETE,
   oneOf,
   REQUEST,
   SESSION,
@@ -16,6 +17,7 @@ import {
 import type { AuditRule } from './rule.ts'
 
 const OF_USER = { subject: SUBJECT } as const
+const UNKNOWN_COUNT = 'absent if `incomplete`, where the lines session_ended with the same reqId say it'
 
 /** How logins and sessions begin, go on and end, and who looked at them. */
 export const SESSION_EVENTS = {
@@ -47,7 +49,10 @@ export const SESSION_EVENTS = {
     },
     optional: {
       flow: FLOW,
-      reason: oneOf('The user has ended all sessions while this one was being made', 'ended'),
+      reason: oneOf(
+        'The session was ended while it was being made: by a logout everywhere, the operator or a newer login at the limit',
+        'ended',
+      ),
       description: {
         description: "The provider's error_description, without the code and the state",
         type: 'string',
@@ -120,10 +125,15 @@ export const SESSION_EVENTS = {
     level: 'info',
     message: 'logged out everywhere',
     description:
-      'A user has ended all of their other sessions; the one in use ends next. Each has a line session_ended.',
+      'A user has ended all of their other sessions, and the one in use ends next; or has tried to. Each that has ended has a line session_ended.',
     inRequest: true,
-    required: { session: SESSION_IF_ANY, client: CLIENT, ended: count('How many other sessions there were') },
-    optional: OF_USER,
+    required: { session: SESSION_IF_ANY, client: CLIENT },
+    optional: {
+      ...OF_USER,
+      ended: count(`How many other sessions there were; ${UNKNOWN_COUNT}`),
+      outcome: INCOMPLETE,
+      cause: CAUSE,
+    },
   },
   sessions_listed: {
     level: 'info',
@@ -136,10 +146,17 @@ export const SESSION_EVENTS = {
   sessions_revoked: {
     level: 'warn',
     message: 'sessions revoked',
-    description: 'An operator has ended sessions of a user. Each of them has a line session_ended.',
+    description:
+      'An operator has ended sessions of a user, or has tried to. Each that has ended has a line session_ended.',
     inRequest: false,
-    required: { client: CLIENT, subject: SUBJECT, ended: count('How many have ended') },
-    optional: { reqId: REQUEST, session: tagOf('The one that was asked for; absent if it was all of them') },
+    required: { client: CLIENT, subject: SUBJECT },
+    optional: {
+      reqId: REQUEST,
+      session: tagOf('The one that was asked for; absent if it was all of them'),
+      ended: count(`How many have ended; ${UNKNOWN_COUNT}`),
+      outcome: INCOMPLETE,
+      cause: CAUSE,
+    },
   },
   ops_refused: {
     level: 'warn',

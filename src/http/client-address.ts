@@ -38,7 +38,10 @@ export function withoutPorts(forwardedFor: string): string {
   return elements.join(',')
 }
 
-/** The first four of the eight groups of a canonical address, in which `::` stands for all missing zeros. A dotted quad only follows zeros. */
+/**
+ * The first four of the eight groups of a canonical address, in which `::` stands for all missing zeros. A dotted quad only
+ * follows zeros.
+ */
 function firstGroups(address: string): string[] {
   const [front = [], back = []] = address.split('::').map((half) => half.match(/[^:]+/g) ?? [])
   const zeros = Array<string>(8 - front.length - back.length).fill('0')

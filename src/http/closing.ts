@@ -20,9 +20,9 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
 }
 
 /**
- * Sees to it that no connection without a request delays the end of a server for more than a second: one that was busy when the server closed, and
- * stays open after its response, or one that has sent nothing yet, which Node takes for busy. Browsers and balancers open
- * such connections ahead.
+ * Sees to it that no connection without a request delays the end of a server for more than a second: one that was busy
+ * when the server closed, and stays open after its response, or one that has sent nothing yet, which Node takes for busy.
+ * Browsers and balancers open such connections ahead.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
   const connections = new Set<Socket>()

@@ -10,7 +10,10 @@ import type { LoginCookie, LoginCookies } from './login-cookies.ts'
 import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction } from './login-record.ts'
 
 const POLL_MS = 100
-/** For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its process has died. */
+/**
+ * For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its
+ * process has died.
+ */
 const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
 
 /** A transaction that this callback, and no other, may complete. */

@@ -28,7 +28,7 @@ export type AdminOutcome =
 /** Carries out an order, in this process or in a worker. Never rejects. */
 export type CarryOut = (order: AdminOrder) => Promise<AdminOutcome>
 
-/** Lists and ends the sessions of subjects for operators, and writes an audit line for each order, also for one to end them that fails. */
+/** Lists and ends the sessions of subjects for operators. Writes an audit line for each order, also for one that fails half-way. */
 export class SessionAdmin {
   readonly #sessions: Sessions
   readonly #subjects: Subjects

@@ -58,7 +58,7 @@ export class SubjectIndex {
     return { place, count: count + (await this.#entriesOf(others)).length }
   }
 
-  /** The sessions of a subject, the oldest first, in the same order everywhere. Some may have ended, or not begun. @throws StoreUnavailable */
+  /** The sessions of a subject, the oldest first, for all instances alike. Some may have ended, or not begun. @throws StoreUnavailable */
   list(subject: string): Promise<ListedSession[]> {
     return this.#read(subject, (key) => this.#index.list(key))
   }

@@ -78,6 +78,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
       'kill -9',
       async () => {
         const at = any()
+        t.comment(`instance ${at}`)
         fleet.signal(at, 'SIGKILL')
         await delay(2000)
         await fleet.launch(at)
@@ -87,6 +88,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
       'stop for 5 s',
       async () => {
         const at = any()
+        t.comment(`instance ${at}`)
         fleet.signal(at, 'SIGSTOP')
         await delay(5000)
         fleet.signal(at, 'SIGCONT')

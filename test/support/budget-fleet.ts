@@ -117,13 +117,17 @@ export class BudgetFleet {
 
   async #call(budgetClass: BudgetClass): Promise<void> {
     const tally = this.tallies[budgetClass]
-    const port = this.#ports[Math.floor(Math.random() * this.count)] ?? 0
+    const at = Math.floor(Math.random() * this.count)
+    const port = this.#ports[at] ?? 0
     const cookie = this.#cookies[Math.floor(Math.random() * SESSIONS)] ?? ''
     tally.asked++
     const outcome = await (budgetClass === 'otps' ? this.#open(port, cookie) : call(port, cookie, budgetClass)).catch(
       () => 'failed' as const,
     )
     tally[outcome]++
+    if (budgetClass === 'orders' && outcome === 'refused') {
+      this.#t.comment(`${Math.round(performance.now() / 1000)} s: an order is refused by instance ${at}`)
+    }
   }
 
   async #open(port: number, cookie: string): Promise<keyof Tally> {

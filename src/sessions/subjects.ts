@@ -92,13 +92,13 @@ export class Subjects {
   /**
    * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
    * False if they have been ended since its login began.
-   * @param beganAt of the login (performance.now())
+   * @param loginAgeMs tells how long ago its login began ({@link startStopwatch})
    * @throws StoreUnavailable
    */
-  async mayLive({ place }: Enlisted, beganAt: number): Promise<boolean> {
+  async mayLive({ place }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
     const { isListed, endedAgoMs = Infinity } = await this.#index.look(place)
     // The ages of two events are compared, and not their times, which different clocks would have measured.
-    const ageMs = (performance.now() - beganAt) * DRIFT.factor + DRIFT.ms
+    const ageMs = loginAgeMs() * DRIFT.factor + DRIFT.ms
     return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
   }
 

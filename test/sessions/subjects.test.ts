@@ -113,7 +113,7 @@ await test('a login that is under way when its instance’s neighbour with newer
 
 await test('a login whose machine was suspended when all sessions were ended does not become one', async (t) => {
   const store = new MemoryStore()
-  const { subjects, logIn } = await subjectInstance(store)
+  const instance = await subjectInstance(store)
   const { now } = Date
   let sleptMs = 0
   t.teardown(() => (Date.now = now))
@@ -121,12 +121,12 @@ await test('a login whose machine was suspended when all sessions were ended doe
   t.intercept(performance, 'now', { value: () => 0 })
   const suspend = async (): Promise<void> => {
     sleptMs += 25_000
-    await subjects.endAll('CR1', BY)
+    await instance.subjects.endAll('CR1', BY)
     sleptMs += 5000
   }
   const steps = [suspend, async () => undefined, async () => undefined]
-  t.equal(await logIn('CR1', async () => steps.shift()?.()), undefined)
-  t.ok(await logIn('CR1'), 'one that begins later does')
+  t.equal(await instance.logIn('CR1', async () => steps.shift()?.()), undefined)
+  t.ok(await instance.logIn('CR1'), 'one that begins later does')
 })
 
 await test('an operator who ends one session that is just being made finds it, too', async (t) => {

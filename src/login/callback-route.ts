@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
+import { startStopwatch } from '../sessions/index.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './auth-error.ts'
 import type { SettledLogin } from './browser-logins.ts'
@@ -72,7 +73,7 @@ function replacedBy(
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
 async function exchange(callback: Callback, ticket: LoginTicket, replaced: ReplacedSessions): Promise<FastifyReply> {
   const { provider } = callback.deps
-  const beganAt = performance.now()
+  const ageMs = startStopwatch()
   const { transaction, cookie } = ticket
   try {
     const outcome = await provider.exchange(callback.request.query.text, cookie.state, transaction.verifier)
@@ -81,7 +82,7 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
       case 'refused':
         return await failLogin(callback, { error: outcome.code, cause: outcome.cause, ticket })
       case 'granted':
-        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced, beganAt })
+        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced, ageMs })
     }
   } catch (cause) {
     return failLogin(callback, { ...failureOf(cause), ticket })

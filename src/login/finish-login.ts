@@ -19,8 +19,8 @@ interface GrantedLogin extends Callback {
   readonly ticket: LoginTicket
   readonly grant: TokenGrant
   readonly replaced: ReplacedSessions
-  /** When this callback began (performance.now()). */
-  readonly beganAt: number
+  /** Tells how long ago this callback began. */
+  readonly ageMs: () => number
 }
 
 type Finished = Extract<LoginOutcome, { is: 'finished' }>
@@ -78,7 +78,7 @@ async function makeSession(
   login: GrantedLogin,
   subject: string | undefined,
 ): Promise<Finished | { readonly is: 'ended' }> {
-  const { deps, request, ticket, grant, replaced, beganAt } = login
+  const { deps, request, ticket, grant, replaced, ageMs } = login
   const { sessions, subjects, transactions } = deps
   const { returnTo } = ticket.transaction
   const cookieEndsAt = Date.now() + deps.sessionMaxMs
@@ -97,7 +97,7 @@ async function makeSession(
   let cookieValue: string
   try {
     cookieValue = (await saveNewSession(request, record)).cookieValue
-    if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, beganAt))) {
+    if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, ageMs))) {
       await sessions.end(session, 'revoked', by)
       return { is: 'ended' }
     }

@@ -65,7 +65,7 @@ function respond(reply: FastifyReply, outcome: AdminOutcome): FastifyReply {
         sessions: outcome.sessions.map(({ tag, startedAt, lastUsedAt, client }) => ({
           tag,
           started_at: Math.floor(startedAt / SECOND),
-          last_used_at: Math.floor(lastUsedAt / SECOND),
+          ...(lastUsedAt !== undefined && { last_used_at: Math.floor(lastUsedAt / SECOND) }),
           client,
         })),
       })

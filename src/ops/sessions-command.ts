@@ -10,7 +10,7 @@ interface Listed {
   readonly sessions: readonly {
     readonly tag: string
     readonly started_at: number
-    readonly last_used_at: number
+    readonly last_used_at?: number
     readonly client: string
   }[]
 }
@@ -63,7 +63,7 @@ function table({ sessions }: Listed): string[] {
   const rows = sessions.map(({ tag, started_at, last_used_at, client }) => [
     tag,
     isoTime(started_at),
-    isoTime(last_used_at),
+    last_used_at === undefined ? 'unknown' : isoTime(last_used_at),
     client,
   ])
   return [['TAG', 'STARTED', 'LAST USED', 'CLIENT'], ...rows].map(([tag = '', started = '', used = '', client = '']) =>

@@ -32,6 +32,7 @@ export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 export { sharerOf } from './sharer.ts'
 export { createSigner } from './signer.ts'
+export { startStopwatch } from './stopwatch.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
 

@@ -25,6 +25,8 @@ export interface Place {
 /** A session of the index. */
 export interface ListedSession extends IndexedSession {
   readonly place: Place
+  /** Its absolute limit when it began (epoch ms). */
+  readonly endsAt: number
 }
 
 /** Made into a key together with a server secret. An entry has no holder with a secret of its own. */
@@ -98,7 +100,7 @@ export class SubjectIndex {
     return lists
       .flatMap(({ index, entries }) => entries.map((entry) => ({ entry, place: { index, id: entry.id } })))
       .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt || (one.entry.id < other.entry.id ? -1 : 1))
-      .flatMap(({ entry, place }) => this.#open(entry.value, place) ?? [])
+      .flatMap(({ entry, place }) => this.#open(entry, place) ?? [])
   }
 
   async #change(
@@ -117,9 +119,9 @@ export class SubjectIndex {
   }
 
   /** Undefined if no secret of this instance opens it. */
-  #open(sealed: string, place: Place): ListedSession | undefined {
-    const text = this.#envelope.open(nameOf(place), PURPOSE, sealed)
-    return text === undefined ? undefined : { ...(JSON.parse(text) as IndexedSession), place }
+  #open({ value, expiresAt: endsAt }: IndexEntry, place: Place): ListedSession | undefined {
+    const text = this.#envelope.open(nameOf(place), PURPOSE, value)
+    return text === undefined ? undefined : { ...(JSON.parse(text) as IndexedSession), place, endsAt }
   }
 }
 

@@ -17,7 +17,6 @@ const BEING_MADE_MS = 60_000
 const MAX_CONCURRENT = 64
 /** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
 const DRIFT = { factor: 1.001, ms: 5 }
-const MINUTE_MS = 60_000
 
 /** A login that is about to create the session of a subject. */
 export interface NewSession {
@@ -47,8 +46,8 @@ interface Cause {
 export interface SubjectSession {
   readonly tag: string
   readonly startedAt: number
-  /** To a minute. */
-  readonly lastUsedAt: number
+  /** Up to a minute early, never late; undefined where it is not known. */
+  readonly lastUsedAt: number | undefined
   readonly client: string
 }
 
@@ -93,13 +92,13 @@ export class Subjects {
   /**
    * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
    * False if they have been ended since its login began.
-   * @param beganAt of the login (performance.now())
+   * @param loginAgeMs tells how long ago its login began ({@link startStopwatch})
    * @throws StoreUnavailable
    */
-  async mayLive({ place }: Enlisted, beganAt: number): Promise<boolean> {
+  async mayLive({ place }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
     const { isListed, endedAgoMs = Infinity } = await this.#index.look(place)
     // The ages of two events are compared, and not their times, which different clocks would have measured.
-    const ageMs = (performance.now() - beganAt) * DRIFT.factor + DRIFT.ms
+    const ageMs = loginAgeMs() * DRIFT.factor + DRIFT.ms
     return isListed && ageMs < endedAgoMs && ageMs < ENDED_MS
   }
 
@@ -125,12 +124,11 @@ export class Subjects {
   /** The live sessions of a subject, the oldest first. @throws StoreUnavailable */
   async list(subject: string): Promise<SubjectSession[]> {
     const sessions: SubjectSession[] = []
-    await eachOf(await this.#index.list(subject), async ({ tag, startedAt, client, key }) => {
-      const stored = await this.#store.readUntracked(key)
+    await eachOf(await this.#index.list(subject), async (listed) => {
+      const stored = await this.#store.readUntracked(listed.key)
       if (stored === undefined) return
-      const used = Math.min(stored.expiresAt - this.#sessions.limits.idleMs, Date.now())
-      const lastUsedAt = Math.max(startedAt, Math.floor(used / MINUTE_MS) * MINUTE_MS)
-      sessions.push({ tag, startedAt, lastUsedAt, client })
+      const { tag, startedAt, client } = listed
+      sessions.push({ tag, startedAt, lastUsedAt: this.#lastUse(listed, stored.expiresAt), client })
     })
     return sessions.toSorted((one, other) => one.startedAt - other.startedAt)
   }
@@ -159,6 +157,15 @@ export class Subjects {
     // Since a roll of secrets the log may name it by another tag than the index does.
     const meant = listed.filter((each) => each.tag === tag || this.#sessions.tag(each.key) === tag)
     return (await this.#endSome(subject, meant, by)) > 0
+  }
+
+  /**
+   * The earliest time at which a use moved the idle limit to where it is. Undefined once that has reached the end of the
+   * session: later uses leave it there.
+   */
+  #lastUse({ startedAt, endsAt }: ListedSession, idleEndsAt: number): number | undefined {
+    const { limits, stepMs } = this.#sessions
+    return idleEndsAt >= endsAt ? undefined : Math.max(startedAt, idleEndsAt - limits.idleMs - stepMs)
   }
 
   /** Ends some sessions of a subject. */

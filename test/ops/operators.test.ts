@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { sessionsCommand } from '../../src/ops/sessions-command.ts'
 import { identityWorld, IDENTITY, operate, OPS_TOKEN, type IdentityWorld } from '../support/identity-world.ts'
 import { COMPILED, nodeCommand } from '../support/settings.ts'
 import { isLoggedIn } from '../support/token-endpoint.ts'
@@ -15,7 +16,7 @@ import { SECRETS } from '../support/world.ts'
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 interface Listed {
-  readonly sessions: readonly { tag: string; started_at: number; last_used_at: number; client: string }[]
+  readonly sessions: readonly { tag: string; started_at: number; last_used_at?: number; client: string }[]
 }
 
 const REFUSED = /^HTTP\/1\.1 400 /
@@ -40,7 +41,7 @@ await test('GET /sessions lists the live sessions of a subject, DELETE ends one 
   const { browser: foreign } = await world.logIn('CR2')
   const { sessions } = await list(world, 'CR1')
   t.equal(sessions.length, 2)
-  for (const { tag, started_at: started, last_used_at: used, client } of sessions) {
+  for (const { tag, started_at: started, last_used_at: used = NaN, client } of sessions) {
     t.ok(server.log.some(({ audit, session }) => audit === 'login' && session === tag))
     t.ok(started >= startedAt && used >= started && used <= Date.now() / 1000)
     t.equal(client, '127.0.0.1')
@@ -87,6 +88,18 @@ await test('an address of any length that a proxy passes on is cut before it is 
     sessions.map(({ client }) => client),
     ['x'.repeat(64)],
   )
+})
+
+await test('GET /sessions and npm run sessions claim no last use where the idle limit is as late as the absolute one', async (t) => {
+  const world = await identityWorld(t, { settings: { SESSION_IDLE_SECONDS: '28800' } })
+  await world.logIn('CR1')
+  const { sessions } = await list(world, 'CR1')
+  t.equal(sessions.length, 1)
+  t.notOk('last_used_at' in (sessions[0] ?? {}))
+  const listen = { opsHost: '127.0.0.1', opsPort: Number(new URL(world.server.opsUrl).port) }
+  const lines: string[] = []
+  await sessionsCommand({ listen, ops: { token: OPS_TOKEN } } as never, ['list', 'CR1'], (line) => lines.push(line))
+  t.match(lines[1], / {2}\S+Z {2}unknown {15}127\.0\.0\.1$/)
 })
 
 await test('/sessions needs the token, on the ops listener, and takes a subject of any characters', async (t) => {

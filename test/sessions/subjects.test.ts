@@ -111,6 +111,24 @@ await test('a login that is under way when its instance’s neighbour with newer
   }
 })
 
+await test('a login whose machine was suspended when all sessions were ended does not become one', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store)
+  const { now } = Date
+  let sleptMs = 0
+  t.teardown(() => (Date.now = now))
+  Date.now = () => now() + sleptMs
+  t.intercept(performance, 'now', { value: () => 0 })
+  const suspend = async (): Promise<void> => {
+    sleptMs += 25_000
+    await instance.subjects.endAll('CR1', BY)
+    sleptMs += 5000
+  }
+  const steps = [suspend, async () => undefined, async () => undefined]
+  t.equal(await instance.logIn('CR1', async () => steps.shift()?.()), undefined)
+  t.ok(await instance.logIn('CR1'), 'one that begins later does')
+})
+
 await test('an operator who ends one session that is just being made finds it, too', async (t) => {
   const instance = await subjectInstance(new MemoryStore())
   const { subjects, sessions } = instance
@@ -118,7 +136,7 @@ await test('an operator who ends one session that is just being made finds it, t
   const key = 'bff:1:session:being-made'
   const enlisted = await subjects.enlist({ subject: 'CR1', key, endsAt, client: REQUESTER.client })
   await subjects.endTagged('CR1', sessions.tag(key), BY)
-  t.equal(await subjects.mayLive(enlisted, performance.now()), false)
+  t.equal(await subjects.mayLive(enlisted, () => 0), false)
 })
 
 await test('an end of all that was interrupted leaves what is left to be found again', async (t) => {

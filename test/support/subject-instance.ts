@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Identity } from '../../src/sessions/identity.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
+import { startStopwatch } from '../../src/sessions/stopwatch.ts'
 import { SubjectIndex } from '../../src/sessions/subject-index.ts'
 import { Subjects } from '../../src/sessions/subjects.ts'
 import { sessionKey } from '../../src/store/keys.ts'
@@ -35,7 +36,7 @@ export async function subjectInstance(
     subjects,
     sessions,
     async logIn(subject, pause = async () => undefined) {
-      const beganAt = performance.now()
+      const ageMs = startStopwatch()
       await pause()
       const id = createHash('sha256').update(`session of a subject ${++created}`).digest('base64url')
       const key = sessionKey(id)
@@ -44,7 +45,7 @@ export async function subjectInstance(
       await pause()
       await sessions.create(id, record)
       await pause()
-      if (!(await subjects.mayLive(enlisted, beganAt))) {
+      if (!(await subjects.mayLive(enlisted, ageMs))) {
         await sessions.end(key, 'revoked')
         return undefined
       }

@@ -123,7 +123,7 @@ export class SessionRepository {
     const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
     this.#notify({ key, reason, existed, subjectTag: this.#subjectTagOf(record), ...by })
     // Even if the session was gone already: the process that ended it may not have waited for a replica.
-    await this.#replicate(key)
+    await this.replicate(key)
     return existed
   }
 
@@ -142,7 +142,7 @@ export class SessionRepository {
     const sealed = await this.#bury(key, reason)
     const record = sealed === undefined ? undefined : this.#record(id, key, sealed)
     this.#notify({ key, reason, existed: sealed !== undefined, requester, subjectTag: this.#subjectTagOf(record) })
-    if (isAuthentic || sealed !== undefined) await this.#replicate(key)
+    if (isAuthentic || sealed !== undefined) await this.replicate(key)
     return record
   }
 
@@ -166,7 +166,13 @@ export class SessionRepository {
     if (await created.catch(() => false)) this.#notify({ key, reason, existed: true, subjectTag })
   }
 
-  /** Calls `listener` for every end that no replica has confirmed: a failover right now could bring the session back. */
+  /** Waits briefly for a replica to have an end that was written at a key, and reports it if none has. Never rejects. */
+  async replicate(key: string): Promise<void> {
+    if ((await this.#store.isReplicated(key)) !== false) return
+    for (const listener of this.#unreplicatedListeners) listener(key)
+  }
+
+  /** Calls `listener` with the store key of every end that no replica has confirmed: a failover right now could undo it. */
   onUnreplicatedEnd(listener: (key: string) => void): void {
     this.#unreplicatedListeners.push(listener)
   }
@@ -180,11 +186,6 @@ export class SessionRepository {
   #bury(key: string, reason: CausedEnd): Promise<string | undefined> {
     const expiresAt = Date.now() + TOMBSTONE_MS
     return this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
-  }
-
-  async #replicate(key: string): Promise<void> {
-    if ((await this.#store.isReplicated(key)) !== false) return
-    for (const listener of this.#unreplicatedListeners) listener(key)
   }
 
   #notify(ending: Ending): void {

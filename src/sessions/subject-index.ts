@@ -47,9 +47,14 @@ export class SubjectIndex {
     this.#secrets = secrets
   }
 
+  /** Store keys of a subject: the one to which this instance adds, then those to which others may add. */
+  keysOf(subject: string): string[] {
+    return [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
+  }
+
   /** @returns where the session is, and how many entries there are now @throws StoreUnavailable */
   async add(subject: string, session: IndexedSession, expiresAt: number): Promise<{ place: Place; count: number }> {
-    const [index = '', ...others] = this.#keysOf(subject)
+    const [index = '', ...others] = this.keysOf(subject)
     const place = { index, id: randomBytes(9).toString('base64url') }
     const value = this.#envelope.seal(nameOf(place), PURPOSE, JSON.stringify(session))
     // Instances in a roll of secrets add to different keys. Whatever is there already is older, by any clock.
@@ -85,18 +90,13 @@ export class SubjectIndex {
     return this.#index.look(index, id)
   }
 
-  /** The key to which this instance adds, then those to which others may. */
-  #keysOf(subject: string): string[] {
-    return [...new Set(this.#secrets)].map((secret) => subjectKey(subject, secret))
-  }
-
   async #entriesOf(keys: readonly string[]): Promise<IndexEntry[]> {
     const lists = await Promise.all(keys.map((key) => this.#index.list(key)))
     return lists.flat()
   }
 
   async #read(subject: string, read: (key: string) => Promise<readonly IndexEntry[]>): Promise<ListedSession[]> {
-    const lists = await Promise.all(this.#keysOf(subject).map(async (index) => ({ index, entries: await read(index) })))
+    const lists = await Promise.all(this.keysOf(subject).map(async (index) => ({ index, entries: await read(index) })))
     return lists
       .flatMap(({ index, entries }) => entries.map((entry) => ({ entry, place: { index, id: entry.id } })))
       .toSorted((one, other) => one.entry.addedAt - other.entry.addedAt || (one.entry.id < other.entry.id ? -1 : 1))

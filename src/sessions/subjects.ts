@@ -148,7 +148,10 @@ export class Subjects {
   async endAll(subject: string, by: Cause, exceptKey?: string): Promise<number> {
     const listed = await this.#index.endAll(subject)
     const others = listed.filter(({ key }) => key !== exceptKey)
-    return this.#endNoted(subject, others, by)
+    // The ends of the sessions wait for a replica too, but there may be none, or none on this server of a Cluster.
+    const noted = this.#index.keysOf(subject).map((key) => this.#sessions.replicate(key))
+    const [ended] = await Promise.all([this.#endNoted(subject, others, by), ...noted])
+    return ended
   }
 
   /** Ends the session of a subject that has this tag. Returns whether there was one. @throws StoreUnavailable */

@@ -45,7 +45,7 @@ export function createMetrics() {
     sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
     unreplicatedEnds: counter(
       'bff_session_ends_unreplicated_total',
-      'Sessions ended without a replica confirming it in time: a failover could bring them back',
+      'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
     ),
     sessionStore: createSessionStoreMetrics(registry),
     provider: createProviderMetrics(registry, BUCKETS),

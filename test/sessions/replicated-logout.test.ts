@@ -1,8 +1,9 @@
 import { test } from 'tap'
-import { sessionKey } from '../../src/store/keys.ts'
+import { sessionKey, subjectKey } from '../../src/store/keys.ts'
 import { newSession, sessionInstance } from '../support/session-instance.ts'
 import { askRedis } from '../support/redis-topologies.ts'
-import { testRedis } from '../support/world.ts'
+import { REQUESTER, subjectInstance } from '../support/subject-instance.ts'
+import { SECRETS, testRedis } from '../support/world.ts'
 import { until } from '../support/until.ts'
 
 await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
@@ -31,6 +32,20 @@ await test('a logout that no replica confirms is counted, and delays no other re
   await Promise.all(logouts)
   t.equal(order[0], 'read', 'reads go on while the logouts wait')
   t.same(unconfirmed.sort(), others.sort())
+})
+
+await test('an end of all sessions of a subject that no replica confirms is counted, even where none is listed', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  const { store } = await sessionInstance(t, master.url)
+  await until(async () => (await store.isReplicated('any')) === true)
+  const { subjects, sessions } = await subjectInstance(store)
+  const unconfirmed: string[] = []
+  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  replica.process.kill('SIGSTOP')
+  t.teardown(() => replica.process.kill('SIGCONT'))
+  t.equal(await subjects.endAll('CR1', { reason: 'logout', requester: REQUESTER }), 0)
+  t.same(unconfirmed, [subjectKey('CR1', SECRETS)])
 })
 
 await test('without replicas a logout does not wait for any', async (t) => {

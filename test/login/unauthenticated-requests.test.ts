@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { test, type Test } from 'tap'
+import type { JarBrowser } from '../support/jar-browser.ts'
 import { rawGet } from '../support/raw-get.ts'
 import {
   isLoggedIn,
@@ -44,6 +45,25 @@ async function tenFailures(world: LoginWorld): Promise<string> {
   for (let count = 0; count < 10; count++) await (await startLogin(world)).finish()
   endpoint.behaviour = behaviour
   return loginCookies(world)
+}
+
+/** Two logins at the same time in one browser, of which neither replaces the other, and the browser after each. */
+async function twoSessions(world: LoginWorld): Promise<JarBrowser[]> {
+  const logins = [await startLogin(world), await startLogin(world)]
+  const after: JarBrowser[] = []
+  for (const login of logins) {
+    await login.finish()
+    after.push(world.browser.clone())
+  }
+  return after
+}
+
+/** Makes the login cookies of a browser those that version 0.1 set. */
+function withoutMacs({ browser }: LoginWorld): void {
+  for (const [key, cookie] of browser.cookies) {
+    const value = cookie.value.split('.').slice(0, 2).join('.')
+    if (cookie.name.startsWith('__Host-login-')) browser.cookies.set(key, { ...cookie, value })
+  }
 }
 
 function loginCookies({ browser }: LoginWorld): string {
@@ -119,21 +139,52 @@ await test('POST /auth/logout: 429 when an address sends more unverifiable cooki
   t.same(await client.keys('*:tombstone'), [], 'unknown sessions leave no tombstones')
 })
 
+await test('POST /auth/logout: a browser with a session is logged out wholly when AUTH_STARTS_PER_MINUTE is used up', async (t) => {
+  for (const [query, status] of [
+    ['', 204],
+    ['?everywhere=true', 409],
+  ] as const) {
+    const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '2' } })
+    const { browser, server } = world
+    const tabs = await twoSessions(world)
+    withoutMacs(world)
+    browser.page = new URL(server.url)
+    t.equal((await browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: CSRF })).status, status)
+    for (const tab of tabs) t.notOk(await isLoggedIn(tab, server.url))
+  }
+})
+
+await test('POST /auth/logout: a 429 ends the sessions whose cookies are signed, and looks up no others', async (t) => {
+  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '2' } })
+  const { server } = world
+  const signed = await twoSessions(world)
+  // Two session cookies make a request anonymous.
+  const named = signed.flatMap((tab) => tab.named('__Host-session')).map(({ name, value }) => `${name}=${value}`)
+  const cookie = [...named, oldLoginCookie()].join('; ')
+  const answer = await fetch(`${server.url}/auth/logout`, { method: 'POST', headers: { ...CSRF, cookie } })
+  t.equal(answer.status, 429)
+  t.match(answer.headers.getSetCookie().join(), '__Host-session=; Max-Age=0')
+  for (const tab of signed) t.notOk(await isLoggedIn(tab, server.url))
+
+  const other = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  await logInThere(other)
+  withoutMacs(other)
+  const headers = { ...CSRF, cookie: loginCookies(other) }
+  const refused = await fetch(`${other.server.url}/auth/logout`, { method: 'POST', headers })
+  t.equal(refused.status, 429)
+  t.same(refused.headers.getSetCookie(), [], 'it can be tried again')
+  t.ok(await isLoggedIn(other.browser, other.server.url))
+})
+
 await test('GET /auth/callback and POST /auth/logout accept a login cookie without a MAC, as version 0.1 set it', async (t) => {
   const world = await loginWorld(t, { redis: true })
   const { browser, server } = world
-  const withoutMac = (): void => {
-    for (const [key, cookie] of browser.cookies) {
-      const value = cookie.value.split('.').slice(0, 2).join('.')
-      if (cookie.name.startsWith('__Host-login-')) browser.cookies.set(key, { ...cookie, value })
-    }
-  }
   const login = await startLogin(world)
-  withoutMac()
+  withoutMacs(world)
   t.equal((await login.finish()).url.href, `${server.url}/`)
   t.ok(await isLoggedIn(browser, server.url))
   const before = browser.clone()
-  withoutMac()
+  withoutMacs(world)
   const [cookie] = browser.named('__Host-login-')
   const headers = { ...CSRF, cookie: `${cookie?.name}=${cookie?.value}` }
   t.equal((await fetch(`${server.url}/auth/logout`, { method: 'POST', headers })).status, 204)

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
 import { createClient, once, type ServerOptions } from '../../client/dist/client.js'
 import { apiWorld } from '../support/api-world.ts'
@@ -188,8 +189,8 @@ await test('an order that is in progress reaches upstream once, although its use
     },
   })
   t.teardown(() => client.close())
-  let finish = (): void => undefined
-  upstream.answer = (_request, socket) => (finish = () => void socket.write(ok('{"id":1}')))
+  const waiting: Socket[] = []
+  upstream.answer = (_request, socket) => void waiting.push(socket)
   const leaving = new AbortController()
   const order = { method: 'POST', json: { amount: 1 }, idempotencyKey: 'mine' } as const
   const first = failure(client.api(TRANSFER, { ...order, signal: leaving.signal }))
@@ -201,5 +202,5 @@ await test('an order that is in progress reaches upstream once, although its use
   t.equal(logins, 1)
   t.match(await failure(client.api(TRANSFER, order)), { status: 0, outcome: 'unknown' })
   t.equal(upstream.requests.length, 1)
-  finish()
+  for (const socket of waiting) socket.write(ok('{"id":1}'))
 })

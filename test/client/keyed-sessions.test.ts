@@ -160,13 +160,24 @@ await test('a page that could not ask asks again with the next key', async (t) =
   t.same(sent, ['down', FIRST, FIRST])
 })
 
+await test('a key whose session was never known is not sent again', async (t) => {
+  for (const is of ['none', 'down'] as const) {
+    const { call, sent, become } = await changing(t, ['cut'], { at: 9, to: is })
+    become(is)
+    await failure(call('mine'))
+    t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' }, is)
+    t.same(sent, [is])
+  }
+})
+
 await test('an abort while the package asks for the session rejects with its reason', async (t) => {
   const leaving = new AbortController()
   let asked = 0
   const client = await clientOf(t, ({ url }, response) => {
     if (url !== '/auth/session') return void response.destroy()
-    if (++asked === 2) leaving.abort(new Error('left'))
-    response.end(JSON.stringify({ authenticated: true, now: 1, expires_at: FIRST, idle_expires_at: 601, scope: '' }))
+    const end = ++asked === 1 ? FIRST : SECOND
+    if (end === SECOND) leaving.abort(new Error('left'))
+    response.end(JSON.stringify({ authenticated: true, now: 1, expires_at: end, idle_expires_at: 601, scope: '' }))
   })
   const init = { method: 'POST', idempotencyKey: 'mine', signal: leaving.signal } as const
   t.match(await failure(client.api(TRANSFER, init)), { outcome: 'unknown' })

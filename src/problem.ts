@@ -60,7 +60,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   idempotency_key_required: 'Send the call with a new key in the header Idempotency-Key.',
   idempotency_key_reused:
     'Nothing was executed. Use a new key for every call. The same key is only for sending exactly the same call again.',
-  idempotency_in_progress: 'Nothing was sent again. Repeat the call with the same key later to get its response.',
+  idempotency_in_progress:
+    'Nothing was sent again, but the first call may yet be executed. Repeat it later with the same key to get its response. After a new login, look at what it did instead.',
   outcome_unknown:
     'The first call may have been executed: look before you do anything else. This key will never be sent again.',
   answer_not_kept:

@@ -1,6 +1,7 @@
 import type { Responses } from './catalog.ts';
 import { type CallInit } from './call.ts';
 import type { Server } from './server.ts';
+import type { SessionStore } from './session-store.ts';
 /**
  * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
  * ```ts
@@ -38,7 +39,8 @@ export interface ApiInit<M extends Method> extends CallInit {
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
  * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
  * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
- * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response.
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response, as long as
+ * the session is still the one in which this page first sent the key.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
@@ -51,6 +53,6 @@ export interface Api {
         readonly method: M;
     }): Promise<ApiResponse<ResponseBody<M, P>>>;
 }
-/** @param onAnonymous called when the server refuses a call because there is no session */
-export declare function apiOf(server: Server, onAnonymous: () => void): Api;
+/** Calls the API. A refusal because there is no session makes the store confirm that. */
+export declare function apiOf(server: Server, store: SessionStore): Api;
 export {};

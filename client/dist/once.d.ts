@@ -8,15 +8,16 @@ export interface OnceOptions {
 }
 /**
  * Makes an order at most once, and finds out what became of it when no answer arrives. `order` gets a new
- * `Idempotency-Key` and must send it. If no response arrives and the order was not made, it is called once more with the
- * same key.
+ * `Idempotency-Key`, must send it, and does nothing else but read the answer. If the answer does not arrive whole and the
+ * order was not made, it is called once more with the same key.
  * ```ts
  * const response = await once((idempotencyKey) => client.api(path, { method: 'POST', json, idempotencyKey }), {
  *   isMade: () => confirm('Is the transfer in the list?'),
  * })
  * ```
  * @returns the answer; undefined if the order was made, and its answer is lost
- * @throws the error of the order, if it was not made or was refused
+ * @throws the error of the order. With the outcome `unknown` it may still be made, and the key is lost: look before you
+ * order again. An error that is neither an ApiError nor a SocketError, and one of `isMade`, is the `cause` of an ApiError.
  */
 export declare function once<Answer>(order: (idempotencyKey: string) => Promise<Answer>, { isMade }: OnceOptions): Promise<Answer | undefined>;
 /** A new `Idempotency-Key`. A page without TLS has no `crypto.randomUUID`. */

@@ -1,4 +1,4 @@
-import { type Server } from './server.ts';
+import type { Server } from './server.ts';
 import type { SessionStore } from './session-store.ts';
 import { type EndReason, type SessionState } from './session-state.ts';
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */

@@ -1,8 +1,10 @@
 import type { Responses } from './catalog.ts'
 import { ApiError } from './errors.ts'
 import { call, type CallInit } from './call.ts'
+import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
 import type { Server } from './server.ts'
+import type { SessionStore } from './session-store.ts'
 
 /**
  * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
@@ -49,7 +51,8 @@ export interface ApiInit<M extends Method> extends CallInit {
  * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
  * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
  * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
- * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response.
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response, as long as
+ * the session is still the one in which this page first sent the key.
  * ```ts
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
@@ -71,11 +74,22 @@ const MAX_PAUSE_MS = 5000
 /** How often the response of a call that is still running is asked for, which takes about a minute. */
 const MAX_POLLS = 45
 
-/** @param onAnonymous called when the server refuses a call because there is no session */
-export function apiOf(server: Server, onAnonymous: () => void): Api {
+/** Calls the API. A refusal because there is no session makes the store confirm that. */
+export function apiOf(server: Server, store: SessionStore): Api {
+  const useKey = keyUses(server, store)
   return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
+    const { method = 'GET', signal } = init
     const key = idempotencyKey === true ? newKey() : idempotencyKey
     const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
+    const use = key === undefined || method === 'GET' ? undefined : useKey(key)
+    const mustNotRepeat = async (): Promise<boolean> => {
+      const isOther = use !== undefined && !(await use.isSameSession())
+      signal?.throwIfAborted()
+      return isOther
+    }
+    if (use?.mayBeExecuted && (await mustNotRepeat())) {
+      throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
+    }
     let mayRepeat = true
     for (let polls = 0; ;) {
       try {
@@ -83,20 +97,31 @@ export function apiOf(server: Server, onAnonymous: () => void): Api {
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         const code = error.problem?.code ?? ''
-        if (code === 'login_required' || code === 'session_expired') onAnonymous()
+        if (code === 'login_required' || code === 'session_expired') void store.confirm()
+        if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
         const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
-        const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, init.method, key) : undefined
+        const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
         // The first attempt has consumed a stream, so it cannot be sent again.
-        if (pauseMs === undefined || init.body instanceof ReadableStream) throw error
+        if (pauseMs === undefined || init.body instanceof ReadableStream) throw lastWord(error, method, path, use)
         if (!isRunning) mayRepeat = false
-        await pause(pauseMs, init.signal)
+        await pause(pauseMs, signal)
+        if (await mustNotRepeat()) throw lastWord(error, method, path, use)
       }
     }
   }
 }
 
+/** The error of a call that is not repeated. A problem is about the last attempt, and says nothing about one before. */
+function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): ApiError {
+  const { problem, outcome, response } = error
+  if (!use || outcome) return error
+  if (!use.mayBeExecuted) use.forget()
+  else if (problem) return new ApiError(method, path, response, { ...problem, outcome: 'unknown' }, error)
+  return error
+}
+
 /** The pause before a failed call is repeated; undefined if it must not be repeated, because it may have been executed. */
-function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method = 'GET', key?: string): number | undefined {
+function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string, key?: string): number | undefined {
   const code = problem?.code ?? ''
   if (code === 'credential_renewed') return 0
   const isRepeatable =

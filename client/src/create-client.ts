@@ -51,7 +51,7 @@ export function createClient(options: ServerOptions = {}): Client {
     sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm })
   return {
     session,
-    api: apiOf(server, () => void store.confirm()),
+    api: apiOf(server, store),
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
     logout: (init) => session.logout(init),

@@ -1,7 +1,8 @@
 import { jitter } from './backoff.ts'
 import { notify } from './errors.ts'
+import { fetchSession } from './fetch-session.ts'
 import { onPage, type PageEvent } from './page.ts'
-import { SESSION_PATH, type Server } from './server.ts'
+import type { Server } from './server.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
@@ -11,7 +12,6 @@ import {
   CLOCK_MS,
   EXPIRING_MS,
   POLL_MS,
-  RESPONSE_TIMEOUT_MS,
   SKEW_MS,
   SLEEP_MS,
   SLOW_MS,
@@ -60,7 +60,7 @@ export class SessionFollower implements SessionStore {
     const version = ++this.#version
     do {
       // Without a valid response, the session may or may not be alive.
-      const body = await this.#fetchBody().catch(() => undefined)
+      const body = await fetchSession(this.#server).catch(() => undefined)
       if (version !== this.#version) return
       if (!body) return this.#unavailable()
       this.#failures = 0
@@ -93,13 +93,6 @@ export class SessionFollower implements SessionStore {
     this.#leavePage?.()
     this.#leavePage = undefined
     this.#leave()
-  }
-
-  async #fetchBody(): Promise<SessionBody | undefined> {
-    const response = await this.#server.fetch(SESSION_PATH, {
-      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
-    })
-    return response.ok ? bodyOf(await response.json()) : undefined
   }
 
   #apply(body?: SessionBody): SessionBody | undefined {

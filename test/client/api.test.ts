@@ -17,7 +17,9 @@ async function refusing(
   const left = [...problems]
   const requests: { method: string; key: string | undefined; csrf: string | undefined }[] = []
   const client = await clientOf(t, ({ method = '', headers, url }, response) => {
-    if (url === '/auth/session') return void response.end('{"authenticated":false,"now":1}')
+    if (url === '/auth/session') {
+      return void response.end('{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}')
+    }
     requests.push({
       method,
       key: headers['idempotency-key'] as string | undefined,

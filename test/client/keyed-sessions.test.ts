@@ -1,0 +1,217 @@
+import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { test, type Test } from 'tap'
+import { createClient, once, type ServerOptions } from '../../client/dist/client.js'
+import { apiWorld } from '../support/api-world.ts'
+import { clientOf } from '../support/client-of.ts'
+import type { PageRequest } from '../support/jar-browser.ts'
+import { failure } from '../support/page-client.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { until } from '../support/until.ts'
+import { logIn } from '../support/world.ts'
+
+const TRANSFER = '/payment-agents/v1/transfer'
+const [FIRST, SECOND] = [3601, 3602]
+/** When the session ends, which identifies it; `none` where nobody is logged in, `down` where the server cannot tell. */
+type SessionIs = number | 'none' | 'down'
+
+/** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
+type Event = 'cut' | readonly [status: number, code: string]
+
+/**
+ * A browser whose session changes with the call `at` this index, and the sessions that its calls and its questions for the
+ * session carried. What a request carries is settled when it is sent, as with a cookie.
+ */
+async function changing(t: Test, script: readonly Event[], change: { at: number; to: SessionIs }) {
+  let session: SessionIs = FIRST
+  const sent: SessionIs[] = []
+  const asked: SessionIs[] = []
+  const browse: ServerOptions['fetch'] = (url, init) => {
+    const requests = url.endsWith('/auth/session') ? asked : sent
+    const headers = { ...(init.headers as object), 'x-session': String(session), 'x-index': String(requests.length) }
+    requests.push(session)
+    return fetch(url, { ...init, headers })
+  }
+  const respond: RequestListener = ({ url, headers }, response) => {
+    const [is, index] = [headers['x-session'], Number(headers['x-index'])]
+    if (url === '/auth/session') {
+      const limits = { expires_at: Number(is), idle_expires_at: 601, scope: 'trade' }
+      const body = { now: 1, ...(is === 'none' ? { authenticated: false } : { authenticated: true, ...limits }) }
+      return void response.writeHead(is === 'down' ? 503 : 200).end(JSON.stringify(body))
+    }
+    if (index === change.at) session = change.to
+    const event = script[index] ?? ([200, ''] as const)
+    if (event === 'cut') return void response.destroy()
+    const [status, code] = event
+    response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code, status }))
+  }
+  const client = await clientOf(t, respond, { fetch: browse })
+  const call = (idempotencyKey: string) => client.api(TRANSFER, { method: 'POST', json: {}, idempotencyKey })
+  return { client, call, sent, asked, become: (next: SessionIs) => (session = next) }
+}
+
+await test('a call that is in progress is not repeated in another session, in none, or when nobody can tell', async (t) => {
+  for (const to of [SECOND, 'none', 'down'] as const) {
+    const { call, sent, asked } = await changing(t, [[409, 'idempotency_in_progress']], { at: 0, to })
+    t.match(
+      await failure(call('mine')),
+      { problem: { code: 'idempotency_in_progress' }, outcome: 'unknown' },
+      String(to),
+    )
+    t.same(sent, [FIRST])
+    t.same(asked, [FIRST, to])
+  }
+})
+
+await test('a key whose call was lost is not sent in another session, in none, or when nobody can tell', async (t) => {
+  for (const to of [SECOND, 'none', 'down'] as const) {
+    const { call, sent } = await changing(t, ['cut'], { at: 0, to })
+    t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' })
+    const error = await failure(call('mine'))
+    t.match(
+      error,
+      { status: 0, outcome: 'unknown', cause: { message: 'the key belongs to another session' } },
+      String(to),
+    )
+    t.same(sent, [FIRST])
+  }
+})
+
+await test('a key is sent again as long as the session stays, and another key in the next session', async (t) => {
+  const { call, sent, become } = await changing(t, ['cut', 'cut'], { at: 9, to: FIRST })
+  await failure(call('mine'))
+  await failure(call('mine'))
+  t.equal((await call('mine')).status, 200)
+  become(SECOND)
+  t.equal((await call('yours')).status, 200)
+  await failure(call('mine'))
+  t.same(sent, [FIRST, FIRST, FIRST, SECOND])
+})
+
+await test('a call that was not executed is not repeated in another session by itself, but when the page calls again', async (t) => {
+  for (const code of ['upstream_unreachable', 'credential_renewed', 'session_store_unavailable']) {
+    const { call, sent } = await changing(t, [[503, code]], { at: 0, to: SECOND })
+    t.match(await failure(call('mine')), { problem: { code }, outcome: undefined }, code)
+    t.same(sent, [FIRST])
+    t.equal((await call('mine')).status, 200)
+    t.same(sent, [FIRST, SECOND])
+  }
+})
+
+await test('a key that was refused because the session had ended can be sent after the next login', async (t) => {
+  const { call, sent, become } = await changing(t, [[401, 'session_expired']], { at: 0, to: 'none' })
+  t.match(await failure(call('mine')), { status: 401, outcome: undefined })
+  become(SECOND)
+  t.equal((await call('mine')).status, 200)
+  t.same(sent, [FIRST, SECOND])
+})
+
+await test('a key whose second call is not executed keeps the unknown outcome of the first, and its session', async (t) => {
+  const { call, sent, become } = await changing(t, ['cut', [429, 'rate_limited']], { at: 9, to: FIRST })
+  await failure(call('mine'))
+  t.match(await failure(call('mine')), { status: 429, problem: { code: 'rate_limited' }, outcome: 'unknown' })
+  become(SECOND)
+  t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' })
+  t.same(sent, [FIRST, FIRST])
+})
+
+await test('of two calls with one key, the one that was not executed leaves the key in its session', async (t) => {
+  const { call, sent, become } = await changing(t, [[429, 'rate_limited']], { at: 9, to: FIRST })
+  const both = [failure(call('mine')), call('mine')]
+  await Promise.all(both)
+  become(SECOND)
+  t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' })
+  t.same(sent, [FIRST, FIRST])
+})
+
+await test('once() does not order again in another session, and looks a second time', async (t) => {
+  for (const isMade of [true, false]) {
+    const { call, sent } = await changing(t, ['cut'], { at: 0, to: SECOND })
+    let looked = 0
+    const result = once(call, { isMade: () => looked++ > 0 && isMade })
+    if (isMade) t.equal(await result, undefined)
+    else t.match(await failure(result), { status: 0, outcome: 'unknown' })
+    t.equal(looked, 2)
+    t.same(sent, [FIRST])
+  }
+})
+
+await test('a page that knows its session asks once for all calls with keys, and again when the session has changed', async (t) => {
+  const { client, call, asked, become } = await changing(t, [], { at: 9, to: FIRST })
+  await client.session.check()
+  for (const key of ['one', 'two', 'three']) await call(key)
+  t.same(asked, [FIRST, FIRST])
+  become(SECOND)
+  await client.session.check()
+  for (const key of ['four', 'five']) await call(key)
+  t.same(asked, [FIRST, FIRST, SECOND, SECOND])
+})
+
+await test('a page that could not ask asks again with the next key', async (t) => {
+  const { client, call, sent, become } = await changing(t, ['cut', 'cut'], { at: 9, to: FIRST })
+  await client.session.check()
+  become('down')
+  await failure(call('one'))
+  become(FIRST)
+  t.match(await failure(call('one')), { status: 0, outcome: 'unknown' })
+  t.same(sent, ['down'])
+  await failure(call('two'))
+  t.equal((await call('two')).status, 200)
+  t.same(sent, ['down', FIRST, FIRST])
+})
+
+await test('a key whose session was never known is not sent again', async (t) => {
+  for (const is of ['none', 'down'] as const) {
+    const { call, sent, become } = await changing(t, ['cut'], { at: 9, to: is })
+    become(is)
+    await failure(call('mine'))
+    t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' }, is)
+    t.same(sent, [is])
+  }
+})
+
+await test('an abort while the package asks for the session rejects with its reason', async (t) => {
+  const leaving = new AbortController()
+  let asked = 0
+  const client = await clientOf(t, ({ url }, response) => {
+    if (url !== '/auth/session') return void response.destroy()
+    const end = ++asked === 1 ? FIRST : SECOND
+    if (end === SECOND) leaving.abort(new Error('left'))
+    response.end(JSON.stringify({ authenticated: true, now: 1, expires_at: end, idle_expires_at: 601, scope: '' }))
+  })
+  const init = { method: 'POST', idempotencyKey: 'mine', signal: leaving.signal } as const
+  t.match(await failure(client.api(TRANSFER, init)), { outcome: 'unknown' })
+  t.match(await failure(client.api(TRANSFER, init)), { message: 'left' })
+})
+
+await test('an order that is in progress reaches upstream once, although its user logs in again meanwhile', async (t) => {
+  const { world, upstream } = await apiWorld(t)
+  const { browser, server } = world
+  const started = new Date().getSeconds()
+  await until(() => new Date().getSeconds() !== started, 'the next session ends in another second')
+  let logins = 0
+  const client = createClient({
+    baseUrl: server.url,
+    fetch: async (url, init) => {
+      const response = await browser.fetch(url, init as PageRequest)
+      // Another tab logs in before the page learns that its order is in progress.
+      if (response.status === 409 && logins++ === 0) await logIn(browser, server.url)
+      return response
+    },
+  })
+  t.teardown(() => client.close())
+  const waiting: Socket[] = []
+  upstream.answer = (_request, socket) => void waiting.push(socket)
+  const leaving = new AbortController()
+  const order = { method: 'POST', json: { amount: 1 }, idempotencyKey: 'mine' } as const
+  const first = failure(client.api(TRANSFER, { ...order, signal: leaving.signal }))
+  await until(() => upstream.requests.length === 1)
+  leaving.abort()
+  await first
+  const error = await failure(client.api(TRANSFER, order))
+  t.match(error, { problem: { code: 'idempotency_in_progress' }, outcome: 'unknown' })
+  t.equal(logins, 1)
+  t.match(await failure(client.api(TRANSFER, order)), { status: 0, outcome: 'unknown' })
+  t.equal(upstream.requests.length, 1)
+  for (const socket of waiting) socket.write(ok('{"id":1}'))
+})

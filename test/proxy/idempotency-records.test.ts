@@ -14,6 +14,7 @@ import { SECRETS } from '../support/world.ts'
 class Link extends MemoryStore {
   /** `silent`: commands are carried out, and their replies are lost. */
   is: 'up' | 'silent' | 'down' = 'up'
+  removals = 0
   readonly #shared: MemoryStore
 
   constructor(shared: MemoryStore) {
@@ -37,7 +38,9 @@ class Link extends MemoryStore {
   override replace(...args: Parameters<MemoryStore['replace']>) {
     return this.#ask((store) => store.replace(...args))
   }
+
   override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
+    this.removals++
     return this.#ask((store) => store.removeIf(...args))
   }
   override count(...args: Parameters<MemoryStore['count']>) {
@@ -87,7 +90,7 @@ await test('a call whose holder is gone is unknown for ever once its lease has r
   t.equal(await repeat(there, session), 'running')
   links[0].is = 'down'
   await until(async () => (await repeat(there, session)) === 'unknown')
-  t.equal(held.isLate, true)
+  t.equal(held.maySend, false)
   links[0].is = 'up'
   let lost = 0
   held.onLost = () => lost++
@@ -104,6 +107,21 @@ await test('a holder that is late cannot free a key that was called unknown', as
   links[0].is = 'up'
   await held.free()
   t.equal(await repeat(there, session), 'unknown')
+  t.equal(held.isLost, true)
+  t.match(await here.find(held), { is: 'unknown' })
+})
+
+await test('a key that was freed without a reply does not count as lost', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  links[0].is = 'silent'
+  await held.free()
+  links[0].is = 'up'
+  const later = await claim(here, session)
+  await until(() => links[0].removals === 2, 'the removal is repeated')
+  t.equal(held.isLost, false)
+  await later.keep(ANSWER)
+  t.equal(await repeat(there, session), 'answered')
 })
 
 await test('a lease is renewed while the call runs', async (t) => {
@@ -117,7 +135,7 @@ await test('a lease is renewed while the call runs', async (t) => {
     return Date.now() > over
   })
   t.same([...seen], ['running'])
-  t.equal(held.isLate, false)
+  t.equal(held.maySend, true)
   await held.keep(ANSWER)
   t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: ANSWER })
 })

@@ -20,6 +20,9 @@ export type Claimed =
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
 
+/** A call that repeats an earlier one. */
+export type Repetition = Exclude<Claimed, { is: 'claimed' }>
+
 /** Times that only tests change. */
 interface RecordTimes {
   /** Without a renewal for this long, a call counts as lost. */
@@ -71,6 +74,11 @@ export class IdempotencyRecords {
     return { is: 'running' }
   }
 
+  /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
+  find({ own }: Claim): Promise<Repetition | undefined> {
+    return this.#find(own)
+  }
+
   /** Gives up what could not be written yet. */
   close(): void {
     this.#deps.pending.close()
@@ -101,7 +109,7 @@ export class IdempotencyRecords {
   }
 
   /** Undefined if the record is gone again. */
-  async #find(own: OwnRecord): Promise<Claimed | undefined> {
+  async #find(own: OwnRecord): Promise<Repetition | undefined> {
     const { store, envelope } = this.#deps
     const stored = await store.readUntracked(own.recordKey)
     if (stored === undefined) return undefined
@@ -130,7 +138,7 @@ export class IdempotencyRecords {
    * Writes that nobody knows the outcome before anybody is told so. Otherwise the holder could still free the key, and a
    * call that somebody believes lost would be sent. Undefined if the record has just changed.
    */
-  async #markLost(own: OwnRecord, found: string): Promise<Claimed | undefined> {
+  async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
     const { store, envelope } = this.#deps
     const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
     return (await store.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined

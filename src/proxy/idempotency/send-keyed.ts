@@ -43,7 +43,8 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
   if (received === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   const { session, content } = received
   const current = { ...call, session }
-  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digestOf(endpoint.method, path, content))
+  const digest = digestOf(endpoint.method, path, content)
+  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digest)
   if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
   return deps.keyed.track(sendClaimed(deps, current, claimed.claim, content))
 }
@@ -76,11 +77,6 @@ async function sendClaimed(
 ): Promise<void> {
   const { endpoint, reply } = original
   const hasBudget = deps.upstream.budget !== undefined
-  if (claim.isLate) {
-    // This process was stopped for so long that others may have given the call up already.
-    await claim.free()
-    throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
-  }
   claim.onLost = () => auditKeyed(deps.metrics, original, 'record_lost')
   let large: Promise<Ending> | undefined
   const maxBytes = claim.mayKeep ? deps.keyed.maxAnswerBytes : 0
@@ -88,10 +84,14 @@ async function sendClaimed(
     if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
   }
   const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
-  const sent = await sendAsLive(deps, original, framed(content), sink).catch(async (error: unknown) => {
+  const sent = await sendAsLive(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
     auditKeyed(deps.metrics, original, await claim.free())
+    // This process was stopped, or had no store, for so long that others may have said what became of the call.
+    const said = claim.isLost ? await deps.keyed.records.find(claim) : undefined
+    if (said !== undefined) return said
     throw error
   })
+  if ('is' in sent) return repeatCall(sent, original, deps)
   const { call, outcome } = sent
   deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
   const ending = await (large ?? settle(claim, outcome, sink))

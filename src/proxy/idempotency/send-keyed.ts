@@ -29,8 +29,8 @@ export interface KeyedCall extends Call {
 
 type SentOutcome = Exclude<ForwardOutcome, Stale>
 
-/** Statuses by which upstream refuses a call before it executes anything. */
-const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
+/** Statuses by which upstream refuses a call before it executes anything, whatever becomes of the rest of the response. */
+const NOT_EXECUTED: ReadonlySet<number> = new Set([401, 413, 429])
 
 /**
  * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
@@ -104,31 +104,42 @@ async function sendClaimed(
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
   }
   // The browser has not seen any of it yet.
-  if (outcome.is === 'cut') {
-    throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, false)
-  }
+  if (outcome.is === 'cut') throw brokenOff(outcome, sink)
   return conclude(outcome, call)
 }
 
 /** Writes into the record what became of the call. */
 function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<Ending> {
+  if ('status' in outcome && NOT_EXECUTED.has(outcome.status)) return claim.free()
   switch (outcome.is) {
     case 'answered':
-      return NOT_EXECUTED.has(outcome.status) ? claim.free() : claim.keep(sink.answer)
-    case 'withheld':
-      // Upstream refused the session's token, so it executed nothing.
-      return outcome.status === 401 ? claim.free() : claim.finish({ is: 'unknown' })
+      return claim.keep(sink.answer)
     case 'unreachable':
     case 'overBudget':
     case 'bodyRefused':
       return claim.free()
     case 'browserGone':
       return outcome.sent === 'nothing' ? claim.free() : claim.finish({ is: 'unknown' })
+    case 'withheld':
     case 'lost':
     case 'timeout':
     case 'cut':
       return claim.finish({ is: 'unknown' })
   }
+}
+
+/** What the browser is told of a response whose body broke off. */
+function brokenOff(
+  { status, cause }: Extract<SentOutcome, { is: 'cut' }>,
+  { answer: { headers } }: AnswerSink,
+): Problem {
+  if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
+  const retryAfter = headers['retry-after']
+  return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {
+    detail: 'The trading service refused the call.',
+    ...(typeof retryAfter === 'string' && { headers: { 'retry-after': retryAfter } }),
+    cause,
+  })
 }
 
 /** The outcome of a call whose browser has left. */

@@ -15,6 +15,7 @@ class Link extends MemoryStore {
   /** `silent`: commands are carried out, and their replies are lost. */
   is: 'up' | 'silent' | 'down' = 'up'
   removals = 0
+  override availableForMs = () => Infinity
   readonly #shared: MemoryStore
 
   constructor(shared: MemoryStore) {
@@ -71,7 +72,9 @@ async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   if (found.is !== 'live') throw new Error('no session')
   const { session } = found
   const links = [new Link(store), new Link(store)] as const
-  const [here, there] = links.map((link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, times))
+  const [here, there] = links.map(
+    (link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, { settleMs: 1000, ...times }),
+  )
   if (here === undefined || there === undefined) throw new Error('no instance')
   return { store, session, links, here, there }
 }
@@ -122,6 +125,22 @@ await test('a key that was freed without a reply does not count as lost', async 
   t.equal(held.isLost, false)
   await later.keep(ANSWER)
   t.equal(await repeat(there, session), 'answered')
+})
+
+await test('a call that was answered while the store was away is not called unknown before its holder can say so', async (t) => {
+  const { store, session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 0 })
+  const held = await claim(here, session)
+  const key = idempotencyKey(session.id, 'key')
+  const written = await store.read(key)
+  for (const link of links) link.is = 'down'
+  await held.keep(ANSWER)
+  await until(() => !held.maySend, 'the lease has run out')
+  links[1].is = 'up'
+  links[1].availableForMs = () => 999
+  t.equal(await repeat(there, session), 'running')
+  t.same(await store.read(key), written)
+  links[0].is = 'up'
+  await until(async () => (await repeat(there, session)) === 'answered')
 })
 
 await test('a lease is renewed while the call runs', async (t) => {

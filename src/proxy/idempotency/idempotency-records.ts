@@ -29,9 +29,12 @@ interface RecordTimes {
   readonly leaseMs: number
   /** By how much the clocks of the instances and of the store may differ. */
   readonly clockSkewMs: number
+  /** How long after an interruption of the store the holders may need to write what they know. */
+  readonly settleMs: number
 }
 
-const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000 }
+/** An instance may reconnect three seconds after another, and it renews its leases every five. */
+const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 }
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
 /** A write without a reply may still be carried out after the store has replied to later ones. */
@@ -44,13 +47,13 @@ const LATE_WRITE_MS = 5000
 export class IdempotencyRecords {
   readonly #deps: RecordDependencies
   readonly #ttlMs: number
-  readonly #clockSkewMs: number
+  readonly #times: RecordTimes
 
   constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
     const usage = new KeyUsage(store, config)
     this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.#ttlMs = config.ttlMs
-    this.#clockSkewMs = times.clockSkewMs
+    this.#times = times
   }
 
   /**
@@ -62,7 +65,7 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#clockSkewMs)
+    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
@@ -130,8 +133,10 @@ export class IdempotencyRecords {
     }
   }
 
+  /** While the store was away, no holder could renew its lease or write how its call ended. So each gets the time for that. */
   #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
-    return Date.now() > leaseUntil + this.#clockSkewMs
+    const { clockSkewMs, settleMs } = this.#times
+    return Date.now() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
   }
 
   /**

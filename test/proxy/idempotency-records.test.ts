@@ -180,6 +180,17 @@ await test('a response that could not be recorded is recorded when the store is 
   }
 })
 
+await test('so is one whose bytes could not be counted', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  links[0].is = 'down'
+  const large = { ...ANSWER, body: Buffer.alloc(5000, 'x') }
+  t.equal(await held.keep(large), 'answered')
+  links[0].is = 'up'
+  await until(async () => (await repeat(there, session)) !== 'running')
+  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: large })
+})
+
 await test('a renewal without a reply does not lose the record', async (t) => {
   const { session, links, here, there } = await twoInstances({ leaseMs: 300, clockSkewMs: 60_000 })
   const held = await claim(here, session)

@@ -69,8 +69,21 @@ export class Claim {
   /** Keeps the response, if the session's limits allow it. */
   async keep(answer: KeptAnswer): Promise<Ending> {
     const { status, headers, body } = answer
-    if (!this.mayKeep || !(await this.#reserve(body.length))) return this.finish({ is: 'not_kept', status })
-    return this.finish({ is: 'answered', status, headers, body: body.toString('base64') })
+    if (!this.mayKeep) return this.finish({ is: 'not_kept', status })
+    await this.#stop()
+    const { digest } = this.own
+    const kept = this.#seal({ is: 'answered', digest, status, headers, body: body.toString('base64') })
+    const notKept = this.#seal({ is: 'not_kept', digest, status })
+    let isReserved: boolean | undefined
+    const write = async (): Promise<void> => {
+      isReserved ??= await this.#reserve(body.length)
+      await this.#replace(isReserved ? kept : notKept)
+    }
+    if (!(await this.#eventually(kept.length, write))) {
+      await this.#eventually(notKept.length, () => this.#replace(notKept))
+      return 'not_kept'
+    }
+    return isReserved === false ? 'not_kept' : 'answered'
   }
 
   /** Ends the record with what is known of the call. */
@@ -99,17 +112,14 @@ export class Claim {
     return 'freed'
   }
 
-  /** Counts the bytes of a response that is larger than the usual one. */
+  /** Counts the bytes of a response that is larger than the usual one. @throws StoreUnavailable */
   async #reserve(bytes: number): Promise<boolean> {
     const { usage } = this.#deps
     const more = bytes - usage.prepaidBytes
     if (more <= 0) return true
-    try {
-      if (usage.isWithinLimits(await usage.addBytes(this.own.session, more))) return true
-      await usage.addBytes(this.own.session, -more)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-    }
+    if (usage.isWithinLimits(await usage.addBytes(this.own.session, more))) return true
+    // A count that stays too high only costs the session a response.
+    await usage.addBytes(this.own.session, -more).catch(() => undefined)
     return false
   }
 
@@ -159,13 +169,15 @@ export class Claim {
     await this.#renewal
   }
 
-  async #eventually(bytes: number, write: () => Promise<unknown>): Promise<void> {
+  /** Returns false if the write failed, and is not repeated because too many are waiting. */
+  async #eventually(bytes: number, write: () => Promise<unknown>): Promise<boolean> {
     const { pending } = this.#deps
     try {
       await write()
+      return true
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      pending.add({ bytes, until: this.own.expiresAt, write: async () => void (await write()) })
+      return pending.add({ bytes, until: this.own.expiresAt, write: async () => void (await write()) })
     }
   }
 

@@ -205,6 +205,25 @@ await test('a renewal without a reply does not lose the record', async (t) => {
   t.equal(await repeat(there, session), 'answered')
 })
 
+await test('a claim renews its lease once at a time', async (t) => {
+  const { session, links, here } = await twoInstances({ leaseMs: 30, clockSkewMs: 60_000 })
+  const replies: (() => void)[] = []
+  const replace = links[0].replace.bind(links[0])
+  links[0].replace = async (...args) => {
+    await new Promise<void>((resolve) => void replies.push(resolve))
+    return replace(...args)
+  }
+  const held = await claim(here, session)
+  await until(() => replies.length > 0, 'a renewal waits for its reply')
+  const over = Date.now() + 100
+  await until(() => Date.now() > over, 'others are due')
+  t.equal(replies.length, 1)
+  const freed = held.free()
+  for (const reply of replies) reply()
+  await freed
+  t.equal(await here.find(held), undefined, 'nothing brings the record back')
+})
+
 await test('a record that a failover has lost is written again when the call ends', async (t) => {
   const { store, session, here, there } = await twoInstances()
   const held = await claim(here, session)

@@ -42,7 +42,7 @@ export class Claim {
   #texts: readonly string[]
   #leaseUntil: number
   #timer: NodeJS.Timeout | undefined
-  #renewal: Promise<unknown> = Promise.resolve()
+  #renewal: Promise<void> | undefined
   #isLost = false
   /** Called when somebody else has replaced the record, after a lost lease or a failover. */
   onLost: () => void = () => undefined
@@ -53,7 +53,7 @@ export class Claim {
     this.#texts = [own.text]
     this.#leaseUntil = own.leaseUntil
     this.mayKeep = deps.usage.isWithinLimits(usage)
-    this.#timer = setInterval(() => void (this.#renewal = this.#renew()), deps.leaseMs / 3).unref()
+    this.#timer = setInterval(() => this.#startRenewal(), deps.leaseMs / 3).unref()
   }
 
   /** Whether somebody else has replaced the record, as far as this process knows. */
@@ -121,6 +121,11 @@ export class Claim {
     // A count that stays too high only costs the session a response.
     await usage.addBytes(this.own.session, -more).catch(() => undefined)
     return false
+  }
+
+  /** One at a time: a slow renewal that nobody waits for could bring back a record that was freed. */
+  #startRenewal(): void {
+    this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined))
   }
 
   async #renew(): Promise<void> {

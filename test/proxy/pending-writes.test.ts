@@ -33,3 +33,17 @@ await test('a write that is pending is repeated at once when the link is back', 
   link.report(undefined)
   t.equal(count, 1, 'before anything else happens in this process')
 })
+
+await test('what is pending at the end is tried once more if the store is available', async (t) => {
+  for (const downSince of [undefined, 1]) {
+    const link = new Link()
+    const pending = new PendingWrites(link)
+    let count = 0
+    pending.add({ ...later, write: async () => void count++ })
+    link.downSince = downSince
+    await pending.close()
+    t.equal(count, downSince === undefined ? 1 : 0)
+    link.report(undefined)
+    t.equal(count, downSince === undefined ? 1 : 0, 'and then it is forgotten')
+  }
+})

@@ -82,9 +82,9 @@ export class IdempotencyRecords {
     return this.#find(own)
   }
 
-  /** Gives up what could not be written yet. */
-  close(): void {
-    this.#deps.pending.close()
+  /** Tries once more to write what could not be written yet. */
+  close(): Promise<void> {
+    return this.#deps.pending.close()
   }
 
   async #create(own: OwnRecord): Promise<boolean> {

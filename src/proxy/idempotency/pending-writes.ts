@@ -38,8 +38,9 @@ export class PendingWrites {
     return true
   }
 
-  /** Forgets all writes. */
-  close(): void {
+  /** Tries all writes once more, unless the store is unavailable, and forgets those that fail. */
+  async close(): Promise<void> {
+    await this.#repeat()
     clearTimeout(this.#timer)
     this.#writes.clear()
   }

@@ -5,18 +5,25 @@ import type { OutgoingBody } from '../upstream/request-body.ts'
 import type { Call, CallDependencies } from './call.ts'
 import { CREDENTIALS } from './endpoint.ts'
 import type { AnswerSink } from './idempotency/answer-sink.ts'
+import type { Claim } from './idempotency/claim.ts'
 import { isWithheld } from './upstream-problem.ts'
+
+/** What a call with an Idempotency-Key is sent with. */
+export interface KeyedSending {
+  readonly claim: Pick<Claim, 'maySend'>
+  /** Gets the response instead of the browser. */
+  readonly sink: AnswerSink
+}
 
 /**
  * Makes one attempt to send a call upstream and to stream its response to the browser. Nothing is sent if its session has
- * changed while it waited. Never rejects.
- * @param sink gets the response instead of the browser
+ * changed, or its claim has ended, while it waited. Never rejects.
  */
 export function sendOnce(
   deps: CallDependencies,
   { endpoint, request, reply, path, session }: Call,
   body: OutgoingBody,
-  sink?: AnswerSink,
+  keyed?: KeyedSending,
 ): Promise<ForwardOutcome> {
   const { method, path: route, credential } = endpoint
   const { metrics, upstream, sessions } = deps
@@ -36,14 +43,14 @@ export function sendOnce(
       body: body.content,
       ...(session !== undefined && {
         subject: sharerOf(session),
-        isCurrent: () => sessions.isCurrent(session),
+        isCurrent: () => sessions.isCurrent(session) && keyed?.claim.maySend !== false,
       }),
     },
     {
       isSafe,
-      response: sink ?? reply.raw,
+      response: keyed?.sink ?? reply.raw,
       begin: (status, upstreamHeaders) => {
-        if (sink !== undefined) return sink.begin(status, upstreamHeaders)
+        if (keyed !== undefined) return keyed.sink.begin(status, upstreamHeaders)
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
         reply.hijack()
       },

@@ -10,6 +10,8 @@ const CHECK_INTERVAL_MS = 250
 
 /** Error codes of a server that is a replica, or is still loading its data. */
 const NO_MASTER: ReadonlySet<string> = new Set(['READONLY', 'MASTERDOWN', 'LOADING'])
+/** Error codes of a server that cannot serve for a while. */
+const INTERRUPTIONS: ReadonlySet<string> = new Set([...NO_MASTER, 'BUSY', 'CLUSTERDOWN', 'TRYAGAIN'])
 
 /** The log of the store. */
 export interface StoreLog {
@@ -30,6 +32,8 @@ export class LinkHealth {
   #downSince: number | undefined = Date.now()
   #downReason: string | undefined
   #aliveAt = 0
+  /** When the latest loss ended, or a command failed, whichever is later. */
+  #failedAt = 0
   #checkedAt = performance.now()
   #isClosed = false
 
@@ -47,12 +51,26 @@ export class LinkHealth {
     return this.#downSince
   }
 
+  /** How long ago the link became healthy, or a command on it failed, whichever is later (ms). 0 while it is unhealthy. */
+  get healthyForMs(): number {
+    return this.#downSince === undefined ? performance.now() - this.#failedAt : 0
+  }
+
   noteAlive(): void {
     this.#aliveAt = performance.now()
     if (this.#downSince === undefined || this.#isClosed) return
+    this.#failedAt = this.#aliveAt
     this.#downSince = undefined
     this.#downReason = undefined
     this.#log.info({}, 'the session store is connected')
+  }
+
+  /**
+   * A command has failed, which need not mean that the link is lost: in a Cluster other servers may serve.
+   * @param code of the error reply, if there was one
+   */
+  noteFailure(code: string | undefined): void {
+    if (code === undefined || INTERRUPTIONS.has(code)) this.#failedAt = performance.now()
   }
 
   noteLoss(reason: string): void {

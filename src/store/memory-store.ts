@@ -123,6 +123,10 @@ export class MemoryStore implements Store {
     return undefined
   }
 
+  availableForMs(): number {
+    return Infinity
+  }
+
   unavailableSince(): undefined {
     return undefined
   }

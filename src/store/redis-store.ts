@@ -172,6 +172,10 @@ export class RedisStore implements Store {
     return this.#health.downSince
   }
 
+  availableForMs(): number {
+    return this.#health.healthyForMs
+  }
+
   async isReplicated(key: string): Promise<boolean | undefined> {
     return this.#link.isReplicated(key).catch(() => false)
   }
@@ -213,6 +217,7 @@ export class RedisStore implements Store {
     } catch (cause) {
       const code = replyCode(cause)
       this.#noteError(code)
+      this.#health.noteFailure(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
       this.#failed(failureOf(cause, code))

@@ -84,6 +84,8 @@ export interface Store {
   refusesWrites(): string | undefined
   /** Since when the store has been unavailable (epoch ms). Undefined while it is available. */
   unavailableSince(): number | undefined
+  /** For how long the store has been available without a failure that this process has seen (ms). */
+  availableForMs(): number
   close(): Promise<void>
 }
 

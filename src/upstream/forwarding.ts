@@ -16,7 +16,7 @@ export type ForwardOutcome =
   | OverBudget
   | Stale
   /** Upstream failed in the middle of a response that the browser had begun to read: its connection was cut too. */
-  | { readonly is: 'cut'; readonly cause: Error }
+  | { readonly is: 'cut'; readonly status: number; readonly cause: Error }
   | { readonly is: 'bodyRefused'; readonly problem: Problem }
   /** The browser left. `status` is that of upstream's response if the request was allowed to finish, else 0. */
   | { readonly is: 'browserGone'; readonly sent: Sent; readonly status: number; readonly cause?: Error }
@@ -150,7 +150,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
-      this.settle({ is: 'cut', cause })
+      this.settle({ is: 'cut', status: this.#status, cause })
       this.#request.response.destroy()
     } else if (cause instanceof NotStarted) this.settle(cause.outcome)
     else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })

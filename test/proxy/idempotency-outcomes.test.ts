@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
 import { ok } from '../support/raw-upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -56,6 +56,44 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
       t.equal((await post(line, { at: other, body: 'another' })).status, 200, 'for any call')
     })
   }
+
+  for (const [line, code] of [
+    ['429 Slow down', 'rate_limited'],
+    ['413 Too large', 'body_too_large'],
+  ] as const) {
+    await t.test(`after a ${line} of upstream that breaks off the key is free again`, async (t) => {
+      upstream.reset()
+      const half = `HTTP/1.1 ${line}\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nhalf`
+      upstream.answer = (_request, socket) => void socket.end(half)
+      const refused = await post(`half ${line}`)
+      t.equal(refused.status, Number.parseInt(line, 10))
+      t.equal(refused.headers['retry-after'], '7')
+      t.match(refused.json, { code, outcome: undefined })
+      upstream.answer = (_request, socket) => void socket.write(ok())
+      t.equal((await post(`half ${line}`, { at: other })).status, 200)
+      t.equal(upstream.requests.length, 2)
+    })
+  }
+
+  await t.test('a browser that leaves while it gets a large 429 leaves a free key behind', async (t) => {
+    upstream.reset()
+    const small = await instance({ IDEMPOTENCY_MAX_ANSWER_BYTES: '10' })
+    const half = 'x'.repeat(500)
+    upstream.answer = (_request, socket) =>
+      void socket.write(`HTTP/1.1 429 Slow down\r\nContent-Length: 1000\r\n\r\n${half}`)
+    const abort = new AbortController()
+    const headers = { cookie: world.cookie, 'x-csrf': '1', 'idempotency-key': 'left' }
+    const url = `http://127.0.0.1:${small.port}${TRANSFER}`
+    const response = await fetch(url, { method: 'POST', headers, body: '{}', signal: abort.signal })
+    t.equal(response.status, 429)
+    t.equal(codeOf(await post('left', { at: other, body: '{}' })), 'idempotency_in_progress')
+    abort.abort()
+    // Either end may be noticed first.
+    for (const socket of upstream.open) socket.destroy()
+    upstream.answer = (_request, socket) => void socket.write(ok())
+    await until(async () => (await post('left', { at: other, body: '{}' })).status === 200)
+    t.equal(upstream.requests.length, 2)
+  })
 
   await t.test('after upstream_unreachable the key is free again', async (t) => {
     upstream.reset()

@@ -14,6 +14,8 @@ import { SECRETS } from '../support/world.ts'
 class Link extends MemoryStore {
   /** `silent`: commands are carried out, and their replies are lost. */
   is: 'up' | 'silent' | 'down' = 'up'
+  removals = 0
+  override availableForMs = () => Infinity
   readonly #shared: MemoryStore
 
   constructor(shared: MemoryStore) {
@@ -37,7 +39,9 @@ class Link extends MemoryStore {
   override replace(...args: Parameters<MemoryStore['replace']>) {
     return this.#ask((store) => store.replace(...args))
   }
+
   override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
+    this.removals++
     return this.#ask((store) => store.removeIf(...args))
   }
   override count(...args: Parameters<MemoryStore['count']>) {
@@ -68,7 +72,9 @@ async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   if (found.is !== 'live') throw new Error('no session')
   const { session } = found
   const links = [new Link(store), new Link(store)] as const
-  const [here, there] = links.map((link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, times))
+  const [here, there] = links.map(
+    (link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, { settleMs: 1000, ...times }),
+  )
   if (here === undefined || there === undefined) throw new Error('no instance')
   return { store, session, links, here, there }
 }
@@ -87,7 +93,7 @@ await test('a call whose holder is gone is unknown for ever once its lease has r
   t.equal(await repeat(there, session), 'running')
   links[0].is = 'down'
   await until(async () => (await repeat(there, session)) === 'unknown')
-  t.equal(held.isLate, true)
+  t.equal(held.maySend, false)
   links[0].is = 'up'
   let lost = 0
   held.onLost = () => lost++
@@ -104,6 +110,37 @@ await test('a holder that is late cannot free a key that was called unknown', as
   links[0].is = 'up'
   await held.free()
   t.equal(await repeat(there, session), 'unknown')
+  t.equal(held.isLost, true)
+  t.match(await here.find(held), { is: 'unknown' })
+})
+
+await test('a key that was freed without a reply does not count as lost', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  links[0].is = 'silent'
+  await held.free()
+  links[0].is = 'up'
+  const later = await claim(here, session)
+  await until(() => links[0].removals === 2, 'the removal is repeated')
+  t.equal(held.isLost, false)
+  await later.keep(ANSWER)
+  t.equal(await repeat(there, session), 'answered')
+})
+
+await test('a call that was answered while the store was away is not called unknown before its holder can say so', async (t) => {
+  const { store, session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 0 })
+  const held = await claim(here, session)
+  const key = idempotencyKey(session.id, 'key')
+  const written = await store.read(key)
+  for (const link of links) link.is = 'down'
+  await held.keep(ANSWER)
+  await until(() => !held.maySend, 'the lease has run out')
+  links[1].is = 'up'
+  links[1].availableForMs = () => 999
+  t.equal(await repeat(there, session), 'running')
+  t.same(await store.read(key), written)
+  links[0].is = 'up'
+  await until(async () => (await repeat(there, session)) === 'answered')
 })
 
 await test('a lease is renewed while the call runs', async (t) => {
@@ -117,7 +154,7 @@ await test('a lease is renewed while the call runs', async (t) => {
     return Date.now() > over
   })
   t.same([...seen], ['running'])
-  t.equal(held.isLate, false)
+  t.equal(held.maySend, true)
   await held.keep(ANSWER)
   t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: ANSWER })
 })
@@ -143,6 +180,17 @@ await test('a response that could not be recorded is recorded when the store is 
   }
 })
 
+await test('so is one whose bytes could not be counted', async (t) => {
+  const { session, links, here, there } = await twoInstances()
+  const held = await claim(here, session)
+  links[0].is = 'down'
+  const large = { ...ANSWER, body: Buffer.alloc(5000, 'x') }
+  t.equal(await held.keep(large), 'answered')
+  links[0].is = 'up'
+  await until(async () => (await repeat(there, session)) !== 'running')
+  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: large })
+})
+
 await test('a renewal without a reply does not lose the record', async (t) => {
   const { session, links, here, there } = await twoInstances({ leaseMs: 300, clockSkewMs: 60_000 })
   const held = await claim(here, session)
@@ -155,6 +203,25 @@ await test('a renewal without a reply does not lose the record', async (t) => {
   links[0].is = 'up'
   await held.keep(ANSWER)
   t.equal(await repeat(there, session), 'answered')
+})
+
+await test('a claim renews its lease once at a time', async (t) => {
+  const { session, links, here } = await twoInstances({ leaseMs: 30, clockSkewMs: 60_000 })
+  const replies: (() => void)[] = []
+  const replace = links[0].replace.bind(links[0])
+  links[0].replace = async (...args) => {
+    await new Promise<void>((resolve) => void replies.push(resolve))
+    return replace(...args)
+  }
+  const held = await claim(here, session)
+  await until(() => replies.length > 0, 'a renewal waits for its reply')
+  const over = Date.now() + 100
+  await until(() => Date.now() > over, 'others are due')
+  t.equal(replies.length, 1)
+  const freed = held.free()
+  for (const reply of replies) reply()
+  await freed
+  t.equal(await here.find(held), undefined, 'nothing brings the record back')
 })
 
 await test('a record that a failover has lost is written again when the call ends', async (t) => {

@@ -123,7 +123,10 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
   await sharedLimitsContract(t, open)
   await ledgerContract(t, store, await open())
 
-  await t.test('the store is available', async (t) => t.equal(store.unavailableSince(), undefined))
+  await t.test('the store is available', async (t) => {
+    t.equal(store.unavailableSince(), undefined)
+    t.ok(store.availableForMs() > 0)
+  })
   if (store.staleMs !== Infinity) return
 
   await t.test('onChange announces an expired key', async (t) => {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
+import { LinkHealth } from '../../src/store/link-health.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
@@ -83,6 +84,36 @@ await test('a Redis that hangs is unavailable, and is used again once it respond
   }
   t.equal(await back(), 'v')
   t.equal(store.unavailableSince(), undefined)
+})
+
+await test('a store counts anew for how long it has been available after each interruption', async (t) => {
+  const redis = await testRedis(t)
+  const store = await connected(redis.url)
+  t.teardown(() => store.close())
+  redis.process.kill('SIGSTOP')
+  await until(() => store.unavailableSince() !== undefined)
+  t.equal(store.availableForMs(), 0)
+  const frozenUntil = performance.now()
+  redis.process.kill('SIGCONT')
+  await until(() => store.unavailableSince() === undefined)
+  t.ok(store.availableForMs() < performance.now() - frozenUntil)
+})
+
+await test('a failed command interrupts a store whose link is healthy, and a refused write does not', async (t) => {
+  const health = new LinkHealth({ abandon: () => undefined }, quiet, () => undefined)
+  t.teardown(() => health.close())
+  health.noteAlive()
+  const aliveAt = performance.now()
+  health.noteFailure('OOM')
+  const now = performance.now()
+  t.ok(health.healthyForMs >= now - aliveAt, 'it is merely full')
+  for (const code of [undefined, 'CLUSTERDOWN']) {
+    await delay(2)
+    const failedAt = performance.now()
+    health.noteFailure(code)
+    t.ok(health.healthyForMs <= performance.now() - failedAt)
+  }
+  t.equal(health.downSince, undefined)
 })
 
 await test('a connection that stays silent is replaced by a new one', async (t) => {

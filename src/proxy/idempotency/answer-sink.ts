@@ -55,7 +55,8 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
   begin(status: number, headers: UpstreamHeaders): void {
     this.#status = status
     this.#headers = passedOn(headers, this.#options.hasBudget)
-    if (Number(headers['content-length'] ?? 0) > this.#options.maxBytes) this.#stream()
+    // The length of a 304 is that of a response that is not sent.
+    if (!BODILESS.has(status) && Number(headers['content-length'] ?? 0) > this.#options.maxBytes) this.#stream()
   }
 
   write(chunk: Buffer): boolean {

@@ -36,41 +36,60 @@ export interface OwnRecord extends RecordPlace {
 export class Claim {
   /** Whether the response of this call may be kept. */
   readonly mayKeep: boolean
+  readonly own: OwnRecord
   readonly #deps: RecordDependencies
-  readonly #own: OwnRecord
   /** What the store may hold of this claim, the latest first. More than one text after a write without a reply. */
   #texts: readonly string[]
   #leaseUntil: number
   #timer: NodeJS.Timeout | undefined
-  #renewal: Promise<unknown> = Promise.resolve()
+  #renewal: Promise<void> | undefined
+  #isLost = false
   /** Called when somebody else has replaced the record, after a lost lease or a failover. */
   onLost: () => void = () => undefined
 
   constructor(deps: RecordDependencies, own: OwnRecord, usage: Usage) {
     this.#deps = deps
-    this.#own = own
+    this.own = own
     this.#texts = [own.text]
     this.#leaseUntil = own.leaseUntil
     this.mayKeep = deps.usage.isWithinLimits(usage)
-    this.#timer = setInterval(() => void (this.#renewal = this.#renew()), deps.leaseMs / 3).unref()
+    this.#timer = setInterval(() => this.#startRenewal(), deps.leaseMs / 3).unref()
   }
 
-  /** Whether others may already consider the call lost, so that it must not be sent any more. */
-  get isLate(): boolean {
-    return Date.now() >= this.#leaseUntil
+  /** Whether somebody else has replaced the record, as far as this process knows. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** Whether nobody can have said yet that the call is lost. It costs no round trip. */
+  get maySend(): boolean {
+    return !this.#isLost && Date.now() < this.#leaseUntil
   }
 
   /** Keeps the response, if the session's limits allow it. */
   async keep(answer: KeptAnswer): Promise<Ending> {
     const { status, headers, body } = answer
-    if (!this.mayKeep || !(await this.#reserve(body.length))) return this.finish({ is: 'not_kept', status })
-    return this.finish({ is: 'answered', status, headers, body: body.toString('base64') })
+    if (!this.mayKeep) return this.finish({ is: 'not_kept', status })
+    await this.#stop()
+    const { digest } = this.own
+    const kept = this.#seal({ is: 'answered', digest, status, headers, body: body.toString('base64') })
+    const notKept = this.#seal({ is: 'not_kept', digest, status })
+    let isReserved: boolean | undefined
+    const write = async (): Promise<void> => {
+      isReserved ??= await this.#reserve(body.length)
+      await this.#replace(isReserved ? kept : notKept)
+    }
+    if (!(await this.#eventually(kept.length, write))) {
+      await this.#eventually(notKept.length, () => this.#replace(notKept))
+      return 'not_kept'
+    }
+    return isReserved === false ? 'not_kept' : 'answered'
   }
 
   /** Ends the record with what is known of the call. */
   async finish(result: Result): Promise<Ending> {
     await this.#stop()
-    const text = this.#seal({ ...result, digest: this.#own.digest })
+    const text = this.#seal({ ...result, digest: this.own.digest })
     await this.#eventually(text.length, () => this.#replace(text))
     return result.is
   }
@@ -78,29 +97,35 @@ export class Claim {
   /** Removes the record, because the call was certainly not executed. */
   async free(): Promise<Ending> {
     await this.#stop()
+    let isRetry = false
     await this.#eventually(0, async () => {
+      const mayBeRemoved = isRetry
+      isRetry = true
       for (const text of this.#texts) {
-        if (!(await this.#deps.store.removeIf(this.#own.recordKey, text))) continue
+        if (!(await this.#deps.store.removeIf(this.own.recordKey, text))) continue
         // A count that stays too high only costs the session a key.
-        await this.#deps.usage.removeRecord(this.#own.session).catch(() => undefined)
+        await this.#deps.usage.removeRecord(this.own.session).catch(() => undefined)
         return
       }
+      if (!mayBeRemoved) this.#noteLoss()
     })
     return 'freed'
   }
 
-  /** Counts the bytes of a response that is larger than the usual one. */
+  /** Counts the bytes of a response that is larger than the usual one. @throws StoreUnavailable */
   async #reserve(bytes: number): Promise<boolean> {
     const { usage } = this.#deps
     const more = bytes - usage.prepaidBytes
     if (more <= 0) return true
-    try {
-      if (usage.isWithinLimits(await usage.addBytes(this.#own.session, more))) return true
-      await usage.addBytes(this.#own.session, -more)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-    }
+    if (usage.isWithinLimits(await usage.addBytes(this.own.session, more))) return true
+    // A count that stays too high only costs the session a response.
+    await usage.addBytes(this.own.session, -more).catch(() => undefined)
     return false
+  }
+
+  /** One at a time: a slow renewal that nobody waits for could bring back a record that was freed. */
+  #startRenewal(): void {
+    this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined))
   }
 
   async #renew(): Promise<void> {
@@ -108,7 +133,7 @@ export class Claim {
     // A write that is certain to fail would only add to what the store may hold.
     if (store.unavailableSince() !== undefined) return
     const leaseUntil = Date.now() + leaseMs
-    const text = this.#seal({ is: 'running', digest: this.#own.digest, leaseUntil })
+    const text = this.#seal({ is: 'running', digest: this.own.digest, leaseUntil })
     try {
       if (await this.#replace(text)) this.#leaseUntil = leaseUntil
       else clearInterval(this.#timer)
@@ -120,7 +145,7 @@ export class Claim {
   /** Returns false if the record belongs to somebody else now. @throws StoreUnavailable */
   async #replace(next: string): Promise<boolean> {
     const { store } = this.#deps
-    const { recordKey, expiresAt } = this.#own
+    const { recordKey, expiresAt } = this.own
     const texts = this.#texts
     this.#texts = [next, ...texts.filter((text) => text !== next)]
     for (const text of texts) {
@@ -133,9 +158,15 @@ export class Claim {
       this.#texts = [next]
       return true
     }
-    if (texts.length > 0) this.onLost()
     this.#texts = []
+    this.#noteLoss()
     return false
+  }
+
+  #noteLoss(): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.onLost()
   }
 
   async #stop(): Promise<void> {
@@ -143,18 +174,20 @@ export class Claim {
     await this.#renewal
   }
 
-  async #eventually(bytes: number, write: () => Promise<unknown>): Promise<void> {
+  /** Returns false if the write failed, and is not repeated because too many are waiting. */
+  async #eventually(bytes: number, write: () => Promise<unknown>): Promise<boolean> {
     const { pending } = this.#deps
     try {
       await write()
+      return true
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      pending.add({ bytes, until: this.#own.expiresAt, write: async () => void (await write()) })
+      return pending.add({ bytes, until: this.own.expiresAt, write: async () => void (await write()) })
     }
   }
 
   #seal(record: CallRecord): string {
-    return sealRecord(this.#deps.envelope, this.#own, record)
+    return sealRecord(this.#deps.envelope, this.own, record)
   }
 }
 

@@ -20,15 +20,21 @@ export type Claimed =
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
 
+/** A call that repeats an earlier one. */
+export type Repetition = Exclude<Claimed, { is: 'claimed' }>
+
 /** Times that only tests change. */
 interface RecordTimes {
   /** Without a renewal for this long, a call counts as lost. */
   readonly leaseMs: number
   /** By how much the clocks of the instances and of the store may differ. */
   readonly clockSkewMs: number
+  /** How long after an interruption of the store the holders may need to write what they know. */
+  readonly settleMs: number
 }
 
-const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000 }
+/** An instance may reconnect three seconds after another, and it renews its leases every five. */
+const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 }
 /** How often a record may appear and disappear before the call is said to be running. */
 const MAX_TRIES = 5
 /** A write without a reply may still be carried out after the store has replied to later ones. */
@@ -41,13 +47,13 @@ const LATE_WRITE_MS = 5000
 export class IdempotencyRecords {
   readonly #deps: RecordDependencies
   readonly #ttlMs: number
-  readonly #clockSkewMs: number
+  readonly #times: RecordTimes
 
   constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
     const usage = new KeyUsage(store, config)
     this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.#ttlMs = config.ttlMs
-    this.#clockSkewMs = times.clockSkewMs
+    this.#times = times
   }
 
   /**
@@ -59,7 +65,7 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#clockSkewMs)
+    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
@@ -71,9 +77,14 @@ export class IdempotencyRecords {
     return { is: 'running' }
   }
 
-  /** Gives up what could not be written yet. */
-  close(): void {
-    this.#deps.pending.close()
+  /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
+  find({ own }: Claim): Promise<Repetition | undefined> {
+    return this.#find(own)
+  }
+
+  /** Tries once more to write what could not be written yet. */
+  close(): Promise<void> {
+    return this.#deps.pending.close()
   }
 
   async #create(own: OwnRecord): Promise<boolean> {
@@ -101,7 +112,7 @@ export class IdempotencyRecords {
   }
 
   /** Undefined if the record is gone again. */
-  async #find(own: OwnRecord): Promise<Claimed | undefined> {
+  async #find(own: OwnRecord): Promise<Repetition | undefined> {
     const { store, envelope } = this.#deps
     const stored = await store.readUntracked(own.recordKey)
     if (stored === undefined) return undefined
@@ -122,15 +133,17 @@ export class IdempotencyRecords {
     }
   }
 
+  /** While the store was away, no holder could renew its lease or write how its call ended. So each gets the time for that. */
   #isLost({ leaseUntil }: Extract<CallRecord, { is: 'running' }>): boolean {
-    return Date.now() > leaseUntil + this.#clockSkewMs
+    const { clockSkewMs, settleMs } = this.#times
+    return Date.now() > leaseUntil + clockSkewMs && this.#deps.store.availableForMs() >= settleMs
   }
 
   /**
    * Writes that nobody knows the outcome before anybody is told so. Otherwise the holder could still free the key, and a
    * call that somebody believes lost would be sent. Undefined if the record has just changed.
    */
-  async #markLost(own: OwnRecord, found: string): Promise<Claimed | undefined> {
+  async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
     const { store, envelope } = this.#deps
     const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
     return (await store.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined

@@ -4,7 +4,7 @@ import type { Envelope } from '../../sessions/index.ts'
 import type { Store } from '../../store/store.ts'
 import { IdempotencyRecords } from './idempotency-records.ts'
 
-/** At shutdown, calls whose browsers have left get this long to finish and to be recorded. */
+/** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
 const CLOSE_GRACE_MS = 5000
 
 /** The calls with an Idempotency-Key that this process is sending, and the records of all. */
@@ -27,14 +27,16 @@ export class KeyedCalls {
     return tracked
   }
 
-  /** Waits for the calls that are running. */
+  /** Waits for the calls that are running, and for their records. */
   async close(): Promise<void> {
-    const grace = new AbortController()
-    await Promise.race([
-      Promise.allSettled(this.#running),
-      delay(CLOSE_GRACE_MS, undefined, { ref: false, signal: grace.signal }).catch(() => undefined),
-    ])
-    grace.abort()
-    this.records.close()
+    await withGrace(Promise.allSettled(this.#running))
+    await withGrace(this.records.close())
   }
+}
+
+async function withGrace(ending: Promise<unknown>): Promise<void> {
+  const grace = new AbortController()
+  const { signal } = grace
+  await Promise.race([ending, delay(CLOSE_GRACE_MS, undefined, { ref: false, signal }).catch(() => undefined)])
+  grace.abort()
 }

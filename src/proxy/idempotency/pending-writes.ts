@@ -19,9 +19,14 @@ export class PendingWrites {
   readonly #writes = new Set<PendingWrite>()
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
+  #repetition: Promise<void> | undefined
 
-  constructor(store: Pick<Store, 'unavailableSince'>) {
+  constructor(store: Pick<Store, 'unavailableSince' | 'onChange'>) {
     this.#store = store
+    // The store reports that any key may have changed when its link is back. Others may ask for these records at once.
+    store.onChange((key) => {
+      if (key === undefined && this.#writes.size > 0 && store.unavailableSince() === undefined) void this.#repeat()
+    })
   }
 
   /** Repeats a write. Returns false if it is dropped, because too many are waiting. */
@@ -29,22 +34,37 @@ export class PendingWrites {
     if (this.#writes.size >= MAX_WRITES || this.#bytes + write.bytes > MAX_BYTES) return false
     this.#writes.add(write)
     this.#bytes += write.bytes
-    this.#timer ??= setTimeout(() => void this.#repeat(), RETRY_MS).unref()
+    this.#schedule()
     return true
   }
 
-  /** Forgets all writes. */
-  close(): void {
+  /** Tries all writes once more, unless the store is unavailable, and forgets those that fail. */
+  async close(): Promise<void> {
+    await this.#repeat()
     clearTimeout(this.#timer)
     this.#writes.clear()
   }
 
-  async #repeat(): Promise<void> {
+  #schedule(): void {
+    if (this.#writes.size === 0) return
+    this.#timer ??= setTimeout(() => void this.#repeat(), RETRY_MS).unref()
+  }
+
+  #repeat(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#repetition ??= this.#tryAll().finally(() => {
+      this.#repetition = undefined
+      this.#schedule()
+    })
+    return this.#repetition
+  }
+
+  async #tryAll(): Promise<void> {
     for (const pending of this.#writes) {
-      if (this.#store.unavailableSince() !== undefined) break
+      if (this.#store.unavailableSince() !== undefined) return
       if (pending.until <= Date.now() || (await succeeds(pending))) this.#forget(pending)
     }
-    this.#timer = this.#writes.size === 0 ? undefined : setTimeout(() => void this.#repeat(), RETRY_MS).unref()
   }
 
   #forget(pending: PendingWrite): void {

@@ -3,7 +3,7 @@ import { Problem } from '../../problem.ts'
 import { responseHeaders } from '../../upstream/headers.ts'
 import type { Call, CallDependencies } from '../call.ts'
 import { auditKeyed } from './audit-keyed.ts'
-import type { Claimed } from './idempotency-records.ts'
+import type { Repetition } from './idempotency-records.ts'
 import type { KeptAnswer } from './record.ts'
 
 /** How long a page should wait for the first call to finish. */
@@ -13,7 +13,7 @@ const TOO_MANY_SECONDS = 60
 
 /** Answers a call whose key was used before with what is known of the first call. @throws Problem */
 export function repeatCall(
-  claimed: Exclude<Claimed, { is: 'claimed' }>,
+  claimed: Repetition,
   call: Call,
   { metrics, upstream }: Pick<CallDependencies, 'metrics' | 'upstream'>,
 ): void {

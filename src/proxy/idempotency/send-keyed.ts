@@ -29,8 +29,8 @@ export interface KeyedCall extends Call {
 
 type SentOutcome = Exclude<ForwardOutcome, Stale>
 
-/** Statuses by which upstream refuses a call before it executes anything. */
-const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
+/** Statuses by which upstream refuses a call before it executes anything, whatever becomes of the rest of the response. */
+const NOT_EXECUTED: ReadonlySet<number> = new Set([401, 413, 429])
 
 /**
  * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
@@ -43,7 +43,8 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
   if (received === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   const { session, content } = received
   const current = { ...call, session }
-  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digestOf(endpoint.method, path, content))
+  const digest = digestOf(endpoint.method, path, content)
+  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digest)
   if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
   return deps.keyed.track(sendClaimed(deps, current, claimed.claim, content))
 }
@@ -76,11 +77,6 @@ async function sendClaimed(
 ): Promise<void> {
   const { endpoint, reply } = original
   const hasBudget = deps.upstream.budget !== undefined
-  if (claim.isLate) {
-    // This process was stopped for so long that others may have given the call up already.
-    await claim.free()
-    throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
-  }
   claim.onLost = () => auditKeyed(deps.metrics, original, 'record_lost')
   let large: Promise<Ending> | undefined
   const maxBytes = claim.mayKeep ? deps.keyed.maxAnswerBytes : 0
@@ -88,10 +84,14 @@ async function sendClaimed(
     if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
   }
   const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
-  const sent = await sendAsLive(deps, original, framed(content), sink).catch(async (error: unknown) => {
+  const sent = await sendAsLive(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
     auditKeyed(deps.metrics, original, await claim.free())
+    // This process was stopped, or had no store, for so long that others may have said what became of the call.
+    const said = claim.isLost ? await deps.keyed.records.find(claim) : undefined
+    if (said !== undefined) return said
     throw error
   })
+  if ('is' in sent) return repeatCall(sent, original, deps)
   const { call, outcome } = sent
   deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
   const ending = await (large ?? settle(claim, outcome, sink))
@@ -104,31 +104,42 @@ async function sendClaimed(
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
   }
   // The browser has not seen any of it yet.
-  if (outcome.is === 'cut') {
-    throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, false)
-  }
+  if (outcome.is === 'cut') throw brokenOff(outcome, sink)
   return conclude(outcome, call)
 }
 
 /** Writes into the record what became of the call. */
 function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<Ending> {
+  if ('status' in outcome && NOT_EXECUTED.has(outcome.status)) return claim.free()
   switch (outcome.is) {
     case 'answered':
-      return NOT_EXECUTED.has(outcome.status) ? claim.free() : claim.keep(sink.answer)
-    case 'withheld':
-      // Upstream refused the session's token, so it executed nothing.
-      return outcome.status === 401 ? claim.free() : claim.finish({ is: 'unknown' })
+      return claim.keep(sink.answer)
     case 'unreachable':
     case 'overBudget':
     case 'bodyRefused':
       return claim.free()
     case 'browserGone':
       return outcome.sent === 'nothing' ? claim.free() : claim.finish({ is: 'unknown' })
+    case 'withheld':
     case 'lost':
     case 'timeout':
     case 'cut':
       return claim.finish({ is: 'unknown' })
   }
+}
+
+/** What the browser is told of a response whose body broke off. */
+function brokenOff(
+  { status, cause }: Extract<SentOutcome, { is: 'cut' }>,
+  { answer: { headers } }: AnswerSink,
+): Problem {
+  if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
+  const retryAfter = headers['retry-after']
+  return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {
+    detail: 'The trading service refused the call.',
+    ...(typeof retryAfter === 'string' && { headers: { 'retry-after': retryAfter } }),
+    cause,
+  })
 }
 
 /** The outcome of a call whose browser has left. */

@@ -1,0 +1,49 @@
+import { test } from 'tap'
+import { PendingWrites } from '../../src/proxy/idempotency/pending-writes.ts'
+
+/** A link to a store that comes and goes. */
+class Link {
+  downSince: number | undefined = 1
+  #listener: (key: string | undefined) => void = () => undefined
+
+  onChange(listener: (key: string | undefined) => void): void {
+    this.#listener = listener
+  }
+
+  unavailableSince(): number | undefined {
+    return this.downSince
+  }
+
+  /** Says that the link has changed, as a store does. */
+  report(downSince: number | undefined): void {
+    this.downSince = downSince
+    this.#listener(undefined)
+  }
+}
+
+const later = { bytes: 1, until: Infinity }
+
+await test('a write that is pending is repeated at once when the link is back', async (t) => {
+  const link = new Link()
+  const pending = new PendingWrites(link)
+  let count = 0
+  pending.add({ ...later, write: async () => void count++ })
+  link.report(2)
+  t.equal(count, 0)
+  link.report(undefined)
+  t.equal(count, 1, 'before anything else happens in this process')
+})
+
+await test('what is pending at the end is tried once more if the store is available', async (t) => {
+  for (const downSince of [undefined, 1]) {
+    const link = new Link()
+    const pending = new PendingWrites(link)
+    let count = 0
+    pending.add({ ...later, write: async () => void count++ })
+    link.downSince = downSince
+    await pending.close()
+    t.equal(count, downSince === undefined ? 1 : 0)
+    link.report(undefined)
+    t.equal(count, downSince === undefined ? 1 : 0, 'and then it is forgotten')
+  }
+})

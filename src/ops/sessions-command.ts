@@ -1,8 +1,9 @@
 import type { Config } from '../config/config.ts'
+import { DELEGATION_MS } from './delegate.ts'
 import { EXIT } from './exit.ts'
 
-/** Longer than a supervisor waits for one worker after another. */
-const TIMEOUT_MS = 60_000
+/** Longer than a supervisor waits for all of its workers, so that it says itself that none answers. */
+const TIMEOUT_MS = DELEGATION_MS + 15_000
 
 const USAGE = 'npm run sessions -- list <subject> | end <subject> [<tag>]'
 

@@ -4,6 +4,7 @@ import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-clien
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { EXIT } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
+import { delegate } from './delegate.ts'
 import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
@@ -14,8 +15,6 @@ const LONGEST_RESTART_MS = 30_000
 const STEADY_MS = 60_000
 /** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
 const WARNINGS_MS = 100
-/** Timeout for ending the sessions of a subject. Another worker may then do it again, which does no harm. */
-const ADMIN_MS = 30_000
 /** With these exit codes, another worker would fail in the same way. */
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
@@ -90,17 +89,12 @@ export class Supervisor implements OpsSource {
     return sum([...this.#counted.values(), this.#countedByDead, own])
   }
 
-  /** Has a worker list or end sessions. The next one tries when a worker does not answer or cannot reach the store. */
-  readonly carryOut = async (admin: AdminOrder): Promise<AdminOutcome> => {
-    let outcome: AdminOutcome = { is: 'noWorker' }
-    for (const worker of this.#workers) {
-      // A worker that hangs would otherwise keep the operator waiting.
-      if ((await ask(worker, 'reasons')) === undefined) continue
-      outcome = (await ask(worker, 'sessions', { timeoutMs: ADMIN_MS, admin })) ?? outcome
-      if (outcome.is !== 'storeDown' && outcome.is !== 'noWorker') break
-    }
-    return outcome
-  }
+  /** Has a worker list or end sessions. */
+  readonly carryOut = (order: AdminOrder): Promise<AdminOutcome> =>
+    delegate([...this.#workers], order, {
+      isResponsive: async (worker) => (await ask(worker, 'reasons')) !== undefined,
+      carryOut: (worker, admin, timeoutMs) => ask(worker, 'sessions', { timeoutMs, admin }),
+    })
 
   /** Asks all workers to shut down. Resolves when none is left. */
   async stop(): Promise<void> {

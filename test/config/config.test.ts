@@ -164,13 +164,6 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, IDENTITY_PATH: '/me?x', IDENTITY_POINTER: 'id', OPS_TOKEN: 'short', LOG_SUBJECT: 'yes' },
     ['IDENTITY_PATH', 'IDENTITY_POINTER', 'OPS_TOKEN', 'LOG_SUBJECT'],
   ],
-  ...['0', '0x0', '0X0.0', '00', '2130706433', '127.1', '10.0.0.256', '[::1]', '0.0.0.0 ', 'a b', 'http://a'].map(
-    (host): (typeof SCENARIOS)[number] => [
-      `listeners are to be bound to ${host}`,
-      { ...ALONE, HOST: host, OPS_HOST: host },
-      ['HOST', 'OPS_HOST'],
-    ],
-  ),
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 

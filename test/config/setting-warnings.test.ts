@@ -44,6 +44,20 @@ await test('OPS_HOST is HOST unless it is set, and a public one is warned about 
   t.notOk(warns({ OPS_TOKEN: '' }))
 })
 
+await test('HOST and OPS_HOST are refused as numbers that stand for an address, which may be a public one', async (t) => {
+  const numbers = ['0', '0x0', '0X0.0', '00', '2130706433', '127.1', '10.0.0.256']
+  for (const host of [...numbers, '[::1]', '0.0.0.0 ', 'a b', 'http://a']) {
+    for (const name of ['HOST', 'OPS_HOST']) {
+      t.throws(
+        () => readConfig({ ...ALONE, [name]: host }),
+        { message: new RegExp(`\\b${name} must be an IP address`) },
+        `${name}=${host}`,
+      )
+    }
+  }
+  t.equal(readConfig({ ...ALONE, HOST: 'node-1.inner' }).listen.opsHost, 'node-1.inner')
+})
+
 function warnsOfFeedSockets(settings: Record<string, string>): boolean {
   return readConfig({ ...ALONE, ...settings }).warnings.some((warning) => warning.startsWith('FEED_MAX_SOCKETS'))
 }

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
 import { TradingService } from '../support/trading-service.ts'
-import { failure, pageClient } from '../support/page-client.ts'
+import { failure, pageClient, reaches } from '../support/page-client.ts'
 import { relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 import { within } from '../support/within.ts'
@@ -55,8 +55,10 @@ await test('a command is never kept for later, neither while the socket connects
   t.match(await failure(socket.request(BUY)), { code: 'not_sent' })
   t.match(await failure(socket.request({ unknown_operation: 1 })), { code: 'not_sent' })
   await socket.request({ time: 1 })
-  ;(await world.upstream.socket()).terminate()
-  await until(() => socket.status().state !== 'open')
+  const upstream = await world.upstream.socket()
+  const waits = reaches(socket, 'waiting')
+  upstream.terminate()
+  await waits
   t.match(await failure(socket.command(BUY)), { code: 'not_sent' })
   await socket.request({ time: 1 })
   await pause(100)

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
 import { TradingService } from '../support/trading-service.ts'
-import { failure, pageClient } from '../support/page-client.ts'
+import { failure, pageClient, reaches } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
 import { until, untilSlow } from '../support/until.ts'
 import { logIn, testServer } from '../support/world.ts'
@@ -235,8 +235,9 @@ await test('after a restart of the server, each stream is subscribed once', asyn
   const received: number[] = []
   for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(received))
   await until(() => received.length === 3)
+  const waits = reaches(socket, 'waiting')
   await world.server.close()
-  await until(() => socket.status().state === 'waiting')
+  await waits
   const meanwhile = socket.request({ time: 1 }, { timeoutMs: 60_000 })
   await testServer(t, { ...world.settings, PORT: String(world.server.port) })
   t.match(await meanwhile, { ok: true })
@@ -255,9 +256,10 @@ await test('a connection that does not reply to pings becomes stale, then reconn
   const { pings } = service
   await untilSlow(() => service.pings > pings)
   const pingedAt = Date.now()
+  const waits = reaches(socket, 'waiting')
   await until(() => socket.status().state === 'stale')
   within(t, Date.now() - pingedAt, 6000, 'from the ping to the state stale')
-  await until(() => socket.status().state === 'waiting')
+  await waits
   service.isMute = false
   await isOpen(socket)
   t.same(states.slice(0, 2), ['stale', 'waiting'])

@@ -4,10 +4,13 @@ import {
   createClient,
   createSession,
   type Client,
+  type PublicSocket,
   type ServerOptions,
   type SessionStore,
+  type SocketStatus,
 } from '../../client/dist/client.js'
 import type { JarBrowser } from './jar-browser.ts'
+import { within } from './until.ts'
 
 /**
  * How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`.
@@ -47,6 +50,21 @@ export function pageClient(
   const client = createClient(pageOptions(browser, pageUrl, baseUrl, onClose))
   t.teardown(() => client.close())
   return client
+}
+
+/** Resolves when a socket reaches a state, which it may leave within milliseconds. To be called before it can. */
+export function reaches(
+  socket: Pick<PublicSocket, 'status' | 'onStatus'>,
+  state: SocketStatus['state'],
+): Promise<void> {
+  const reached = new Promise<void>((resolve) => {
+    const stop = socket.onStatus(() => {
+      if (socket.status().state !== state) return
+      stop()
+      resolve()
+    })
+  })
+  return within(reached, `the state ${state}`, 30_000)
 }
 
 /** A session store alone, in a tab without cookies. It ends with the test. */

@@ -64,6 +64,8 @@ export class PageRecord {
       this.#places.push({ where: `headers of ${url}`, text: JSON.stringify(headers) })
       // Such a response has no body (RFC 9110 §15.3.5).
       if (response.status() === 204) return
+      // The browser fetches the icon for itself, and discards it when the page is left.
+      if (url.endsWith('/favicon.svg')) return
       this.#reading.push(
         response.text().then(
           (text) => void this.#places.push({ where: `body of ${url}`, text }),

@@ -29,6 +29,7 @@ class Holder {
       spends,
       isWhole: this.#ledger === '',
       held: { orders: held, otps: 0, reads: 0 },
+      lapsed: 0,
       wanted: { orders: wanted, otps: 0, reads: 0 },
     }
     const reply = book.settle(TERMS, report, { timeOfDay: at, run: '', quietMs: 0 })

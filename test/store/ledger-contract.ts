@@ -24,6 +24,7 @@ function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport 
     sinceMs: 0,
     spent: 0,
     held: NONE,
+    lapsed: 0,
     wanted: NONE,
     spends: [],
     isWhole: true,

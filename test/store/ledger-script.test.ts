@@ -19,7 +19,7 @@ const QUIET_MS = 7250
 /** How many reports at least, and at most: more are made until every kind of reply has occurred. */
 const REPORTS = 600
 const MOST_REPORTS = 6000
-const KINDS = ['settled', 'unknown', 'outdated', 'granted', 'refused'] as const
+const KINDS = ['settled', 'unknown', 'outdated', 'granted', 'refused', 'reclaimed'] as const
 const ENOUGH = 5
 
 await test('the script of Redis replies as the ledger in memory does, to random reports of four holders', async (t) => {
@@ -73,6 +73,7 @@ await test('the script of Redis replies as the ledger in memory does, to random 
       ),
       isWhole: upTo(2) === 0,
       held: kept,
+      lapsed: upTo(5),
       wanted: { orders: upTo(8), otps: upTo(8), reads: upTo(12) },
     }
     const expected = book.settle(TERMS, report, { timeOfDay: clock, run, quietMs: QUIET_MS })
@@ -93,6 +94,7 @@ await test('the script of Redis replies as the ledger in memory does, to random 
     }
     Object.assign(holder, { ledger: expected.ledger, heardAt: expected.at, sentAt: real })
     if (granted.orders + granted.otps + granted.reads > 0) kinds.set('granted', (kinds.get('granted') ?? 0) + 1)
+    if (granted.orders > 0 && expected.quietMs > 0) kinds.set('reclaimed', (kinds.get('reclaimed') ?? 0) + 1)
     if (expected.waitMs.reads > 0) kinds.set('refused', (kinds.get('refused') ?? 0) + 1)
   }
   for (const kind of KINDS) {

@@ -89,12 +89,13 @@ export class ManualBudget {
   async pass(ms: number): Promise<void> {
     const until = this.#now + ms
     for (;;) {
+      // Whatever has begun, goes on now.
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
       const due = [...this.#timers].filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)[0]
       if (due === undefined) break
       this.#timers.delete(due)
       this.#now = Math.max(this.#now, due.at)
       due.call()
-      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     }
     this.#now = until
   }

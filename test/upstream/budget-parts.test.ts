@@ -56,69 +56,6 @@ await test('a request that is written twice spends two tokens', async (t) => {
   t.type(last?.start(), 'number', 'none is left for the second time')
 })
 
-await test('without the ledger a process spends its lease, and then its part, in every window', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
-  await world.budget.opened()
-  world.isAway = true
-  const ready = await world.sendMany(20, 'orders')
-  t.ok(ready >= 1 && ready <= 4, `${ready} orders with the tokens at hand`)
-  t.equal(await world.sendMany(20, 'orders'), 0, 'a process that is younger than the window has no part')
-  await world.pass(11_250)
-  t.equal(await world.sendMany(8, 'reads'), 5, 'half of its part for reads')
-  t.equal(await world.sendMany(20, 'orders'), 5, 'the rest for orders')
-  await world.pass(10_000)
-  t.equal(await world.sendMany(20, 'orders'), 0, 'the margin is kept')
-  await world.pass(1250)
-  t.equal(await world.sendMany(20, 'orders'), 10)
-  t.equal(world.budget.counts.alone, 20)
-  world.isAway = false
-  await world.pass(7000)
-  const shared = await world.sendMany(80, 'orders')
-  t.ok(shared >= 66, `and ${shared} of the shared part when the ledger is back`)
-})
-
-await test('whenever the ledger goes away, a process keeps its tokens for five seconds at least', async (t) => {
-  for (let phaseMs = 0; phaseMs <= 12_000; phaseMs += 500) {
-    const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-    await world.budget.opened()
-    await world.pass(phaseMs)
-    world.isAway = true
-    await world.pass(4900)
-    t.ok(await world.send('orders'), `after ${phaseMs} ms`)
-  }
-})
-
-await test('while a ledger grants nothing, because it may have forgotten something, a process spends its part', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
-  await world.budget.opened()
-  await world.pass(11_250)
-  t.equal(world.budget.counts.alone, 0)
-  world.quietMs = 5250
-  world.loseLedger()
-  await world.pass(3500)
-  const sent = await world.sendMany(30, 'orders')
-  t.equal(world.budget.counts.alone, 10, 'its part')
-  t.ok(sent > 10 && sent <= 14, `${sent} orders, those with the tokens at hand among them`)
-  await world.pass(5250)
-  const shared = await world.sendMany(80, 'orders')
-  t.ok(shared >= 56, `${shared} of the shared part when the ledger grants again`)
-  t.equal(world.budget.counts.alone, 10)
-})
-
-await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW })
-  await world.budget.opened()
-  t.equal(await world.sendMany(120, 'orders'), 100)
-  world.loseLedger()
-  const before = world.reports.length
-  await world.pass(7000)
-  t.ok(world.reports.length > before, 'the new ledger has got a report')
-  t.equal(await world.sendMany(120, 'orders'), 0, 'and grants nothing within the same window')
-  await world.pass(5000)
-  const later = await world.sendMany(120, 'orders')
-  t.ok(later > 90, `${later} orders in the next window`)
-})
-
 await test('a call that waits for tokens is refused as soon as upstream refuses its class, even if the ledger grants some', async (t) => {
   const world = new ManualBudget({})
   await world.budget.opened()

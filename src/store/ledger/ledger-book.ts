@@ -59,10 +59,10 @@ export class LedgerBook {
     const before = this.#holders.get(report.holder)
     if (before !== undefined && report.sequence <= before.sequence) return { is: 'outdated' }
     if (!this.#countSpends(terms, report, before)) return { is: 'unknown' }
-    const { sequence, spent, held, wanted } = report
+    const { sequence, spent, held } = report
     const expiresAt = now + terms.leaseMs + LEASE_SKEW_MS
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
-    const { granted, waitMs, heldBackMs, used } = this.#grant(terms, wanted)
+    const { granted, waitMs, heldBackMs, used } = this.#grant(terms, report)
     const kept = {
       orders: held.orders + granted.orders,
       otps: held.otps + granted.otps,
@@ -144,7 +144,7 @@ export class LedgerBook {
     this.#spent.set(bucket, (this.#spent.get(bucket) ?? 0) + count)
   }
 
-  #grant(terms: LedgerTerms, wanted: ByClass) {
+  #grant(terms: LedgerTerms, { wanted, lapsed }: LedgerReport) {
     const holders = [...this.#holders.values()].filter(({ expiresAt }) => expiresAt > this.#now)
     const held = holders.reduce((total, holder) => total + sum(holder.held), 0)
     const windows = terms.windows.map((window) => ({ ...window, used: held + this.#usedIn(window, terms) }))
@@ -159,7 +159,8 @@ export class LedgerBook {
       const free = windows.map(({ ceilings, used }) =>
         Math.min(ceilings[each] - used + (each === 'orders' ? 0 : ready), ceilings.orders - used),
       )
-      const count = pauseMs > 0 ? 0 : Math.max(0, Math.min(wanted[each], ...free))
+      const reclaimed = each === 'orders' && heldBackMs.orders === 0 ? Math.min(lapsed, wanted.orders) : 0
+      const count = pauseMs > 0 ? reclaimed : Math.max(0, Math.min(wanted[each], ...free))
       for (const window of windows) window.used += count
       if (each === 'orders') ready += count
       granted[each] = count

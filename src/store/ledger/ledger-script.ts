@@ -171,6 +171,10 @@ for _, class in ipairs(classes) do
     tokens = math.min(tokens, free[at])
   end
   if pauseMs > 0 then tokens = 0 end
+  -- An instance of an older version does not say what has lapsed.
+  if pauseMs > 0 and class == 'orders' and heldBackMs.orders == 0 then
+    tokens = math.min(report.lapsed or 0, report.wanted.orders)
+  end
   tokens = math.max(0, tokens)
   for at in ipairs(used) do used[at] = used[at] + tokens end
   if class == 'orders' then ready = ready + tokens end

@@ -35,6 +35,11 @@ export interface LedgerReport {
   readonly isWhole: boolean
   /** Tokens that the holder keeps. All others that it has not spent are free again. */
   readonly held: ByClass
+  /**
+   * Tokens of a lease that has ended, less than a lease ago, which it has not spent. A ledger that is quiet gives them back
+   * for orders: its predecessor counts them as spent, so nobody else has got them.
+   */
+  readonly lapsed: number
   /** Tokens that it asks for in addition. */
   readonly wanted: ByClass
 }

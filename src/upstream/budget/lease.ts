@@ -31,6 +31,9 @@ export class Lease {
   #endsAt = -Infinity
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
+  #isOver = true
+  /** What was not spent when the lease ended. */
+  #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
   #spent = 0
@@ -54,6 +57,12 @@ export class Lease {
   free(budgetClass: BudgetClass): number {
     this.#endIfOver()
     return this.#free[budgetClass]
+  }
+
+  /** Tokens of a lease that ended less than a lease ago. Nobody can spend them, unless the ledger gives them back. */
+  get lapsed(): number {
+    this.#endIfOver()
+    return this.#isOver && !this.#hasEndedFor(this.#leaseMs) ? this.#lapsed : 0
   }
 
   /** Takes a token for a call of this class. */
@@ -101,6 +110,7 @@ export class Lease {
    */
   renew(granted: ByClass, sentAt: { readonly now: number; readonly timeOfDay: number }): void {
     this.#endIfOver()
+    this.#isOver = false
     this.#endsAt = sentAt.now + this.#leaseMs
     this.#endsAtTimeOfDay = sentAt.timeOfDay + this.#leaseMs
     for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
@@ -133,10 +143,17 @@ export class Lease {
 
   /** A process that was stopped finds its lease over before it can spend anything. */
   #endIfOver(): void {
-    if (this.#clock.now() < this.#endsAt && this.#clock.timeOfDay() < this.#endsAtTimeOfDay) return
-    if (this.#endsAt === -Infinity) return
-    this.#endsAt = this.#endsAtTimeOfDay = -Infinity
+    if (this.#isOver || !this.#hasEndedFor(0)) return
+    this.#isOver = true
     this.#number++
-    for (const counts of [this.#free, this.#taken]) counts.orders = counts.otps = counts.reads = 0
+    this.#lapsed = 0
+    for (const counts of [this.#free, this.#taken]) {
+      this.#lapsed += counts.orders + counts.otps + counts.reads
+      counts.orders = counts.otps = counts.reads = 0
+    }
+  }
+
+  #hasEndedFor(ms: number): boolean {
+    return this.#clock.now() >= this.#endsAt + ms || this.#clock.timeOfDay() >= this.#endsAtTimeOfDay + ms
   }
 }

@@ -72,6 +72,7 @@ export class Leaseholder {
       spends: lease.spends(isWhole ? Infinity : spent - this.#confirmed),
       isWhole,
       held,
+      lapsed: lease.lapsed,
       wanted: { orders: missing('orders'), otps: missing('otps'), reads: missing('reads') },
     })
     if (reply.is !== 'settled') return reply

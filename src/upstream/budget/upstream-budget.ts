@@ -25,8 +25,8 @@ const SOON_MS = 1000
 const FAIR_SHARE_MS = 5000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
-/** For how many leases a start waits for a ledger that has to be quiet first. It is quiet for one, unless Redis fails again. */
-const OPENING_LEASES = 2
+/** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
+const OPENING_LEASES = 3
 
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
@@ -74,15 +74,16 @@ export class UpstreamBudget implements Budget {
     return budget
   }
 
-  /** Resolves once there are tokens for orders, or nothing more is gained by waiting. A new ledger grants nothing at first. */
+  /** Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. */
   async opened(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const giveUp = this.#clock.after(this.#terms.leaseMs * OPENING_LEASES, resolve)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
-      if (this.#holder.lease.free('orders') > 0 || this.#isAway || this.#isClosed) return resolve()
-      wait = this.#clock.after(Math.max(10, this.#gates.orders.emptyUntil - this.#clock.now()), () => void attempt())
+      if (this.#holder.lease.free('orders') > 0 || this.#isClosed) return resolve()
+      const until = Math.max(this.#awayUntil, this.#gates.orders.emptyUntil)
+      wait = this.#clock.after(Math.max(10, until - this.#clock.now()), () => void attempt())
     }
     void attempt()
     await promise

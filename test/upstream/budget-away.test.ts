@@ -35,6 +35,16 @@ await test('whenever the ledger goes away, a process keeps its tokens for five s
   }
 })
 
+await test('a second after the time of day has jumped, a process has tokens again that outlast the ledger', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
+  await world.budget.opened()
+  world.sleep(60_000)
+  await world.pass(1000)
+  world.isAway = true
+  await world.pass(4900)
+  t.equal(await world.sendMany(4, 'orders'), 4)
+})
+
 await test('while a ledger grants nothing, because it may have forgotten something, a process spends its part', async (t) => {
   const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
   await world.budget.opened()

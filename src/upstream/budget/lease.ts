@@ -31,7 +31,7 @@ export class Lease {
   #endsAt = -Infinity
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
-  #isOver = true
+  #hasEnded = true
   /** What was not spent when the lease ended. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
@@ -53,6 +53,12 @@ export class Lease {
     return this.#spent
   }
 
+  /** Whether nothing can be spent before the ledger grants something. */
+  get isOver(): boolean {
+    this.#endIfOver()
+    return this.#hasEnded
+  }
+
   /** The tokens of a class that a call may take. */
   free(budgetClass: BudgetClass): number {
     this.#endIfOver()
@@ -61,8 +67,7 @@ export class Lease {
 
   /** Tokens of a lease that ended less than a lease ago. Nobody can spend them, unless the ledger gives them back. */
   get lapsed(): number {
-    this.#endIfOver()
-    return this.#isOver && !this.#hasEndedFor(this.#leaseMs) ? this.#lapsed : 0
+    return this.isOver && !this.#hasEndedFor(this.#leaseMs) ? this.#lapsed : 0
   }
 
   /** Takes a token for a call of this class. */
@@ -110,7 +115,7 @@ export class Lease {
    */
   renew(granted: ByClass, sentAt: { readonly now: number; readonly timeOfDay: number }): void {
     this.#endIfOver()
-    this.#isOver = false
+    this.#hasEnded = false
     this.#endsAt = sentAt.now + this.#leaseMs
     this.#endsAtTimeOfDay = sentAt.timeOfDay + this.#leaseMs
     for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
@@ -143,8 +148,8 @@ export class Lease {
 
   /** A process that was stopped finds its lease over before it can spend anything. */
   #endIfOver(): void {
-    if (this.#isOver || !this.#hasEndedFor(0)) return
-    this.#isOver = true
+    if (this.#hasEnded || !this.#hasEndedFor(0)) return
+    this.#hasEnded = true
     this.#number++
     this.#lapsed = 0
     for (const counts of [this.#free, this.#taken]) {

@@ -19,6 +19,8 @@ const HOLD_BACK_MS = 10_000
 const MAX_HOLD_BACK_MS = 3_600_000
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
+/** How often a process looks whether its lease has ended early, since the time of day has jumped. */
+const WATCH_MS = 1000
 /** What a caller is told to wait when nothing better is known. */
 const SOON_MS = 1000
 /** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
@@ -237,8 +239,15 @@ export class UpstreamBudget implements Budget {
     const { emptyUntil } = this.#gates.orders
     const isShort = this.#holder.lease.free('orders') < this.#ready && emptyUntil > now
     const renewMs = this.#terms.leaseMs * RENEW_PART
-    const waitMs = this.#isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs
-    this.#cancelTimer = this.#clock.after(waitMs, () => void this.#settle())
+    this.#sleepUntil(now + (this.#isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
+  }
+
+  #sleepUntil(due: number): void {
+    const leftMs = due - this.#clock.now()
+    this.#cancelTimer = this.#clock.after(Math.min(leftMs, WATCH_MS), () => {
+      if (leftMs <= WATCH_MS || this.#holder.lease.isOver) void this.#settle()
+      else this.#sleepUntil(due)
+    })
   }
 
   #noteRefusal(budgetClass: BudgetClass, header: string | undefined): void {

@@ -79,6 +79,31 @@ await test('when the connection of requests is lost, only those are closed who w
   t.match(await joiner.next(), { tick: { quote: 2 } })
 })
 
+await test('who subscribes again to a stream that was lost before its first message is closed like all others', async (t) => {
+  const { market, join, server } = await feedWorld(t, { ...SETTINGS, FEED_RECONNECT_SPREAD_SECONDS: '1' })
+  const [first, second] = [await join(), await join()]
+  const lost = (kind: string): Promise<void> =>
+    until(() => server.log.some((line) => line.msg === 'the feed lost its upstream socket' && line['kind'] === kind))
+  first.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const subscription = await market.next('ticks')
+  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  reply(await market.next('ticks_history'), { ...history(10), subscription: { id: 'h' } })
+  await first.next()
+  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  reset(await market.next('ticks_history'))
+  await lost('request')
+  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  t.same(await second.client.closed, LOST, 'its history was lost')
+  reset(subscription)
+  await lost('stream')
+  first.send({ ticks: 'R_1', subscribe: 1, req_id: 2 })
+  t.same(await first.client.closed, LOST, 'its stream was lost')
+  t.same(
+    server.log.filter(({ level }) => level === 50),
+    [],
+  )
+})
+
 await test('a history that arrives after its stream was lost is for nobody', async (t) => {
   const world = await feedWorld(t, SETTINGS)
   const { market, join } = world

@@ -155,6 +155,25 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   t.ok(((await metric('bff_feed_refused_resubscriptions_total')).get('') ?? 0) > 0)
 })
 
+await test('a forget that upstream refuses is sent again after a pause, and not for every price', async (t) => {
+  const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '0' })
+  const { market } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  reply(await market.next('forget'), { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
+  for (let quote = 2; quote < 50; quote++) tick(request, quote, quote, 'id-R_1', 'R_1')
+  // Both travel on the same connection, so whatever the prices led to is there before the second request.
+  for (const symbol of ['R_2', 'R_3']) {
+    browser.send({ ticks: symbol, subscribe: 1 })
+    tick(await market.next('ticks', symbol), 1, 1, `id-${symbol}`, symbol)
+    t.match(await browser.next(), { tick: { symbol } })
+  }
+  t.equal(market.asked('forget').length, 1)
+  reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', forget: 1 })
+  t.same(await browser.rest(), [])
+  t.equal(market.asked('forget').length, 2)
+})
+
 await test('a browser that comes while upstream is away waits for 5 seconds at most', async (t) => {
   const world = await feedWorld(t, SETTINGS)
   const { upstream, market, join } = world

@@ -108,7 +108,7 @@ export class Peer {
 
   /**
    * Sends a message. Messages that were read together leave in one write; a message that was read alone leaves at once.
-   * @param unwatchedBytes while nothing is queued, messages up to this size need no callback, which is the usual case
+   * @param unwatchedBytes while nothing else is queued, one write of up to this size needs no callback, which is the usual case
    * @returns whether {@link onSent} will be called for this message
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
@@ -116,8 +116,9 @@ export class Peer {
       this.#isWatched = this.wire.writableLength > 0
       if (!isLastOfRead(message)) this.#beginBatch()
     }
-    // Whatever follows a watched message is watched too, so that the last callback means an empty queue.
-    if (message.length > unwatchedBytes) this.#isWatched = true
+    // The messages of a batch add up. Whatever follows a watched message is watched too, so that the last callback means an
+    // empty queue.
+    if (this.wire.writableLength + message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched
     if (isWatched) this.#waiting++
     const onSent = isWatched ? (): void => this.#sent() : undefined

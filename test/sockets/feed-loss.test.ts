@@ -79,6 +79,31 @@ await test('when the connection of requests is lost, only those are closed who w
   t.match(await joiner.next(), { tick: { quote: 2 } })
 })
 
+await test('who subscribes again to a stream that was lost before its first message is closed like all others', async (t) => {
+  const { market, join, server } = await feedWorld(t, { ...SETTINGS, FEED_RECONNECT_SPREAD_SECONDS: '1' })
+  const [first, second] = [await join(), await join()]
+  const lost = (kind: string): Promise<void> =>
+    until(() => server.log.some((line) => line.msg === 'the feed lost its upstream socket' && line['kind'] === kind))
+  first.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const subscription = await market.next('ticks')
+  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  reply(await market.next('ticks_history'), { ...history(10), subscription: { id: 'h' } })
+  await first.next()
+  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  reset(await market.next('ticks_history'))
+  await lost('request')
+  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  t.same(await second.client.closed, LOST, 'its history was lost')
+  reset(subscription)
+  await lost('stream')
+  first.send({ ticks: 'R_1', subscribe: 1, req_id: 2 })
+  t.same(await first.client.closed, LOST, 'its stream was lost')
+  t.same(
+    server.log.filter(({ level }) => level === 50),
+    [],
+  )
+})
+
 await test('a history that arrives after its stream was lost is for nobody', async (t) => {
   const world = await feedWorld(t, SETTINGS)
   const { market, join } = world
@@ -128,6 +153,25 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   }
   t.ok(asked > symbols.length)
   t.ok(((await metric('bff_feed_refused_resubscriptions_total')).get('') ?? 0) > 0)
+})
+
+await test('a forget that upstream refuses is sent again after a pause, and not for every price', async (t) => {
+  const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '0' })
+  const { market } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  reply(await market.next('forget'), { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
+  for (let quote = 2; quote < 50; quote++) tick(request, quote, quote, 'id-R_1', 'R_1')
+  // Both travel on the same connection, so whatever the prices led to is there before the second request.
+  for (const symbol of ['R_2', 'R_3']) {
+    browser.send({ ticks: symbol, subscribe: 1 })
+    tick(await market.next('ticks', symbol), 1, 1, `id-${symbol}`, symbol)
+    t.match(await browser.next(), { tick: { symbol } })
+  }
+  t.equal(market.asked('forget').length, 1)
+  reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', forget: 1 })
+  t.same(await browser.rest(), [])
+  t.equal(market.asked('forget').length, 2)
 })
 
 await test('a browser that comes while upstream is away waits for 5 seconds at most', async (t) => {

@@ -74,6 +74,16 @@ await test('a peer sends messages of one read in one write, and a message that c
   t.equal(wire.writableCorked, 0)
 })
 
+await test('a peer watches the messages of one write from the one on that makes it large', async (t) => {
+  const { peer } = await connectedPeer(t)
+  let sent = 0
+  peer.onSent = () => sent++
+  const { payload } = asRead(1, 290)
+  const watched = [1, 2, 3, 4, 5].map(() => peer.send(payload, false, 1000))
+  t.same(watched, [false, false, false, true, true])
+  await until(() => sent === 2, 'the last one has left')
+})
+
 await test('if pings outpace pongs, a peer answers the first and then only the latest', async (t) => {
   const { peer, client } = await connectedPeer(t)
   const pongs: string[] = []

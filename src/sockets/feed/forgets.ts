@@ -36,23 +36,19 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
     release()
   }
   const concerned = [...new Set(member.subscriptions.values())].filter(({ stream }) => types.includes(stream.type))
-  if (isLocal) return whenLeft(take(member, concerned), (ids) => answer(localAnswer(request, ids)))
+  if (isLocal) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
   const answered = (message: UpstreamMessage): void => {
     if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
-    whenLeft(take(member, concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
+    whenLeft(take(concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
   }
   if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
   else if (!reads.ask(member, request, answered)) release()
 }
 
-/** Takes subscriptions away from a browser. @returns those that it still had */
-function take(member: Member, subscriptions: readonly Subscription[]): Subscription[] {
+/** Takes subscriptions away from their browser. @returns those that it still had */
+function take(subscriptions: readonly Subscription[]): Subscription[] {
   const taken = subscriptions.filter(({ isAttached }) => isAttached)
-  for (const subscription of taken) {
-    subscription.releaseClaims()
-    const { ids, stream } = subscription
-    if (subscription.isServed) for (const id of ids) member.sendConflated(stream.conflationKey(id))
-  }
+  for (const subscription of taken) subscription.releaseClaims()
   return taken
 }
 
@@ -62,8 +58,12 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
   let left = subscriptions.length
   if (left === 0) return done(ids)
   for (const subscription of subscriptions) {
+    const { member, stream } = subscription
     const leave = (isServed: boolean): void => {
-      if (isServed) ids.push(...subscription.ids)
+      for (const id of isServed ? subscription.ids : []) {
+        ids.push(id)
+        member.sendConflated(stream.conflationKey(id))
+      }
       subscription.leave()
       if (--left === 0) done(ids)
     }

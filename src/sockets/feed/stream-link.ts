@@ -97,11 +97,7 @@ export class StreamLink implements LinkOwner {
 
   /** Upstream refuses to renew a subscription for now. */
   refused(stream: Stream): void {
-    const longest = Math.min(MIN_PAUSE_MS * 2 ** this.#refusals, MAX_PAUSE_MS)
-    if (this.#pause === undefined) {
-      this.#refusals++
-      this.#pause = setTimeout(() => this.#resume(), longest * (0.5 + Math.random() / 2)).unref()
-    }
+    this.#pause ??= setTimeout(() => this.#resume(), pauseMs(this.#refusals++)).unref()
     this.#settled(stream)
   }
 
@@ -177,12 +173,19 @@ export class StreamLink implements LinkOwner {
   }
 }
 
+/** How long upstream is not asked after so many refusals and one more. */
+function pauseMs(refusals: number): number {
+  return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
+}
+
 /** A request whose streams nobody wants any more. Whatever upstream still starts because of it is forgotten as well. */
 class Forgotten implements Requester {
   readonly #link: UpstreamLink
   readonly #reqId: number
   readonly #ids = new Set<string>()
   #unanswered = 0
+  #refusals = 0
+  #isLost = false
 
   constructor(link: UpstreamLink, reqId: number) {
     this.#link = link
@@ -197,10 +200,7 @@ class Forgotten implements Requester {
     if (this.#ids.has(id)) return
     this.#ids.add(id)
     this.#unanswered++
-    const reqId = this.#link.send((reqId) => `{"forget":${JSON.stringify(id)},"req_id":${reqId}}`, {
-      received: () => this.#answered(reqId),
-      lost: () => undefined,
-    })
+    this.#ask(id)
   }
 
   received({ subscriptionId }: { readonly subscriptionId: string | undefined }): void {
@@ -209,10 +209,19 @@ class Forgotten implements Requester {
 
   lost(): void {
     // The subscriptions have ended with the connection.
+    this.#isLost = true
   }
 
-  #answered(reqId: number): void {
-    this.#link.release(reqId)
-    if (--this.#unanswered === 0) this.#link.release(this.#reqId)
+  #ask(id: string): void {
+    if (this.#isLost || !this.#link.isOpen) return
+    const reqId = this.#link.send((reqId) => `{"forget":${JSON.stringify(id)},"req_id":${reqId}}`, {
+      received: ({ errorCode }) => {
+        this.#link.release(reqId)
+        // Until then the messages of the stream are still ignored.
+        if (errorCode === 'RateLimit') setTimeout(() => this.#ask(id), pauseMs(this.#refusals++)).unref()
+        else if (--this.#unanswered === 0) this.#link.release(this.#reqId)
+      },
+      lost: () => undefined,
+    })
   }
 }

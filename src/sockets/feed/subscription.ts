@@ -37,10 +37,13 @@ export class Subscription {
     return [...this.stream.ids].filter((id) => this.forgotten?.has(id) !== true)
   }
 
-  /** Calls back at once if it has its first answer or has ended, else as soon as it has an answer. */
+  /**
+   * Calls back at once if it has its first answer, else as soon as it has an answer. One that was lost before gets none: its
+   * browser is about to be closed.
+   */
   afterAnswer(onAnswer: OnAnswer): void {
-    if (this.#isServed || !this.isAttached) onAnswer(this.#isServed)
-    else (this.#onAnswer ??= []).push(onAnswer)
+    if (this.#isServed) onAnswer(true)
+    else if (this.isAttached) (this.#onAnswer ??= []).push(onAnswer)
   }
 
   /** Calls back once every symbol of an array has had its first message, or after a second: some are silent for days. */

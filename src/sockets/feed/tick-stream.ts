@@ -47,7 +47,7 @@ export class TickStream extends Stream {
     this.#newest.set(subscriptionId, message)
     this.#audience.deliver(message)
     // Some symbols of an array may be silent for days.
-    if (isFirst) this.#audience.forEach((subscription) => subscription.served())
+    if (isFirst) this.#audience.forEach((subscription) => this.#answered(subscription, subscriptionId))
     if (isNew && this.isComplete) this.#audience.forEach((subscription) => subscription.completed())
   }
 
@@ -61,6 +61,12 @@ export class TickStream extends Stream {
   protected detachAll(): Subscription[] {
     this.#newest.clear()
     return this.#audience.clear().map(([subscription]) => subscription)
+  }
+
+  /** Even for a slow browser the first message is the answer to its request, which comes before those to later ones. */
+  #answered(subscription: Subscription, id: string): void {
+    subscription.member.sendConflated(this.conflationKey(id))
+    subscription.served()
   }
 }
 

@@ -1,0 +1,87 @@
+import { test, type Test } from 'tap'
+import { feedWorld, reply, tick, type FeedBrowser, type FeedWorld, type Message } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+interface SlowWorld extends FeedWorld {
+  readonly slow: FeedBrowser
+  /** Lets the browser read. @returns what it gets until a message with this `req_id`, each as that and its payload */
+  readonly readUntil: (reqId: number) => Promise<unknown[][]>
+}
+
+/** A browser that reads nothing, and for which so much waits that its streams are conflated. */
+async function slowWorld(t: Test): Promise<SlowWorld> {
+  const world = await feedWorld(t, { FEED_CACHE_SECONDS: '60', MAX_BUFFERED_BYTES: '16777216' })
+  const { market, join, metric } = world
+  const browser = await join()
+  browser.send({ active_symbols: 'brief' })
+  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
+  await browser.next()
+  browser.client.socket.pause()
+  await until(async () => {
+    for (let count = 0; count < 10; count++) browser.send({ active_symbols: 'brief' })
+    return ((await metric('bff_relay_buffered_bytes')).get('') ?? 0) > 100_000
+  }, 'the browser is slow')
+  const readUntil = async (reqId: number): Promise<unknown[][]> => {
+    browser.client.socket.resume()
+    const got = []
+    for (let message: Message = {}; message['req_id'] !== reqId;) {
+      message = await browser.next()
+      if (!('active_symbols' in message)) got.push(gist(message))
+    }
+    return got
+  }
+  return { ...world, slow: browser, readUntil }
+}
+
+function gist({ req_id, tick, error, forget_all, time }: Message): unknown[] {
+  const { quote } = (tick ?? {}) as { quote?: number }
+  const { code } = (error ?? {}) as { code?: string }
+  return [req_id, quote ?? code ?? forget_all ?? time]
+}
+
+/** Waits until the server has taken so many messages with this operation. */
+function taken({ metric }: FeedWorld, operation: string, count: number): Promise<void> {
+  const label = `operation="${operation}"`
+  return until(async () => (await metric('bff_relay_operations_total')).get(label) === count, `${count} ${operation}`)
+}
+
+await test('the first price of a stream is an answer, which a slow browser gets in its turn', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 2 })
+  await taken(world, 'ticks', 2)
+  const request = await market.next('ticks')
+  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1')
+  slow.send({ time: 1, req_id: 3 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(3), [
+    [1, 10],
+    [2, 'AlreadySubscribed'],
+    [3, 0],
+  ])
+  t.match(await slow.next(), { req_id: 1, tick: { quote: 12 } }, 'then the newest price')
+})
+
+await test('a slow browser gets nothing of a stream after the answer to its forget_all', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })
+  slow.send({ forget_all: 'ticks', req_id: 2 })
+  slow.send({ time: 1, req_id: 3 })
+  await taken(world, 'forget_all', 1)
+  const request = await market.next('ticks')
+  tick(request, 10, 10, 'id-1', 'R_1')
+  tick(request, 11, 11, 'id-1', 'R_1')
+  tick(request, 12, 12, 'id-2', 'R_2')
+  // Requests wait for the answer to a forget_all.
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(3), [
+    [1, 10],
+    [1, 11],
+    [1, 12],
+    [2, ['id-1', 'id-2']],
+    [3, 0],
+  ])
+  t.same(await slow.rest(), [])
+})

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
 import { ManualBudget } from '../support/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
@@ -112,4 +113,29 @@ await test('a ledger that has lost its memory hears from a process what it has s
   await world.pass(5000)
   const later = await world.sendMany(120, 'orders')
   t.ok(later > 90, `${later} orders in the next window`)
+})
+
+await test('a ledger whose replies are lost does not give others what a later one gives back', async (t) => {
+  const book = new LedgerBook()
+  const windows = [{ calls: 300, windowMs: 60_000 }]
+  const [one, two] = [new ManualBudget({ windows }, book), new ManualBudget({ windows }, book)]
+  await Promise.all([one.budget.opened(), two.budget.opened()])
+  await two.pass(12_000)
+  let sent = 0
+  for (let each = 0; each < 60; each++) {
+    if (await one.send('reads')) sent++
+    await one.pass(200)
+  }
+  one.replies = Promise.reject(new Error('the reply is lost'))
+  one.replies.catch(() => undefined)
+  for (const each of [two, one]) await each.pass(20_000)
+  sent += await two.sendMany(300, 'orders')
+  t.equal(await one.sendMany(40, 'orders'), 0, 'its tokens have lapsed')
+  one.replies = Promise.resolve()
+  one.quietMs = 15_250
+  one.loseLedger()
+  await one.pass(500)
+  const given = await one.sendMany(40, 'orders')
+  t.ok(given > 4, `${given} tokens are given back`)
+  t.ok(sent + given <= 300, `${sent + given} calls within a window`)
 })

@@ -1,5 +1,5 @@
 import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
-import type { Spends } from '../../store/ledger/ledger.ts'
+import type { LedgerTerms, Spends } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 
 /** The classes whose tokens a call may spend, its own first: a token for a read is as good for an order. */
@@ -32,7 +32,7 @@ export class Lease {
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
   #isOver = true
-  /** What was not spent when the lease ended. */
+  /** What was not spent when the lease ended. It is reported as spent, so no ledger gives it to others. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
@@ -40,15 +40,14 @@ export class Lease {
   /** Spent tokens by the time of the last of them, the oldest first. */
   readonly #spends: { readonly from: number; until: number; count: number }[] = []
 
-  /** @param historyMs for how long spent tokens are remembered, in steps of `bucketMs` */
-  constructor(clock: Clock, leaseMs: number, historyMs: number, bucketMs: number) {
+  constructor(clock: Clock, { windows, leaseMs, marginMs, bucketMs }: LedgerTerms) {
     this.#clock = clock
     this.#leaseMs = leaseMs
-    this.#historyMs = historyMs
+    this.#historyMs = Math.max(...windows.map(({ windowMs }) => windowMs)) + marginMs
     this.#bucketMs = bucketMs
   }
 
-  /** All tokens that this process has ever spent. */
+  /** All tokens that this process has ever spent, or that have lapsed. */
   get spent(): number {
     return this.#spent
   }
@@ -78,7 +77,7 @@ export class Lease {
         this.#endIfOver()
         if (number !== this.#number) return false
         this.#taken[from]--
-        this.#noteSpent()
+        this.#noteSpent(1, this.#clock.now())
         return true
       },
       release: () => {
@@ -129,15 +128,14 @@ export class Lease {
     return last.toReversed()
   }
 
-  #noteSpent(): void {
-    const now = this.#clock.now()
-    this.#spent++
+  #noteSpent(count: number, at: number): void {
+    this.#spent += count
     const last = this.#spends.at(-1)
-    while (now - (this.#spends[0]?.until ?? now) > this.#historyMs) this.#spends.shift()
-    if (last === undefined || now - last.from > this.#bucketMs) this.#spends.push({ from: now, until: now, count: 1 })
+    while (at - (this.#spends[0]?.until ?? at) > this.#historyMs) this.#spends.shift()
+    if (last === undefined || at - last.from > this.#bucketMs) this.#spends.push({ from: at, until: at, count })
     else {
-      last.until = now
-      last.count++
+      last.until = at
+      last.count += count
     }
   }
 
@@ -151,6 +149,7 @@ export class Lease {
       this.#lapsed += counts.orders + counts.otps + counts.reads
       counts.orders = counts.otps = counts.reads = 0
     }
+    if (this.#lapsed > 0) this.#noteSpent(this.#lapsed, Math.min(this.#clock.now(), this.#endsAt))
   }
 
   #hasEndedFor(ms: number): boolean {

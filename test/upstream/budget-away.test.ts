@@ -139,3 +139,22 @@ await test('a ledger whose replies are lost does not give others what a later on
   t.ok(given > 4, `${given} tokens are given back`)
   t.ok(sent + given <= 300, `${sent + given} calls within a window`)
 })
+
+await test('tokens that lapsed longer ago than half of the shortest window are not given back', async (t) => {
+  const book = new LedgerBook()
+  const windows = [{ calls: 100, windowMs: 1000 }]
+  const one = new ManualBudget({ windows }, book)
+  const two = new ManualBudget({ windows }, book)
+  await one.budget.opened()
+  await two.budget.opened()
+  one.isAway = true
+  await two.pass(8500)
+  await one.pass(8500)
+  const others = await two.sendMany(120, 'orders')
+  one.isAway = false
+  one.quietMs = 5250
+  one.loseLedger()
+  await one.pass(600)
+  const given = await one.sendMany(10, 'orders')
+  t.ok(others + given <= 100, `${others} and ${given} orders within a second`)
+})

@@ -36,7 +36,7 @@ export interface LedgerReport {
   /** Tokens that the holder keeps. All others that it has not spent are free again. */
   readonly held: ByClass
   /**
-   * Tokens of a lease that has ended, less than a lease ago, on which nothing was sent. A ledger that is quiet gives them back
+   * Tokens of a lease that has ended a short time ago, on which nothing was sent. A ledger that is quiet gives them back
    * for orders: its predecessor counts them as spent, so nobody else has got them.
    */
   readonly lapsed: number

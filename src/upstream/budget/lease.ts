@@ -9,6 +9,12 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
   reads: ['reads'],
 }
 
+/**
+ * Tokens that lapsed longer ago than this part of the shortest window are not given back. They have to count as spent until
+ * they are, also where the window is shorter than a lease and the report is slow.
+ */
+const GIVE_BACK_PART = 1 / 2
+
 /** A token that was taken from a lease. */
 export interface Token {
   /** Spends it. Returns false if the lease has ended meanwhile. */
@@ -25,6 +31,7 @@ export class Lease {
   readonly #leaseMs: number
   readonly #historyMs: number
   readonly #bucketMs: number
+  readonly #giveBackMs: number
   readonly #free: Counts = { orders: 0, otps: 0, reads: 0 }
   /** Taken, but not spent yet. */
   readonly #taken: Counts = { orders: 0, otps: 0, reads: 0 }
@@ -41,10 +48,12 @@ export class Lease {
   readonly #spends: { readonly from: number; until: number; count: number }[] = []
 
   constructor(clock: Clock, { windows, leaseMs, marginMs, bucketMs }: LedgerTerms) {
+    const lengths = windows.map(({ windowMs }) => windowMs)
     this.#clock = clock
     this.#leaseMs = leaseMs
-    this.#historyMs = Math.max(...windows.map(({ windowMs }) => windowMs)) + marginMs
+    this.#historyMs = Math.max(...lengths) + marginMs
     this.#bucketMs = bucketMs
+    this.#giveBackMs = Math.min(leaseMs, Math.min(...lengths) * GIVE_BACK_PART)
   }
 
   /** All tokens that this process has ever spent, or that have lapsed. */
@@ -58,10 +67,10 @@ export class Lease {
     return this.#free[budgetClass]
   }
 
-  /** Tokens of a lease that ended less than a lease ago. Nobody can spend them, unless the ledger gives them back. */
+  /** Tokens of a lease that ended a short time ago. Nobody can spend them, unless the ledger gives them back. */
   get lapsed(): number {
     this.#endIfOver()
-    return this.#isOver && !this.#hasEndedFor(this.#leaseMs) ? this.#lapsed : 0
+    return this.#isOver && !this.#hasEndedFor(this.#giveBackMs) ? this.#lapsed : 0
   }
 
   /** Takes a token for a call of this class. */

@@ -5,6 +5,8 @@ import type { Token } from './lease.ts'
 interface Source {
   /** Takes one more token, if there is one at hand. */
   another(): Token | undefined
+  /** Whether upstream refuses the class at present. */
+  isHeldBack(): boolean
   waitMs(): number
   /** Upstream has answered 429. */
   refused(retryAfter: string | undefined): void
@@ -21,6 +23,8 @@ export class TokenReservation implements Reservation {
   }
 
   start(): number | undefined {
+    // The request may have waited for its connection since it was admitted.
+    if (this.#source.isHeldBack()) return this.#source.waitMs()
     // The first token is worth nothing if the lease has ended meanwhile, and is gone if undici writes the request again.
     const first = this.#token
     this.#token = undefined

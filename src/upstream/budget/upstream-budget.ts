@@ -168,6 +168,7 @@ export class UpstreamBudget implements Budget {
     this.counts.granted[budgetClass]++
     const reservation = new TokenReservation(token, {
       another: () => this.#holder.lease.take(budgetClass),
+      isHeldBack: () => this.isHeldBack(budgetClass),
       waitMs: () => this.#waitMs(budgetClass),
       refused: (retryAfter) => this.#noteRefusal(budgetClass, retryAfter),
     })

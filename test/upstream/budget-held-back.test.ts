@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
+import { ManualBudget } from '../support/manual-budget.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { ALONE } from '../support/settings.ts'
 
@@ -34,3 +35,30 @@ await test('a request that waits for a connection is not sent when upstream refu
     ['/first'],
   )
 })
+
+for (const { retryAfter, ms } of [
+  { retryAfter: undefined, ms: 10_000 },
+  { retryAfter: 'soon', ms: 10_000 },
+  { retryAfter: '-5', ms: 10_000 },
+  { retryAfter: '1.5', ms: 10_000 },
+  { retryAfter: '7, 7', ms: 10_000 },
+  { retryAfter: '7', ms: 7000 },
+  { retryAfter: ['7', '9'], ms: 7000 },
+  { retryAfter: '0', ms: 1000 },
+  { retryAfter: 'Mon, 01 Jan 2001 00:00:00 GMT', ms: 1000 },
+  { retryAfter: '99999999999999999999', ms: 3_600_000 },
+  { retryAfter: 'Fri, 31 Dec 9999 23:59:59 GMT', ms: 3_600_000 },
+]) {
+  await test(`a 429 with Retry-After ${JSON.stringify(retryAfter)} holds its class back for ${ms} ms`, async (t) => {
+    const world = new ManualBudget({})
+    await world.budget.opened()
+    const reservation = await world.reserve('reads')
+    reservation?.answered(429, retryAfter)
+    t.match(await world.budget.admit('reads', 'a'), { is: 'refused', retryAfterMs: ms })
+    t.match(await world.budget.admit('orders', 'a'), { is: 'granted' })
+    await world.pass(ms - 1)
+    t.match(await world.budget.admit('reads', 'a'), { is: 'refused' })
+    await world.pass(1)
+    t.match(await world.budget.admit('reads', 'a'), { is: 'granted' })
+  })
+}

@@ -14,8 +14,9 @@ import { spreadMs } from './spread.ts'
 import { advanceMs, aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
-/** For how long a class is held back when upstream's 429 does not say, and at most. */
+/** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
 const HOLD_BACK_MS = 10_000
+const MIN_HOLD_BACK_MS = 1000
 const MAX_HOLD_BACK_MS = 3_600_000
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
@@ -243,7 +244,7 @@ export class UpstreamBudget implements Budget {
   }
 
   #noteRefusal(budgetClass: BudgetClass, header: string | undefined): void {
-    const ms = Math.min(retryAfterMs(header) ?? HOLD_BACK_MS, MAX_HOLD_BACK_MS)
+    const ms = Math.min(Math.max(retryAfterMs(header) ?? HOLD_BACK_MS, MIN_HOLD_BACK_MS), MAX_HOLD_BACK_MS)
     // Calls that were on their way get the same refusal.
     const isNews = this.#clock.now() + ms - SOON_MS > this.#gates[budgetClass].heldBackUntil
     this.#holdBack(budgetClass, ms)

@@ -75,9 +75,14 @@ export class UpstreamBudget implements Budget {
     return budget
   }
 
-  /** Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. */
-  async opened(): Promise<void> {
+  /**
+   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
+   * @param signal ends the wait
+   */
+  async opened(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
+    signal?.addEventListener('abort', () => resolve(), { once: true })
     const giveUp = this.#clock.after(this.#terms.leaseMs * OPENING_LEASES, resolve)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {

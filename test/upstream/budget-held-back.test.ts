@@ -62,3 +62,13 @@ for (const { retryAfter, ms } of [
     t.match(await world.budget.admit('reads', 'a'), { is: 'granted' })
   })
 }
+
+await test('an order that is refused when it is about to be written counts as refused', async (t) => {
+  const world = new ManualBudget({})
+  await world.budget.opened()
+  const [first, second] = [await world.reserve('orders'), await world.reserve('orders')]
+  first?.start()
+  first?.answered(429, '7')
+  t.equal(second?.start(), 7000)
+  t.equal(world.budget.counts.refused.orders, 1)
+})

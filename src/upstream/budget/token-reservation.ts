@@ -7,7 +7,8 @@ interface Source {
   another(): Token | undefined
   /** Whether upstream refuses the class at present. */
   isHeldBack(): boolean
-  waitMs(): number
+  /** Counts the request as refused. Returns how long to wait (ms). */
+  refuse(): number
   /** Upstream has answered 429. */
   refused(retryAfter: string | undefined): void
 }
@@ -24,12 +25,12 @@ export class TokenReservation implements Reservation {
 
   start(): number | undefined {
     // The request may have waited for its connection since it was admitted.
-    if (this.#source.isHeldBack()) return this.#source.waitMs()
+    if (this.#source.isHeldBack()) return this.#source.refuse()
     // The first token is worth nothing if the lease has ended meanwhile, and is gone if undici writes the request again.
     const first = this.#token
     this.#token = undefined
     if (first?.spend() === true || this.#source.another()?.spend() === true) return undefined
-    return this.#source.waitMs()
+    return this.#source.refuse()
   }
 
   answered(status: number, retryAfter: string | string[] | undefined): void {

@@ -175,7 +175,10 @@ export class UpstreamBudget implements Budget {
     const reservation = new TokenReservation(token, {
       another: () => this.#holder.lease.take(budgetClass),
       isHeldBack: () => this.isHeldBack(budgetClass),
-      waitMs: () => this.#waitMs(budgetClass),
+      refuse: () => {
+        this.counts.refused[budgetClass]++
+        return this.#waitMs(budgetClass)
+      },
       refused: (retryAfter) => this.#noteRefusal(budgetClass, retryAfter),
     })
     return { is: 'granted', reservation }

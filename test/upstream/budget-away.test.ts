@@ -158,3 +158,27 @@ await test('tokens that lapsed longer ago than half of the shortest window are n
   const given = await one.sendMany(10, 'orders')
   t.ok(others + given <= 100, `${others} and ${given} orders within a second`)
 })
+
+await test('without the ledger, users who all went short get what is free again', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }], alone: 0.1, instances: 1 })
+  await world.budget.opened()
+  await world.pass(62_000)
+  world.isAway = true
+  await world.pass(16_000)
+  t.equal(await world.sendMany(400, 'orders', 'one'), 300)
+  const seconds = async (count: number, each: number): Promise<readonly [number, number]> => {
+    let [one, two] = [0, 0]
+    for (let second = 0; second < count; second++) {
+      one += await world.sendMany(each, 'orders', 'one')
+      two += await world.sendMany(1, 'orders', 'two')
+      await world.pass(1000)
+    }
+    return [one, two]
+  }
+  t.same(await seconds(62, 1), [0, 0], 'all is spent')
+  t.same(await seconds(50, 1), [50, 50])
+  const [greedy, modest] = await seconds(240, 20)
+  t.comment(`${greedy} and ${modest}`)
+  t.ok(modest >= 120, `one who asks once a second gets ${modest} of 240`)
+  t.ok(greedy + modest >= 4 * 270, `${greedy + modest} of 1,200 are used`)
+})

@@ -26,6 +26,8 @@ const SOON_MS = 1000
 const FAIR_SHARE_MS = 5000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
+/** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
+const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
@@ -99,9 +101,9 @@ export class UpstreamBudget implements Budget {
 
   admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
     this.#demand.note(budgetClass)
-    const { line, share, isHeldBack, isEmpty } = this.#gates[budgetClass]
+    const { line, isHeldBack, isEmpty } = this.#gates[budgetClass]
     if (isHeldBack) return this.#refuse(budgetClass, subject)
-    if (line.length === 0 && share.allows(subject)) {
+    if (line.length === 0 && this.#allows(budgetClass, subject)) {
       const token = this.#take(budgetClass, subject)
       if (token !== undefined) {
         if (budgetClass === 'orders') this.#keepReady()
@@ -156,6 +158,17 @@ export class UpstreamBudget implements Budget {
     return this.#awayUntil > this.#clock.now()
   }
 
+  /** Whether this subject may take a token at hand. Without the ledger nobody waits, so all may, but for a small reserve. */
+  #allows(budgetClass: BudgetClass, subject: string): boolean {
+    if (this.#gates[budgetClass].share.allows(subject)) return true
+    return this.#hasOnlyPart && this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
+  }
+
+  /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */
+  get #hasOnlyPart(): boolean {
+    return this.#isAway || this.#quietUntil > this.#clock.now()
+  }
+
   #take(budgetClass: BudgetClass, subject: string): Token | undefined {
     const { share } = this.#gates[budgetClass]
     const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
@@ -164,9 +177,11 @@ export class UpstreamBudget implements Budget {
   }
 
   #takeAlone(budgetClass: BudgetClass): Token | undefined {
-    const isAlone = this.#isAway || this.#quietUntil > this.#clock.now()
-    const token = isAlone ? this.#alone.take(budgetClass) : undefined
-    if (token !== undefined) this.counts.alone++
+    const token = this.#hasOnlyPart ? this.#alone.take(budgetClass) : undefined
+    if (token !== undefined) {
+      this.counts.alone++
+      this.#gates[budgetClass].share.add(1)
+    }
     return token
   }
 

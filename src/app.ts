@@ -71,7 +71,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const paths = new KnownPaths(server)
   const budget = await openBudget(config.upstream, store, metrics)
   // A budget whose ledger is new grants nothing at first, and browsers need not come before.
-  if (budget !== undefined) server.addHook('onReady', () => budget.opened())
+  const opening = new AbortController()
+  if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
   metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
@@ -125,6 +126,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     },
     async close(waitMs = 0) {
       readiness.drain()
+      opening.abort()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
       await budget?.close()

@@ -2,6 +2,7 @@ import { WebSocket } from 'ws'
 import { retryAfterMs } from '../http/retry-after.ts'
 import type { ProblemCode } from '../problem.ts'
 import type { Authorization } from '../sessions/index.ts'
+import { MAX_QUEUE_MS } from '../store/shared-limits.ts'
 
 /** The status code and the reason of a close frame (RFC 6455 §5.5.1). To browsers, the reason is a problem code. */
 export interface CloseStatus {
@@ -37,10 +38,10 @@ export const CLOSE = {
   upstreamLost: close(1013, 'upstream_lost'),
 } as const satisfies Record<string, CloseStatus>
 
-/** A close that asks the browser to come back after this time at the earliest. */
+/** A close that asks the browser to come back after this time at the earliest, which is an hour at most. */
 export function after(close: CloseStatus, ms: number): CloseStatus {
-  const seconds = Math.ceil(ms / 1000)
-  return seconds > 0 && Number.isFinite(seconds) ? { ...close, retryAfterSeconds: seconds } : close
+  const seconds = Math.ceil(Math.min(ms, MAX_QUEUE_MS) / 1000)
+  return seconds > 0 ? { ...close, retryAfterSeconds: seconds } : close
 }
 
 /** The close of a socket whose browser is not authorized. */

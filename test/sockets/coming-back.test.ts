@@ -91,3 +91,15 @@ await test('without a budget no close has a time', async (t) => {
   await Promise.all([world.server.close(), second.client.closed])
   t.same(await second.client.closed, { code: 1012, reason: 'shutting_down' })
 })
+
+for (const [seconds, asked] of [
+  ['7', 7],
+  ['999999999', 3600],
+  ['99999999999', 3600],
+] as const) {
+  await test(`upstream's 429 with Retry-After ${seconds} asks the page to stay away for ${asked} seconds`, async (t) => {
+    const world = await relayWorld(t)
+    world.upstream.onOtp = (_request, response) => void response.writeHead(429, { 'retry-after': seconds }).end()
+    t.same(await world.connect(TRADING).closed, { code: 4429, reason: `rate_limited;retry_after=${asked}` })
+  })
+}

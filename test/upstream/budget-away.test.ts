@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
 import { ManualBudget } from '../support/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
@@ -122,4 +123,72 @@ await test('a ledger that has lost its memory hears from a process what it has s
   await world.pass(5000)
   const later = await world.sendMany(120, 'orders')
   t.ok(later > 90, `${later} orders in the next window`)
+})
+
+await test('a ledger whose replies are lost does not give others what a later one gives back', async (t) => {
+  const book = new LedgerBook()
+  const windows = [{ calls: 300, windowMs: 60_000 }]
+  const [one, two] = [new ManualBudget({ windows }, book), new ManualBudget({ windows }, book)]
+  await Promise.all([one.budget.opened(), two.budget.opened()])
+  await two.pass(12_000)
+  let sent = 0
+  for (let each = 0; each < 60; each++) {
+    if (await one.send('reads')) sent++
+    await one.pass(200)
+  }
+  one.replies = Promise.reject(new Error('the reply is lost'))
+  one.replies.catch(() => undefined)
+  for (const each of [two, one]) await each.pass(20_000)
+  sent += await two.sendMany(300, 'orders')
+  t.equal(await one.sendMany(40, 'orders'), 0, 'its tokens have lapsed')
+  one.replies = Promise.resolve()
+  one.quietMs = 15_250
+  one.loseLedger()
+  await one.pass(500)
+  const given = await one.sendMany(40, 'orders')
+  t.ok(given > 4, `${given} tokens are given back`)
+  t.ok(sent + given <= 300, `${sent + given} calls within a window`)
+})
+
+await test('tokens that lapsed longer ago than half of the shortest window are not given back', async (t) => {
+  const book = new LedgerBook()
+  const windows = [{ calls: 100, windowMs: 1000 }]
+  const one = new ManualBudget({ windows }, book)
+  const two = new ManualBudget({ windows }, book)
+  await one.budget.opened()
+  await two.budget.opened()
+  one.isAway = true
+  await two.pass(8500)
+  await one.pass(8500)
+  const others = await two.sendMany(120, 'orders')
+  one.isAway = false
+  one.quietMs = 5250
+  one.loseLedger()
+  await one.pass(600)
+  const given = await one.sendMany(10, 'orders')
+  t.ok(others + given <= 100, `${others} and ${given} orders within a second`)
+})
+
+await test('without the ledger, users who all went short get what is free again', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }], alone: 0.1, instances: 1 })
+  await world.budget.opened()
+  await world.pass(62_000)
+  world.isAway = true
+  await world.pass(16_000)
+  t.equal(await world.sendMany(400, 'orders', 'one'), 300)
+  const seconds = async (count: number, each: number): Promise<readonly [number, number]> => {
+    let [one, two] = [0, 0]
+    for (let second = 0; second < count; second++) {
+      one += await world.sendMany(each, 'orders', 'one')
+      two += await world.sendMany(1, 'orders', 'two')
+      await world.pass(1000)
+    }
+    return [one, two]
+  }
+  t.same(await seconds(62, 1), [0, 0], 'all is spent')
+  t.same(await seconds(50, 1), [50, 50])
+  const [greedy, modest] = await seconds(240, 20)
+  t.comment(`${greedy} and ${modest}`)
+  t.ok(modest >= 120, `one who asks once a second gets ${modest} of 240`)
+  t.ok(greedy + modest >= 4 * 270, `${greedy + modest} of 1,200 are used`)
 })

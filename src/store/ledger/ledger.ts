@@ -27,7 +27,7 @@ export interface LedgerReport {
   /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on a clock that nobody sets. */
   readonly heardAt: number
   readonly sinceMs: number
-  /** All tokens that this holder has ever spent. */
+  /** All tokens that this holder has ever spent. Those of a lease that ended are among them. */
   readonly spent: number
   /** When it spent them: how long ago at least (ms), and how many, the oldest first. At first those since the last reply. */
   readonly spends: readonly Spends[]
@@ -36,7 +36,7 @@ export interface LedgerReport {
   /** Tokens that the holder keeps. All others that it has not spent are free again. */
   readonly held: ByClass
   /**
-   * Tokens of a lease that has ended, less than a lease ago, which it has not spent. A ledger that is quiet gives them back
+   * Tokens of a lease that has ended a short time ago, on which nothing was sent. A ledger that is quiet gives them back
    * for orders: its predecessor counts them as spent, so nobody else has got them.
    */
   readonly lapsed: number

@@ -24,10 +24,14 @@ export class AlonePart {
     this.#startedAt = clock.now()
   }
 
+  /** The tokens that a call of this class may take. */
+  free(budgetClass: BudgetClass): number {
+    return Math.max(0, Math.min(...this.#windows.map((window) => this.#freeIn(window, budgetClass))))
+  }
+
   /** Takes a token for a call of this class. */
   take(budgetClass: BudgetClass): Token | undefined {
-    const isFree = this.#windows.every((window) => this.#isFree(window, budgetClass))
-    if (!isFree) return undefined
+    if (this.free(budgetClass) === 0) return undefined
     this.#taken++
     return {
       spend: () => {
@@ -39,13 +43,13 @@ export class AlonePart {
     }
   }
 
-  #isFree({ windowMs, ceilings }: LedgerWindow, budgetClass: BudgetClass): boolean {
+  #freeIn({ windowMs, ceilings }: LedgerWindow, budgetClass: BudgetClass): number {
     const now = this.#clock.now()
     const since = now - windowMs - this.#marginMs
-    if (since < this.#startedAt) return false
+    if (since < this.#startedAt) return 0
     const longest = this.#windows.at(-1)?.windowMs ?? 0
     while ((this.#spentAt[0] ?? Infinity) <= now - longest - this.#marginMs) this.#spentAt.shift()
     const spent = this.#spentAt.filter((at) => at > since).length
-    return spent + this.#taken < ceilings[budgetClass]
+    return ceilings[budgetClass] - spent - this.#taken
   }
 }

@@ -1,5 +1,5 @@
 import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
-import type { Spends } from '../../store/ledger/ledger.ts'
+import type { LedgerTerms, Spends } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 
 /** The classes whose tokens a call may spend, its own first: a token for a read is as good for an order. */
@@ -8,6 +8,12 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
   otps: ['otps', 'reads'],
   reads: ['reads'],
 }
+
+/**
+ * Tokens that lapsed longer ago than this part of the shortest window are not given back. They have to count as spent until
+ * they are, also where the window is shorter than a lease and the report is slow.
+ */
+const GIVE_BACK_PART = 1 / 2
 
 /** A token that was taken from a lease. */
 export interface Token {
@@ -25,6 +31,7 @@ export class Lease {
   readonly #leaseMs: number
   readonly #historyMs: number
   readonly #bucketMs: number
+  readonly #giveBackMs: number
   readonly #free: Counts = { orders: 0, otps: 0, reads: 0 }
   /** Taken, but not spent yet. */
   readonly #taken: Counts = { orders: 0, otps: 0, reads: 0 }
@@ -32,7 +39,7 @@ export class Lease {
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
   #hasEnded = true
-  /** What was not spent when the lease ended. */
+  /** What was not spent when the lease ended. It is reported as spent, so no ledger gives it to others. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
@@ -40,15 +47,16 @@ export class Lease {
   /** Spent tokens by the time of the last of them, the oldest first. */
   readonly #spends: { readonly from: number; until: number; count: number }[] = []
 
-  /** @param historyMs for how long spent tokens are remembered, in steps of `bucketMs` */
-  constructor(clock: Clock, leaseMs: number, historyMs: number, bucketMs: number) {
+  constructor(clock: Clock, { windows, leaseMs, marginMs, bucketMs }: LedgerTerms) {
+    const lengths = windows.map(({ windowMs }) => windowMs)
     this.#clock = clock
     this.#leaseMs = leaseMs
-    this.#historyMs = historyMs
+    this.#historyMs = Math.max(...lengths) + marginMs
     this.#bucketMs = bucketMs
+    this.#giveBackMs = Math.min(leaseMs, Math.min(...lengths) * GIVE_BACK_PART)
   }
 
-  /** All tokens that this process has ever spent. */
+  /** All tokens that this process has ever spent, or that have lapsed. */
   get spent(): number {
     return this.#spent
   }
@@ -65,9 +73,9 @@ export class Lease {
     return this.#free[budgetClass]
   }
 
-  /** Tokens of a lease that ended less than a lease ago. Nobody can spend them, unless the ledger gives them back. */
+  /** Tokens of a lease that ended a short time ago. Nobody can spend them, unless the ledger gives them back. */
   get lapsed(): number {
-    return this.isOver && !this.#hasEndedFor(this.#leaseMs) ? this.#lapsed : 0
+    return this.isOver && !this.#hasEndedFor(this.#giveBackMs) ? this.#lapsed : 0
   }
 
   /** Takes a token for a call of this class. */
@@ -83,7 +91,7 @@ export class Lease {
         this.#endIfOver()
         if (number !== this.#number) return false
         this.#taken[from]--
-        this.#noteSpent()
+        this.#noteSpent(1, this.#clock.now())
         return true
       },
       release: () => {
@@ -134,15 +142,14 @@ export class Lease {
     return last.toReversed()
   }
 
-  #noteSpent(): void {
-    const now = this.#clock.now()
-    this.#spent++
+  #noteSpent(count: number, at: number): void {
+    this.#spent += count
     const last = this.#spends.at(-1)
-    while (now - (this.#spends[0]?.until ?? now) > this.#historyMs) this.#spends.shift()
-    if (last === undefined || now - last.from > this.#bucketMs) this.#spends.push({ from: now, until: now, count: 1 })
+    while (at - (this.#spends[0]?.until ?? at) > this.#historyMs) this.#spends.shift()
+    if (last === undefined || at - last.from > this.#bucketMs) this.#spends.push({ from: at, until: at, count })
     else {
-      last.until = now
-      last.count++
+      last.until = at
+      last.count += count
     }
   }
 
@@ -156,6 +163,7 @@ export class Lease {
       this.#lapsed += counts.orders + counts.otps + counts.reads
       counts.orders = counts.otps = counts.reads = 0
     }
+    if (this.#lapsed > 0) this.#noteSpent(this.#lapsed, Math.min(this.#clock.now(), this.#endsAt))
   }
 
   #hasEndedFor(ms: number): boolean {

@@ -33,8 +33,7 @@ export class Leaseholder {
   constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms) {
     this.#ledger = ledger
     this.#clock = clock
-    const historyMs = Math.max(...terms.windows.map(({ windowMs }) => windowMs)) + terms.marginMs
-    this.lease = new Lease(clock, terms.leaseMs, historyMs, terms.bucketMs)
+    this.lease = new Lease(clock, terms)
   }
 
   /** Reports, and takes the tokens that the ledger grants. Never rejects. */

@@ -5,7 +5,10 @@ import type { Token } from './lease.ts'
 interface Source {
   /** Takes one more token, if there is one at hand. */
   another(): Token | undefined
-  waitMs(): number
+  /** Whether upstream refuses the class at present. */
+  isHeldBack(): boolean
+  /** Counts the request as refused. Returns how long to wait (ms). */
+  refuse(): number
   /** Upstream has answered 429. */
   refused(retryAfter: string | undefined): void
 }
@@ -21,11 +24,13 @@ export class TokenReservation implements Reservation {
   }
 
   start(): number | undefined {
+    // The request may have waited for its connection since it was admitted.
+    if (this.#source.isHeldBack()) return this.#source.refuse()
     // The first token is worth nothing if the lease has ended meanwhile, and is gone if undici writes the request again.
     const first = this.#token
     this.#token = undefined
     if (first?.spend() === true || this.#source.another()?.spend() === true) return undefined
-    return this.#source.waitMs()
+    return this.#source.refuse()
   }
 
   answered(status: number, retryAfter: string | string[] | undefined): void {

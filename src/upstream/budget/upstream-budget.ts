@@ -14,8 +14,9 @@ import { spreadMs } from './spread.ts'
 import { advanceMs, aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
-/** For how long a class is held back when upstream's 429 does not say, and at most. */
+/** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
 const HOLD_BACK_MS = 10_000
+const MIN_HOLD_BACK_MS = 1000
 const MAX_HOLD_BACK_MS = 3_600_000
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
@@ -27,6 +28,8 @@ const SOON_MS = 1000
 const FAIR_SHARE_MS = 5000
 /** Calls of a class that may wait for a reply of the ledger. */
 const MAX_WAITING = 1024
+/** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
+const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
@@ -76,9 +79,14 @@ export class UpstreamBudget implements Budget {
     return budget
   }
 
-  /** Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. */
-  async opened(): Promise<void> {
+  /**
+   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
+   * @param signal ends the wait
+   */
+  async opened(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
+    signal?.addEventListener('abort', () => resolve(), { once: true })
     const giveUp = this.#clock.after(this.#terms.leaseMs * OPENING_LEASES, resolve)
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
@@ -95,9 +103,9 @@ export class UpstreamBudget implements Budget {
 
   admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
     this.#demand.note(budgetClass)
-    const { line, share, isHeldBack, isEmpty } = this.#gates[budgetClass]
+    const { line, isHeldBack, isEmpty } = this.#gates[budgetClass]
     if (isHeldBack) return this.#refuse(budgetClass, subject)
-    if (line.length === 0 && share.allows(subject)) {
+    if (line.length === 0 && this.#allows(budgetClass, subject)) {
       const token = this.#take(budgetClass, subject)
       if (token !== undefined) {
         if (budgetClass === 'orders') this.#keepReady()
@@ -152,6 +160,17 @@ export class UpstreamBudget implements Budget {
     return this.#awayUntil > this.#clock.now()
   }
 
+  /** Whether this subject may take a token at hand. Without the ledger nobody waits, so all may, but for a small reserve. */
+  #allows(budgetClass: BudgetClass, subject: string): boolean {
+    if (this.#gates[budgetClass].share.allows(subject)) return true
+    return this.#hasOnlyPart && this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
+  }
+
+  /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */
+  get #hasOnlyPart(): boolean {
+    return this.#isAway || this.#quietUntil > this.#clock.now()
+  }
+
   #take(budgetClass: BudgetClass, subject: string): Token | undefined {
     const { share } = this.#gates[budgetClass]
     const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
@@ -160,9 +179,11 @@ export class UpstreamBudget implements Budget {
   }
 
   #takeAlone(budgetClass: BudgetClass): Token | undefined {
-    const isAlone = this.#isAway || this.#quietUntil > this.#clock.now()
-    const token = isAlone ? this.#alone.take(budgetClass) : undefined
-    if (token !== undefined) this.counts.alone++
+    const token = this.#hasOnlyPart ? this.#alone.take(budgetClass) : undefined
+    if (token !== undefined) {
+      this.counts.alone++
+      this.#gates[budgetClass].share.add(1)
+    }
     return token
   }
 
@@ -170,7 +191,11 @@ export class UpstreamBudget implements Budget {
     this.counts.granted[budgetClass]++
     const reservation = new TokenReservation(token, {
       another: () => this.#holder.lease.take(budgetClass),
-      waitMs: () => this.#waitMs(budgetClass),
+      isHeldBack: () => this.isHeldBack(budgetClass),
+      refuse: () => {
+        this.counts.refused[budgetClass]++
+        return this.#waitMs(budgetClass)
+      },
       refused: (retryAfter) => this.#noteRefusal(budgetClass, retryAfter),
     })
     return { is: 'granted', reservation }
@@ -251,7 +276,7 @@ export class UpstreamBudget implements Budget {
   }
 
   #noteRefusal(budgetClass: BudgetClass, header: string | undefined): void {
-    const ms = Math.min(retryAfterMs(header) ?? HOLD_BACK_MS, MAX_HOLD_BACK_MS)
+    const ms = Math.min(Math.max(retryAfterMs(header) ?? HOLD_BACK_MS, MIN_HOLD_BACK_MS), MAX_HOLD_BACK_MS)
     // Calls that were on their way get the same refusal.
     const isNews = this.#clock.now() + ms - SOON_MS > this.#gates[budgetClass].heldBackUntil
     this.#holdBack(budgetClass, ms)

@@ -30,7 +30,7 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
   scrapedCounter(
     registry,
     'bff_upstream_budget_alone_calls_total',
-    'Calls that were granted while Redis could not be reached, from the part that is set aside',
+    'Calls that were granted from the part that is set aside, because Redis could not be reached or had just come back',
     [],
     () => budget.counts.alone,
   )

@@ -112,13 +112,14 @@ export class Peer {
    * @returns whether {@link onSent} will be called for this message
    */
   send(message: Buffer, isBinary: boolean, unwatchedBytes: number): boolean {
+    const queued = this.wire.writableLength
     if (this.#batch === 0) {
-      this.#isWatched = this.wire.writableLength > 0
+      this.#isWatched = queued > 0
       if (!isLastOfRead(message)) this.#beginBatch()
     }
     // The messages of a batch add up. Whatever follows a watched message is watched too, so that the last callback means an
     // empty queue.
-    if (this.wire.writableLength + message.length > unwatchedBytes) this.#isWatched = true
+    if (queued + message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched
     if (isWatched) this.#waiting++
     const onSent = isWatched ? (): void => this.#sent() : undefined

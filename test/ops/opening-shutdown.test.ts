@@ -8,7 +8,7 @@ import { testRedis } from '../support/world.ts'
 for (const waitSeconds of ['0', '2']) {
   await test(`a start that waits for tokens ends at once on SIGTERM, with DRAIN_WAIT_SECONDS=${waitSeconds}`, async (t) => {
     const { url } = await testRedis(t)
-    const settings = { REDIS_URL: url, UPSTREAM_BUDGET: '300/60', DRAIN_SECONDS: '12', DRAIN_WAIT_SECONDS: waitSeconds }
+    const settings = { REDIS_URL: url, UPSTREAM_BUDGET: '300/60', DRAIN_SECONDS: '40', DRAIN_WAIT_SECONDS: waitSeconds }
     const server = await serverProcess(t, { ...ALONE, ...settings })
     const isAlive = () =>
       fetch(`http://127.0.0.1:${server.opsPort}/livez`).then(
@@ -22,7 +22,7 @@ for (const waitSeconds of ['0', '2']) {
     server.child.kill('SIGTERM')
     t.equal(await server.exited, 0)
     const seconds = (performance.now() - signalledAt) / 1000
-    t.ok(seconds < 6, `after ${seconds.toFixed(1)} seconds`)
+    t.ok(seconds < 20, `after ${seconds.toFixed(1)} seconds`)
     t.notMatch(server.output().stdout, 'cannot listen')
   })
 }

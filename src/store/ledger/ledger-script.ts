@@ -170,10 +170,10 @@ for _, class in ipairs(classes) do
     free[at] = math.min(window.ceilings[class] - used[at] + spare, window.ceilings.orders - used[at])
     tokens = math.min(tokens, free[at])
   end
-  if pauseMs > 0 then tokens = 0 end
-  -- An instance of an older version does not say what has lapsed.
-  if pauseMs > 0 and class == 'orders' and heldBackMs.orders == 0 then
-    tokens = math.min(report.lapsed or 0, report.wanted.orders)
+  if pauseMs > 0 then
+    local isForOrders = class == 'orders' and heldBackMs.orders == 0
+    -- An instance of an older version does not say what has lapsed.
+    tokens = isForOrders and math.min(report.lapsed or 0, report.wanted.orders) or 0
   end
   tokens = math.max(0, tokens)
   for at in ipairs(used) do used[at] = used[at] + tokens end

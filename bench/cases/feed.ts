@@ -58,7 +58,7 @@ export async function feed(): Promise<Report> {
       `The delay is from upstream's first write of a tick until the last of ${BROWSERS} browsers has it. Upstream and browsers share the processors that the contender does not use.`,
       `Page load: all browsers connect within ${STORM_MS / 1000} s, and each asks for active_symbols (25 KB), contracts_for and a subscribed history of 100 ticks.`,
       `Memory: ${IDLE_BROWSERS.toLocaleString('en')} browsers with five subscriptions each and no ticks, without a forced garbage collection.`,
-      `The ${FAN_OUT} writes the bytes of one upstream socket to every browser as they come. Nothing that shares in Node can take less, since nearly all of its time is the kernel's.`,
+      `The ${FAN_OUT} writes the bytes of one upstream socket to every browser as they come. Nothing that shares through Node's sockets can take much less, since nearly all of its time is the kernel's.`,
       'With 10,000 browsers a relay needs 20,000 file descriptors, which is more than this process may have open.',
     ],
     raw: Object.fromEntries(all),

@@ -19,7 +19,7 @@ import type { Choice } from './rest-load.ts'
 /**
  * `npm run bench` runs every case except `profile` and writes docs/performance.md; `npm run bench -- <case>…` runs these
  * cases only. `--with bare --with nginx` selects contenders in `rest` and `latency`. `--before ../other-checkout` adds
- * another checkout of this server as `before`, also in `keyed`, `relay`, `memory` and `profile`.
+ * another checkout of this server as `before`, also in `keyed`, `relay`, `feed`, `memory` and `profile`.
  */
 
 type Case = (choice: Choice) => Promise<Report>

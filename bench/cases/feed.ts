@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { deliver, PATTERNS, patterns } from '../feed/delivery.ts'
+import { deliver, PATTERNS, patterns, tick } from '../feed/delivery.ts'
 import { loadPages, STORM_MS } from '../feed/page-load.ts'
 import {
   BROWSERS,
@@ -14,6 +14,7 @@ import {
 } from '../feed/stage.ts'
 import { tablesOf, goalsOf, type Results } from '../feed/tables.ts'
 import type { Report } from '../report.ts'
+import type { Choice } from '../rest-load.ts'
 import { rounds } from '../rounds.ts'
 
 const ROUNDS = 5
@@ -25,8 +26,8 @@ const WARM_UP = 200
 const SETTLE_MS = 1500
 
 /** Measures market data for many browsers: shared by this server, and relayed socket by socket. */
-export async function feed(): Promise<Report> {
-  const stage = await startFeeds()
+export async function feed(choice: Choice): Promise<Report> {
+  const stage = await startFeeds(choice)
   const { contenders } = stage
   const memory = new Map<string, number>()
   for (const contender of contenders) memory.set(contender.name, await kibPerBrowser(stage, contender))
@@ -55,6 +56,7 @@ export async function feed(): Promise<Report> {
     goals: goalsOf(all),
     notes: [
       `${ROUNDS} rounds after a warm-up. ${patterns.map((pattern) => `${pattern}: ${PATTERNS[pattern].bursts} × ${PATTERNS[pattern].ticksPerBurst} every ${PATTERNS[pattern].everyMs} ms`).join('; ')}. The bench checks that each browser receives each message.`,
+      'First ticks: the single ticks right after the handshakes, which take longer in every Node process. The goals are about those that follow.',
       `The delay is from upstream's first write of a tick until the last of ${BROWSERS} browsers has it. Upstream and browsers share the processors that the contender does not use.`,
       `Page load: all browsers connect within ${STORM_MS / 1000} s, and each asks for active_symbols (25 KB), contracts_for and a subscribed history of 100 ticks.`,
       `Memory: ${IDLE_BROWSERS.toLocaleString('en')} browsers with five subscriptions each and no ticks, without a forced garbage collection.`,
@@ -92,10 +94,7 @@ async function byCrowd(stage: FeedStage): Promise<Map<string, string[]>> {
       }
       await gather(stage, contender, count)
       await contender.market.order({ do: 'count' })
-      await stage.crowd.order({ do: 'reset' })
-      const { count: ticks } = await contender.market.order({ do: 'tick', ...PATTERNS['single ticks'], bursts: 5 })
-      const { count: received } = await stage.crowd.order({ do: 'receive', messages: ticks * count })
-      if (received !== ticks * count) throw new Error(`${contender.name}: ${received} of ${ticks * count} messages`)
+      const { count: ticks } = await tick(stage, contender, count, { ...PATTERNS['single ticks'], bursts: 5 })
       const { written } = await contender.market.order({ do: 'count' })
       counts.push((written / ticks).toLocaleString('en'))
       await disperse(stage, contender)

@@ -2,6 +2,7 @@ import { Actor } from '../actor.ts'
 import type { CrowdOrder, CrowdReply } from '../load/crowd.ts'
 import { SYMBOLS, type MarketOrder, type MarketReply } from '../load/market.ts'
 import { handshakes } from '../pumps.ts'
+import type { Choice } from '../rest-load.ts'
 import { bare, bareRelay, nginxRelay, thisServer, type RelayContender } from '../relay-contenders.ts'
 
 export const SHARED = 'this server, shared'
@@ -29,10 +30,14 @@ const SUBSCRIBE_TO_ALL: readonly string[] = SYMBOLS.map(
 )
 
 /** Starts everything. */
-export async function startFeeds(): Promise<FeedStage> {
+export async function startFeeds({ before }: Choice): Promise<FeedStage> {
   const crowd = new Actor<CrowdOrder, CrowdReply>('crowd', 'crowd.ts')
+  const shared = { PUBLIC_FEED: 'shared' }
   const contenders = [
-    await withMarket((_port, wsUrl) => thisServer(SHARED, wsUrl, { PUBLIC_FEED: 'shared' }), true),
+    await withMarket((_port, wsUrl) => thisServer(SHARED, wsUrl, shared), true),
+    ...(before === undefined
+      ? []
+      : [await withMarket((_port, wsUrl) => thisServer('before', wsUrl, shared, before), true)]),
     await withMarket((_port, wsUrl) => bare(FAN_OUT, 'fan-out.ts', wsUrl), true),
     await withMarket((_port, wsUrl) => thisServer(RELAY, wsUrl)),
     await withMarket((_port, wsUrl) => bareRelay(wsUrl)),

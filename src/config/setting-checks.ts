@@ -100,7 +100,7 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   }
   if (settings.PUBLIC_FEED === 'shared' && settings.FEED_MAX_SOCKETS < MIN_FEED_SOCKETS) {
     warnings.push(
-      `FEED_MAX_SOCKETS is ${settings.FEED_MAX_SOCKETS}: with fewer than ${MIN_FEED_SOCKETS}, requests with several symbols may find no place, with 1 they never do`,
+      `FEED_MAX_SOCKETS is ${settings.FEED_MAX_SOCKETS}: with fewer than ${MIN_FEED_SOCKETS}, requests with several symbols may take a place of FEED_MAX_OWN_SOCKETS, with 1 they always do`,
     )
   }
   for (const origin of frontendOrigins) {

@@ -80,13 +80,14 @@ export class Feed implements MemberHost {
     const returnMs = reconnectSpreadMs + PATIENCE_MS
     const cohorts = new Cohorts(this)
     const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
-    this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
+    const maxStreams = limits.maxSockets * limits.subscriptionsPerSocket
+    this.#streams = new Streams(this.#pool, context, { ...limits, maxStreams })
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
-      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
+      streamLimit: () => maxStreams,
       ownSocketLimit: () => limits.maxOwnSockets,
     })
   }
@@ -125,7 +126,7 @@ export class Feed implements MemberHost {
     switch (service) {
       case 'ticks':
       case 'history':
-        return this.#streams.subscribe(member, request, service)
+        return this.#streams.subscribe(member, request, service, () => this.#send(member, message, false))
       case 'kept':
         return this.#reads.share(member, request, cacheMs)
       case 'brief':
@@ -155,14 +156,24 @@ export class Feed implements MemberHost {
     else this.#reads.single(member, request)
   }
 
-  /** Sends a message on the browser's own upstream socket. */
+  /** Counts a message as a request, and sends it on the browser's own upstream socket. */
   #pass(member: Member, message: Buffer, isBinary: boolean): void {
-    if (!member.spend() || (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets)) {
-      const operation = isBinary ? 'other' : operationOf(message)
-      return member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
+    if (member.spend()) this.#send(member, message, isBinary)
+    else this.#limited(member, message, isBinary)
+  }
+
+  /** Sends a message that has been counted on the browser's own upstream socket. */
+  #send(member: Member, message: Buffer, isBinary: boolean): void {
+    if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) {
+      return this.#limited(member, message, isBinary)
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
+  }
+
+  #limited(member: Member, message: Buffer, isBinary: boolean): void {
+    const operation = isBinary ? 'other' : operationOf(message)
+    member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
   }
 
   #openOwn(member: Member): OwnSocket {

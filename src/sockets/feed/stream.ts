@@ -22,6 +22,8 @@ export interface StreamSpec {
   readonly claims: readonly string[]
   /** What upstream may allow only once on a connection. */
   readonly names: readonly string[]
+  /** The network of the browser that was the first to ask for it. */
+  readonly startedBy: string
 }
 
 /** What streams work with. */
@@ -53,6 +55,7 @@ export abstract class Stream implements Requester {
   readonly symbols: readonly string[]
   readonly claims: readonly string[]
   readonly names: readonly string[]
+  readonly startedBy: string
   /**
    * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
    * may join any more.
@@ -70,12 +73,13 @@ export abstract class Stream implements Requester {
   #moves = 0
   #linger: NodeJS.Timeout | undefined
 
-  constructor({ identity, type, symbols, claims, names }: StreamSpec, context: StreamContext) {
+  constructor({ identity, type, symbols, claims, names, startedBy }: StreamSpec, context: StreamContext) {
     this.identity = identity
     this.type = type
     this.symbols = symbols
     this.claims = claims
     this.names = names
+    this.startedBy = startedBy
     this.context = context
   }
 

@@ -1,3 +1,4 @@
+import { network } from '../../http/client-address.ts'
 import { alreadySubscribed, rateLimitError } from './local-answers.ts'
 import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
@@ -12,6 +13,12 @@ const DEFAULT_GRANULARITY = 60
 /** What a request costs that waits for an earlier one. */
 const BYTES_PER_REQUEST = 4096
 
+/** An address may start streams for so many browsers when places are scarce. */
+const BROWSERS_PER_ADDRESS = 5
+
+/** What a request says about its stream. */
+type Spec = Omit<StreamSpec, 'startedBy'>
+
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
   readonly #byIdentity = new Map<string, Stream>()
@@ -19,14 +26,17 @@ export class Streams {
   readonly #context: StreamContext
   readonly #maxSubscriptions: number
 
-  /** @param maxSubscriptions of one browser */
+  readonly #maxStreams: number
+
+  /** @param maxSubscriptions of one browser @param maxStreams for which the pool has places */
   constructor(
     pool: StreamPool,
     context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
-    maxSubscriptions: number,
+    { maxSubscriptions, maxStreams }: { readonly maxSubscriptions: number; readonly maxStreams: number },
   ) {
     this.#pool = pool
     this.#maxSubscriptions = maxSubscriptions
+    this.#maxStreams = maxStreams
     this.#context = {
       ...context,
       place: (stream, except) => pool.place(stream, except),
@@ -49,42 +59,65 @@ export class Streams {
     return count
   }
 
-  /** Subscribes a browser to the stream that a request describes. */
-  subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history'): void {
+  /**
+   * Subscribes a browser to the stream that a request describes.
+   * @param pass called instead for a symbol array that fits on no connection
+   */
+  subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
     if (member.isOver) return
     const spec = service === 'ticks' ? tickSpec(request) : historySpec(request)
     const { identity, symbols, claims } = spec
     const taken = claims.findIndex((claim) => member.subscriptions.has(claim))
-    if (taken >= 0) return this.#again(member, request, service, claims[taken] ?? '', symbols[taken] ?? '')
-    const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    if (taken >= 0) {
+      const again = (): void => this.subscribe(member, request, service, pass)
+      return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
+    }
     const known = this.#byIdentity.get(identity)
-    const stream = isTooMany ? undefined : (known ?? this.#start(member, spec, request))
-    if (stream === undefined) return member.answer(rateLimitError(request))
+    const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    if (isTooMany || (known === undefined && !this.#mayStart(member))) return member.answer(rateLimitError(request))
+    const stream = known ?? this.#start(member, spec, request)
+    if (stream === undefined) return symbols.length > 1 ? pass() : member.answer(rateLimitError(request))
     if (stream === known && service === 'ticks') this.#context.feedMetrics.hit(request.operation)
     stream.join(new Subscription(member, stream), request)
   }
 
   /** Upstream would refuse a second subscription, unless the first is refused itself. */
-  #again(member: Member, request: FeedRequest, service: 'ticks' | 'history', claim: string, symbol: string): void {
+  #again(
+    member: Member,
+    request: FeedRequest,
+    { claim, symbol, again }: { readonly claim: string; readonly symbol: string; readonly again: () => void },
+  ): void {
     member.awaits(BYTES_PER_REQUEST)
     member.subscriptions.get(claim)?.afterAnswer((isServed) => {
       member.awaitsNoMore(BYTES_PER_REQUEST)
       if (isServed) member.answer(alreadySubscribed(request, symbol))
-      else this.subscribe(member, request, service)
+      else again()
     })
   }
 
-  #start(member: Member, spec: StreamSpec, request: FeedRequest): Stream | undefined {
-    if (!member.spend()) return undefined
+  /**
+   * Whether a browser may start a stream. While more than half of the places are taken, browsers of one address may have started
+   * no more of the streams that are used than five browsers may have: an address must not take all places.
+   */
+  #mayStart(member: Member): boolean {
+    if (this.#byIdentity.size > this.#maxStreams / 2) {
+      const address = network(member.address)
+      const own = [...this.#byIdentity.values()].filter((stream) => stream.size > 0 && stream.startedBy === address)
+      if (own.length >= BROWSERS_PER_ADDRESS * this.#maxSubscriptions) return false
+    }
+    return member.spend()
+  }
+
+  #start(member: Member, spec: Spec, request: FeedRequest): Stream | undefined {
     const kind = request.operation === 'ticks' ? TickStream : HistoryStream
-    const stream = new kind(spec, request, this.#context)
+    const stream = new kind({ ...spec, startedBy: network(member.address) }, request, this.#context)
     if (!this.#pool.place(stream)) return undefined
     this.#byIdentity.set(spec.identity, stream)
     return stream
   }
 }
 
-function tickSpec({ fields, key }: FeedRequest): StreamSpec {
+function tickSpec({ fields, key }: FeedRequest): Spec {
   const symbols = [fields.get('ticks')].flat() as string[]
   return {
     identity: key,
@@ -95,7 +128,7 @@ function tickSpec({ fields, key }: FeedRequest): StreamSpec {
   }
 }
 
-function historySpec({ fields }: FeedRequest): StreamSpec {
+function historySpec({ fields }: FeedRequest): Spec {
   const symbol = fields.get('ticks_history') as string
   const isCandles = fields.get('style') === 'candles'
   const type = isCandles ? 'candles' : 'ticks'

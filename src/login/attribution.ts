@@ -20,9 +20,12 @@ export type AttributionProblem = 'missing' | 'repeated' | 'format'
 /**
  * A probable mistake that is formally valid. `plus`: a `+`, which means a space; `escape`: a `%` without two hexadecimal
  * digits, which means itself; `encoded_twice`: the decoded value still has escapes; `space`: the value begins or ends
- * with a space; `name`: another parameter is spelled almost like this one.
+ * with a space; `placeholder`: the value was to be filled in; `name`: another parameter is spelled almost like this one.
  */
-export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'name'
+export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'placeholder' | 'name'
+
+/** What trackers and templates write where a value belongs: `{{campaign.name}}`, `${id}`, `[id]`, `<id>`, `__CAMPAIGN__`. */
+const PLACEHOLDER = /\{[^{}]+\}|^\[[^[\]]+\]$|^<[^<>]+>$|^__\w+__$/
 
 /** How one parameter of a link was read. */
 export interface ParameterReading {
@@ -99,6 +102,7 @@ function notesOn({ raw: pair, value }: Pair): AttributionNote[] {
     escape: /%(?![\da-f]{2})/i.test(raw),
     encoded_twice: /%[\da-f]{2}/i.test(value),
     space: value !== value.trim(),
+    placeholder: PLACEHOLDER.test(value),
   }
   return (Object.keys(checks) as (keyof typeof checks)[]).filter((note) => checks[note])
 }

@@ -31,6 +31,7 @@ const NOTES: Readonly<Record<AttributionNote, string>> = {
   escape: 'A % is not followed by two hexadecimal digits. Write %25 for a percent sign.',
   encoded_twice: 'It seems to be encoded twice: escapes are left in it.',
   space: 'It begins or ends with a space.',
+  placeholder: 'It looks like a placeholder that was to be replaced by a value.',
   name: 'The link has a parameter that is spelled almost like it.',
 }
 

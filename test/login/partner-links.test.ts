@@ -33,6 +33,13 @@ await test('HEAD /auth/signup: 200 with notes on what is suspicious in a link, a
     ['a%2520b', 'a%20b', 'utm_campaign=encoded_twice'],
     ['+a', ' a', 'utm_campaign=plus,utm_campaign=space'],
     ['%22%3D%2C%5C', '"=,\\', undefined],
+    ['%7B%7Bcampaign.name%7D%7D', '{{campaign.name}}', 'utm_campaign=placeholder'],
+    ['summer-$%7Bid%7D', 'summer-${id}', 'utm_campaign=placeholder'],
+    ['[id]', '[id]', 'utm_campaign=placeholder'],
+    ['%3Cid%3E', '<id>', 'utm_campaign=placeholder'],
+    ['__CAMPAIGN__', '__CAMPAIGN__', 'utm_campaign=placeholder'],
+    ['[DE]%20spring', '[DE] spring', undefined],
+    ['%7B%7D', '{}', undefined],
   ]
   for (const [raw, value, notes] of campaigns) {
     const checked = await head(LINK.replace('spring', raw))

@@ -1,5 +1,7 @@
-import { test } from 'tap'
+import { createClient } from 'redis'
+import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
+import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { randomFrom } from '../../sandbox/upstream/market.ts'
 import { KeyedStorm, type Loss } from '../support/keyed-storm.ts'
 import { OrderUpstream } from '../support/order-upstream.ts'
@@ -15,6 +17,8 @@ const SESSIONS = 10
 const SPREAD_MS = 60_000
 /** A replica has a write after some milliseconds. This is how long it might take on a busy machine. */
 const REPLICATION_MS = 1000
+/** Long enough for a busy machine not to be taken for a dead master: what a master takes that lives and is replaced is lost. */
+const DOWN_MS = 5000
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
@@ -26,7 +30,8 @@ await test(
     t.comment(`SEED=${SEED}`)
     const random = randomFrom(SEED)
     const upstream = await OrderUpstream.start(t)
-    const topology = await testSentinel(t)
+    const topology = await testSentinel(t, undefined, DOWN_MS)
+    const masters = await announcedMasters(t, topology.sentinels)
     const sessions = await sessionInstance(t, topology.url)
     const ids = await Promise.all(Array.from({ length: SESSIONS }, () => newSession(sessions)))
     const ports = await Promise.all([freePort(), freePort(), freePort()])
@@ -81,6 +86,21 @@ await test(
     t.comment(`sent twice because a failover lost the record: ${lost.length} ${JSON.stringify(lost)}`)
     t.same(faults, [])
     t.ok(kills > 3 && losses.length === 2)
+    t.equal(masters.size, 2, 'no master has been replaced but those that were killed')
     t.same(await storm.faultsOfOtherCalls(), [])
   },
 )
+
+/** Collects the ports of the masters that the Sentinels announce. */
+async function announcedMasters(t: Test, sentinels: readonly RedisProcess[]): Promise<Set<string>> {
+  const ports = new Set<string>()
+  for (const { url } of sentinels) {
+    const client = createClient({ url })
+    client.on('error', () => undefined)
+    t.teardown(() => client.destroy())
+    await client.connect()
+    // "bff <old host> <old port> <new host> <new port>"
+    await client.subscribe('+switch-master', (message) => void ports.add(message.split(' ')[4] ?? ''))
+  }
+  return ports
+}

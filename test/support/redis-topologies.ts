@@ -45,10 +45,12 @@ export async function askRedis(redis: RedisProcess, command: readonly string[]):
 /**
  * A master with two replicas, and three Sentinels that watch it.
  * @param ca makes all of them speak TLS, and the servers (not the Sentinels) demand a password
+ * @param downMs after how long without a reply a server is considered dead
  */
 export async function testSentinel(
   t: Test,
   ca?: TestCa,
+  downMs = DOWN_MS,
 ): Promise<Topology & { readonly sentinels: readonly RedisProcess[] }> {
   const master = await node(t, AT_ONCE, { ca })
   const replicaOf = ['--replicaof', '127.0.0.1', String(master.peerPort), ...AT_ONCE]
@@ -64,7 +66,7 @@ export async function testSentinel(
       file,
       [
         `sentinel monitor bff 127.0.0.1 ${master.peerPort} 2`,
-        `sentinel down-after-milliseconds bff ${DOWN_MS}`,
+        `sentinel down-after-milliseconds bff ${downMs}`,
         'sentinel failover-timeout bff 3000',
         ...(ca === undefined ? [] : [`sentinel auth-pass bff ${PASSWORD}`]),
         '',

@@ -15,6 +15,7 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
   guard.addPreflight(fastify, '/auth/session', ['GET', 'POST'])
   guard.addPreflight(fastify, '/auth/logout', ['POST'])
   // A logout needs no body. Without this, a body that cannot be parsed would keep the user logged in.
+  fastify.addHook('onRequest', ignoreContentType)
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, payload, done) => {
     payload.resume()
@@ -47,6 +48,12 @@ export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDepende
     if (isEverywhere && !knowsSubject) throw new Problem('subject_unknown')
     return reply.code(204).send()
   })
+}
+
+/** Fastify refuses a request whose Content-Type it cannot read, such as `json`, whatever the parsers accept. */
+function ignoreContentType({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  delete raw.headers['content-type']
+  done()
 }
 
 /** Whether a query asks for something. @throws Problem where it names it with any other value than true */

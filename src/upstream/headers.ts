@@ -52,8 +52,11 @@ export function responseHeaders(
   const list: OutgoingHttpHeader[] = ['cache-control', 'no-store']
   for (const name in own) list.push(name, own[name] as OutgoingHttpHeader)
   for (const name in headers) {
-    if (isPassedOn(name, hasBudget)) list.push(name, headers[name] as string | string[])
+    if (name !== 'content-length' && isPassedOn(name, hasBudget)) list.push(name, headers[name] as string | string[])
   }
+  // Last: after a length, Node decodes a Content-Disposition as UTF-8, and throws where it cannot send the result.
+  const { 'content-length': length } = headers
+  if (length !== undefined) list.push('content-length', length)
   return list
 }
 

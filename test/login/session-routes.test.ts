@@ -145,7 +145,7 @@ await test('POST /auth/logout: 204 deletes all sessions and logins of the browse
   t.equal((await pending.finish()).url.href, `${server.url}/`)
 })
 
-await test('POST /auth/logout: 204 whatever the body is', async (t) => {
+await test('POST /auth/session and /auth/logout: 204 whatever the body and its type are', async (t) => {
   const world = await loginWorld(t)
   for (const [type, body] of [
     ['application/json', ''],
@@ -153,8 +153,14 @@ await test('POST /auth/logout: 204 whatever the body is', async (t) => {
     ['text/plain', 'x'],
     ['application/x-www-form-urlencoded', 'a=b'],
     ['multipart/form-data; boundary=x', '--x--'],
+    ['json', '{}'],
+    ['', 'x'],
+    ['text/plain;;', ''],
   ] as const) {
     await logInThere(world)
+    world.browser.page = new URL(world.server.url)
+    const headers = { ...CSRF, 'content-type': type }
+    t.equal((await world.browser.fetch('/auth/session', { method: 'POST', headers, body })).status, 204, type)
     const response = await logOut(world, { headers: { 'content-type': type }, body })
     t.equal(response.status, 204, type)
     t.notOk((await sessionState(world.browser, world.server.url)).authenticated)

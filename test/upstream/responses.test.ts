@@ -87,6 +87,30 @@ await test('only listed response headers pass', async (t) => {
   t.match(headers['x-request-id'], /^[0-9a-f-]{36}$/)
 })
 
+await test('a file name passes byte for byte, in whatever encoding, and wherever the length stands', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  const names = { 'ISO 8859-1': Buffer.from('\u00e9', 'latin1'), 'UTF-8': Buffer.from('\u00e9\u2603') }
+  for (const [encoding, bytes] of Object.entries(names)) {
+    const disposition = `attachment; filename="${bytes.toString('latin1')}.csv"`
+    const lines = ['Content-Length: 2', `Content-Disposition: ${disposition}`]
+    for (const head of [lines, lines.toReversed()]) {
+      upstream.answer = (_request, socket) =>
+        void socket.write(Buffer.from(`HTTP/1.1 200 OK\r\n${head.join('\r\n')}\r\n\r\n{}`, 'latin1'))
+      const key = { 'idempotency-key': `${encoding} ${head.indexOf('Content-Length: 2')}` }
+      const responses = {
+        GET: await call('GET', ACCOUNTS),
+        POST: await call('POST', ACCOUNTS, { body: '{}' }),
+        'POST with a key': await call('POST', ACCOUNTS, { body: '{}', headers: key }),
+        'the same key again': await call('POST', ACCOUNTS, { body: '{}', headers: key }),
+      }
+      for (const [name, { status, headers, text }] of Object.entries(responses)) {
+        t.same([status, headers['content-length'], text], [200, '2', '{}'], `${encoding}, ${name}`)
+        t.equal(headers['content-disposition'], disposition, `${encoding}, ${name}`)
+      }
+    }
+  }
+})
+
 await test('every byte of a response passes, however upstream splits it', async (t) => {
   const { call, upstream } = await apiWorld(t)
   for (const size of [1, 256, 16_384, 16_385, 200_000]) {

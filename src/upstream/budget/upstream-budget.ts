@@ -49,6 +49,8 @@ export class UpstreamBudget implements Budget {
   /** Until then the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
   #isSettling = false
+  /** Whether the ledger replied to the last report; undefined before the first. */
+  #hasReplied: boolean | undefined
   /** The ledger is not asked again until then, because it could not be reached. */
   #awayUntil = -Infinity
   #cancelTimer: () => void = () => undefined
@@ -129,11 +131,12 @@ export class UpstreamBudget implements Budget {
     return spreadMs(count, this.#terms.windows, others)
   }
 
-  /** For each window the calls that are left for orders, as far as this process knows. */
-  left(): { readonly windowMs: number; readonly calls: number; readonly limit: number }[] {
+  /** For each window the calls that are left for orders: undefined while the ledger, which alone knows them, is away. */
+  left(): { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[] {
     return this.#terms.windows.map(({ windowMs, ceilings }, at) => {
       const limit = ceilings.orders
-      return { windowMs, limit, calls: Math.max(0, limit - (this.#used[at] ?? 0)) }
+      const calls = Math.max(0, limit - (this.#used[at] ?? 0))
+      return { windowMs, limit, calls: this.#hasReplied === true ? calls : undefined }
     })
   }
 
@@ -142,9 +145,9 @@ export class UpstreamBudget implements Budget {
     return this.#gates[budgetClass].isHeldBack
   }
 
-  /** Whether the ledger cannot be reached at present. */
+  /** Whether the ledger cannot be reached at present. An attempt that is under way has not reached it yet. */
   get isAlone(): boolean {
-    return this.#isAway
+    return this.#hasReplied === false
   }
 
   /** Returns what was not spent. */
@@ -228,6 +231,7 @@ export class UpstreamBudget implements Budget {
     const most = { ...expected, orders: expected.orders + this.#ready }
     const settlement = await this.#holder.settle({ most, target })
     this.#isSettling = false
+    this.#hasReplied = settlement.is === 'settled'
     const now = this.#clock.now()
     if (settlement.is === 'away') this.#awayUntil = now + RETRY_MS
     else {

@@ -130,6 +130,18 @@ await test('sessions that wait at the same time take turns', async (t) => {
   t.equal(sent.filter((subject) => subject === 'greedy').length, 6, 'and the first the rest')
 })
 
+await test('a session whose calls all wait keeps no other session from waiting', async (t) => {
+  const world = new ManualBudget({})
+  const { promise, resolve } = Promise.withResolvers<void>()
+  world.replies = promise
+  const greedy = Array.from({ length: 2000 }, () => world.budget.admit('otps', 'greedy'))
+  t.equal(greedy.filter((admission) => admission instanceof Promise).length, 128, 'more than it has in progress')
+  const modest = world.budget.admit('otps', 'modest')
+  t.ok(modest instanceof Promise, 'the other may wait')
+  resolve()
+  t.match(await modest, { is: 'granted' }, 'and gets its turn')
+})
+
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {
   const book = new LedgerBook()
   const [one, two] = [new ManualBudget({ windows: WINDOW }, book), new ManualBudget({ windows: WINDOW }, book)]

@@ -26,8 +26,6 @@ const WATCH_MS = 1000
 const SOON_MS = 1000
 /** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
 const FAIR_SHARE_MS = 5000
-/** Calls of a class that may wait for a reply of the ledger. */
-const MAX_WAITING = 1024
 /** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
 const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
@@ -115,7 +113,7 @@ export class UpstreamBudget implements Budget {
       }
     }
     // Even one who has had a fair share may ask for more, as long as there may be more.
-    if (isEmpty || this.#isAway || line.length >= MAX_WAITING || this.#isClosed)
+    if (isEmpty || this.#isAway || !line.hasRoomFor(subject) || this.#isClosed)
       return this.#refuse(budgetClass, subject)
     const turn = line.wait(subject)
     void this.#settle()

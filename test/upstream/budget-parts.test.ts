@@ -42,6 +42,17 @@ for (const [how, stop] of [
   })
 }
 
+await test('a process whose timers are late sets none for a time that has passed', async (t) => {
+  const world = new ManualBudget({})
+  await world.budget.opened()
+  await world.pass(2000)
+  // The timer is due in a second, and so is the next report shortly after it.
+  world.stop(1500)
+  await world.pass(0)
+  await world.pass(2000)
+  t.ok(await world.send('orders'))
+})
+
 await test('a request that is written twice spends two tokens', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 4, windowMs: 10_000 }] })
   await world.budget.opened()

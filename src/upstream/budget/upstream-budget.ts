@@ -270,7 +270,8 @@ export class UpstreamBudget implements Budget {
   }
 
   #sleepUntil(due: number): void {
-    const leftMs = due - this.#clock.now()
+    // Node.js warns of a negative time, which a late timer would leave here.
+    const leftMs = Math.max(0, due - this.#clock.now())
     this.#cancelTimer = this.#clock.after(Math.min(leftMs, WATCH_MS), () => {
       if (leftMs <= WATCH_MS || this.#holder.lease.isOver) void this.#settle()
       else this.#sleepUntil(due)

@@ -70,7 +70,9 @@ export function requestDrain(worker: Worker): void {
 /** In a worker: replies to the supervisor's questions, and calls `drain` when it asks for a shutdown. */
 export function handleSupervisorMessages(operations: OpsSource, drain: () => void): void {
   const respond = async ({ ask, id, admin }: Extract<Order, { id: number }>): Promise<void> => {
-    process.send?.({ id, reply: await replyTo(ask, operations, admin) } satisfies Reply)
+    const reply = { id, reply: await replyTo(ask, operations, admin) } satisfies Reply
+    // Without this function, a supervisor that was killed meanwhile would look like a crash of this worker.
+    process.send?.(reply, undefined, undefined, () => undefined)
   }
   process.on('message', (order: Order) => {
     if ('drain' in order) drain()

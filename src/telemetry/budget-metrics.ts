@@ -10,7 +10,7 @@ interface BudgetSource {
     readonly alone: number
   }
   readonly isAlone: boolean
-  left(): readonly { readonly windowMs: number; readonly calls: number; readonly limit: number }[]
+  left(): readonly { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[]
   isHeldBack(budgetClass: BudgetClass): boolean
 }
 
@@ -39,13 +39,17 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
       registry,
       name,
       help,
-      () => budget.left().map((window) => [{ window: String(window.windowMs / 1000) }, window[read]] as const),
+      () =>
+        budget.left().flatMap(({ windowMs, ...window }) => {
+          const value = window[read]
+          return value === undefined ? [] : [[{ window: String(windowMs / 1000) }, value] as const]
+        }),
       'min',
       ['window'],
     )
   byWindow(
     'bff_upstream_budget_left',
-    'Calls that are left for orders in each window, for all instances together',
+    'Calls that are left for orders in each window, for all instances together; none while Redis is away',
     'calls',
   )
   byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')

@@ -119,6 +119,19 @@ await test('Workers exit when their supervisor is killed', async (t) => {
   for (const pid of workerPids(server)) await until(() => isGone(pid), `worker ${pid} has exited`)
 })
 
+await test('Workers that are being asked when their supervisor is killed log no crash', async (t) => {
+  const server = await twoWorkers(t)
+  const workers = workerPids(server)
+  for (const pid of workers) process.kill(pid, 'SIGSTOP')
+  await Promise.all(
+    Array.from({ length: 4 }, () => fetch(`http://127.0.0.1:${server.opsPort}/metrics`).catch(() => undefined)),
+  )
+  server.child.kill('SIGKILL')
+  for (const pid of workers) process.kill(pid, 'SIGCONT')
+  await server.exited
+  t.same(said(server, 'an unexpected error'), [])
+})
+
 function isGone(pid: number): boolean {
   try {
     return !process.kill(pid, 0)

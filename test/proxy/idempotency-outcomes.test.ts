@@ -113,6 +113,26 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     t.equal(upstream.requests.length, 2)
   })
 
+  await t.test('a 401 to a bulk purchase is its answer: the key is never sent again', async (t) => {
+    upstream.reset()
+    const path = '/api/trading/v1/options/contracts/bulk-purchase/demo'
+    upstream.answer = (_request, socket) => status('401 No')(socket)
+    t.match(await post('pat', { path }), { status: 401, headers: { 'idempotency-replayed': undefined } })
+    upstream.answer = (_request, socket) => void socket.write(ok())
+    t.match(await post('pat', { path, at: other }), { status: 401, headers: { 'idempotency-replayed': 'true' } })
+    t.equal(codeOf(await post('pat', { path, body: 'another' })), 'idempotency_key_reused')
+    t.equal(upstream.requests.length, 1)
+  })
+
+  await t.test('a 401 to a bulk purchase that breaks off leaves an unknown outcome behind', async (t) => {
+    upstream.reset()
+    const path = '/api/trading/v1/options/contracts/bulk-purchase/real'
+    upstream.answer = (_request, socket) => void socket.end('HTTP/1.1 401 No\r\nContent-Length: 9\r\n\r\nhalf')
+    t.match((await post('half pat', { path })).json, { code: 'upstream_lost', outcome: 'unknown' })
+    t.equal(codeOf(await post('half pat', { path, at: other })), 'outcome_unknown')
+    t.equal(upstream.requests.length, 1)
+  })
+
   await t.test('a browser that leaves before its call is lost leaves an unknown outcome behind', async (t) => {
     upstream.reset()
     const upstreamSocket = await abandon('gone')

@@ -25,6 +25,27 @@ await test('without the ledger a process spends its lease, and then its part, in
   t.ok(shared >= 66, `and ${shared} of the shared part when the ledger is back`)
 })
 
+await test('what is left is not known before the ledger has replied, nor while it is away', async (t) => {
+  const world = new ManualBudget({})
+  const known = (): boolean[] => [world.budget.left()[0]?.calls !== undefined, world.budget.isAlone]
+  t.same(known(), [false, false])
+  await world.budget.opened()
+  t.same(known(), [true, false])
+  const { promise, reject } = Promise.withResolvers<void>()
+  world.isAway = true
+  await world.pass(7000)
+  t.same(known(), [false, true])
+  world.isAway = false
+  world.replies = promise
+  await world.pass(1000)
+  t.same(known(), [false, true], 'nor while an attempt to reach it is under way')
+  world.replies = Promise.resolve()
+  reject(new Error('no reply in time'))
+  await world.pass(1000)
+  t.same(known(), [true, false])
+  t.match(world.budget.left(), [{ windowMs: 10_000, limit: 100 }])
+})
+
 await test('whenever the ledger goes away, a process keeps its tokens for five seconds at least', async (t) => {
   for (let phaseMs = 0; phaseMs <= 12_000; phaseMs += 500) {
     const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })

@@ -42,6 +42,17 @@ for (const [how, stop] of [
   })
 }
 
+await test('a process whose timers are late sets none for a time that has passed', async (t) => {
+  const world = new ManualBudget({})
+  await world.budget.opened()
+  await world.pass(2000)
+  // The timer is due in a second, and so is the next report shortly after it.
+  world.stop(1500)
+  await world.pass(0)
+  await world.pass(2000)
+  t.ok(await world.send('orders'))
+})
+
 await test('a request that is written twice spends two tokens', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 4, windowMs: 10_000 }] })
   await world.budget.opened()
@@ -128,6 +139,18 @@ await test('sessions that wait at the same time take turns', async (t) => {
   const sent = await Promise.all(calls)
   t.equal(sent.filter((subject) => subject === 'modest').length, 4, 'the one that came last gets its four')
   t.equal(sent.filter((subject) => subject === 'greedy').length, 6, 'and the first the rest')
+})
+
+await test('a session whose calls all wait keeps no other session from waiting', async (t) => {
+  const world = new ManualBudget({})
+  const { promise, resolve } = Promise.withResolvers<void>()
+  world.replies = promise
+  const greedy = Array.from({ length: 2000 }, () => world.budget.admit('otps', 'greedy'))
+  t.equal(greedy.filter((admission) => admission instanceof Promise).length, 128, 'more than it has in progress')
+  const modest = world.budget.admit('otps', 'modest')
+  t.ok(modest instanceof Promise, 'the other may wait')
+  resolve()
+  t.match(await modest, { is: 'granted' }, 'and gets its turn')
 })
 
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {

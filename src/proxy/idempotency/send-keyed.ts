@@ -29,8 +29,11 @@ export interface KeyedCall extends Call {
 
 type SentOutcome = Exclude<ForwardOutcome, Stale>
 
-/** Statuses by which upstream refuses a call before it executes anything, whatever becomes of the rest of the response. */
-const NOT_EXECUTED: ReadonlySet<number> = new Set([401, 413, 429])
+/**
+ * Statuses by which upstream refuses a call before it executes anything, whatever becomes of the rest of the response. A 401
+ * is one only where it refuses a bearer token, and is withheld: elsewhere it concerns a body that may hold several tokens.
+ */
+const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
 
 /**
  * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
@@ -121,6 +124,7 @@ function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<E
     case 'browserGone':
       return outcome.sent === 'nothing' ? claim.free() : claim.finish({ is: 'unknown' })
     case 'withheld':
+      return outcome.status === 401 ? claim.free() : claim.finish({ is: 'unknown' })
     case 'lost':
     case 'timeout':
     case 'cut':

@@ -26,8 +26,6 @@ const WATCH_MS = 1000
 const SOON_MS = 1000
 /** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
 const FAIR_SHARE_MS = 5000
-/** Calls of a class that may wait for a reply of the ledger. */
-const MAX_WAITING = 1024
 /** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
 const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
@@ -49,6 +47,8 @@ export class UpstreamBudget implements Budget {
   /** Until then the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
   #isSettling = false
+  /** Whether the ledger replied to the last report; undefined before the first. */
+  #hasReplied: boolean | undefined
   /** The ledger is not asked again until then, because it could not be reached. */
   #awayUntil = -Infinity
   #cancelTimer: () => void = () => undefined
@@ -113,7 +113,7 @@ export class UpstreamBudget implements Budget {
       }
     }
     // Even one who has had a fair share may ask for more, as long as there may be more.
-    if (isEmpty || this.#isAway || line.length >= MAX_WAITING || this.#isClosed)
+    if (isEmpty || this.#isAway || !line.hasRoomFor(subject) || this.#isClosed)
       return this.#refuse(budgetClass, subject)
     const turn = line.wait(subject)
     void this.#settle()
@@ -129,11 +129,12 @@ export class UpstreamBudget implements Budget {
     return spreadMs(count, this.#terms.windows, others)
   }
 
-  /** For each window the calls that are left for orders, as far as this process knows. */
-  left(): { readonly windowMs: number; readonly calls: number; readonly limit: number }[] {
+  /** For each window the calls that are left for orders: undefined while the ledger, which alone knows them, is away. */
+  left(): { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[] {
     return this.#terms.windows.map(({ windowMs, ceilings }, at) => {
       const limit = ceilings.orders
-      return { windowMs, limit, calls: Math.max(0, limit - (this.#used[at] ?? 0)) }
+      const calls = Math.max(0, limit - (this.#used[at] ?? 0))
+      return { windowMs, limit, calls: this.#hasReplied === true ? calls : undefined }
     })
   }
 
@@ -142,9 +143,9 @@ export class UpstreamBudget implements Budget {
     return this.#gates[budgetClass].isHeldBack
   }
 
-  /** Whether the ledger cannot be reached at present. */
+  /** Whether the ledger cannot be reached at present. An attempt that is under way has not reached it yet. */
   get isAlone(): boolean {
-    return this.#isAway
+    return this.#hasReplied === false
   }
 
   /** Returns what was not spent. */
@@ -228,6 +229,7 @@ export class UpstreamBudget implements Budget {
     const most = { ...expected, orders: expected.orders + this.#ready }
     const settlement = await this.#holder.settle({ most, target })
     this.#isSettling = false
+    this.#hasReplied = settlement.is === 'settled'
     const now = this.#clock.now()
     if (settlement.is === 'away') this.#awayUntil = now + RETRY_MS
     else {
@@ -268,7 +270,8 @@ export class UpstreamBudget implements Budget {
   }
 
   #sleepUntil(due: number): void {
-    const leftMs = due - this.#clock.now()
+    // Node.js warns of a negative time, which a late timer would leave here.
+    const leftMs = Math.max(0, due - this.#clock.now())
     this.#cancelTimer = this.#clock.after(Math.min(leftMs, WATCH_MS), () => {
       if (leftMs <= WATCH_MS || this.#holder.lease.isOver) void this.#settle()
       else this.#sleepUntil(due)

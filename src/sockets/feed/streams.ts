@@ -61,7 +61,7 @@ export class Streams {
 
   /**
    * Subscribes a browser to the stream that a request describes.
-   * @param pass called instead for a symbol array that fits on no connection
+   * @param pass called instead for a symbol array that fits on no connection, and from then on for all ticks of that browser
    */
   subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
     if (member.isOver) return
@@ -72,8 +72,12 @@ export class Streams {
       const again = (): void => this.subscribe(member, request, service, pass)
       return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
     }
-    const known = this.#byIdentity.get(identity)
     const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    // Only upstream knows which symbols it still has there, and says AlreadySubscribed to these.
+    if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
+      return member.spend() ? pass() : member.answer(rateLimitError(request))
+    }
+    const known = this.#byIdentity.get(identity)
     if (isTooMany || (known === undefined && !this.#mayStart(member))) return member.answer(rateLimitError(request))
     const stream = known ?? this.#start(member, spec, request)
     if (stream === undefined) return symbols.length > 1 ? pass() : member.answer(rateLimitError(request))

@@ -115,3 +115,23 @@ await test('once half of the places are taken, an address starts no more streams
   t.match(await subscribe(late, 'C'), served, 'B1 is used no more')
   t.match(await subscribe(await from('192.0.2.1'), 'F'), limited, 'A1 is still used')
 })
+
+await test('symbol arrays count: an address with all connections for them takes no more places than its share', async (t) => {
+  const world = await feedWorld(t, {
+    TRUST_PROXY: '1',
+    FEED_SUBSCRIPTIONS: '2',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '10',
+    FEED_MAX_SOCKETS: '4',
+  })
+  world.market.auto = takesSymbolsOnce()
+  const from = async (address: string): Promise<FeedBrowser> =>
+    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  for (const other of ['A', 'B']) await (await from('192.0.2.1')).ask({ ticks: ['R_1', other], subscribe: 1 })
+  t.equal(world.upstream.open, 2, 'half of the connections')
+  let served = 0
+  let last: unknown
+  while (((last = await subscribe(await from('192.0.2.1'), `C${served}`)) as { tick?: unknown }).tick) served++
+  t.equal(served, 6, 'ten symbols with those of the arrays')
+  t.match(last, { error: { code: 'RateLimit' } })
+  t.match(await subscribe(await from('192.0.2.2'), 'D'), { tick: {} })
+})

@@ -80,14 +80,13 @@ export class Feed implements MemberHost {
     const returnMs = reconnectSpreadMs + PATIENCE_MS
     const cohorts = new Cohorts(this)
     const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
-    const maxStreams = limits.maxSockets * limits.subscriptionsPerSocket
-    this.#streams = new Streams(this.#pool, context, { ...limits, maxStreams })
+    this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
-      streamLimit: () => maxStreams,
+      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
       ownSocketLimit: () => limits.maxOwnSockets,
     })
   }

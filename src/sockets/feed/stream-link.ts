@@ -42,6 +42,11 @@ export class StreamLink implements LinkOwner {
     return this.#link.bufferedBytes
   }
 
+  /** How many symbols its streams have. */
+  get load(): number {
+    return this.#load
+  }
+
   /** Whether a stream could take the place of another one. */
   couldReplace(lingering: Stream, { names }: Stream): boolean {
     return names.every((name) => !this.#names.has(name) || lingering.names.includes(name))

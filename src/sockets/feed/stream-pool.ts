@@ -26,6 +26,14 @@ export class StreamPool {
     return this.#links.filter(({ isOpen }) => isOpen).length
   }
 
+  /** Whether more than half of the places are taken. A connection for symbol arrays has none left for a single symbol. */
+  get isScarce(): boolean {
+    const { maxSockets, subscriptionsPerSocket } = this.#limits
+    let taken = 0
+    for (const { isForArrays, load } of this.#links) taken += isForArrays ? subscriptionsPerSocket : load
+    return taken > (maxSockets * subscriptionsPerSocket) / 2
+  }
+
   /**
    * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
    * @param except a connection that upstream does not want it on

@@ -11,6 +11,10 @@ function takesSymbolsOnce(): (request: UpstreamRequest) => boolean {
     const { message, socket } = request
     const subscribed = bySocket.get(socket) ?? new Set()
     bySocket.set(socket, subscribed)
+    if ('forget' in message) {
+      reply(request, { msg_type: 'forget', forget: 1 })
+      return true
+    }
     if ('forget_all' in message) {
       subscribed.clear()
       reply(request, { msg_type: 'forget_all', forget_all: ['of-own'] })
@@ -134,4 +138,31 @@ await test('symbol arrays count: an address with all connections for them takes 
   t.equal(served, 6, 'ten symbols with those of the arrays')
   t.match(last, { error: { code: 'RateLimit' } })
   t.match(await subscribe(await from('192.0.2.2'), 'D'), { tick: {} })
+})
+
+await test('connections that symbol arrays have left take single symbols, and the other way round', async (t) => {
+  const { market, join, metric } = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
+    FEED_MAX_SOCKETS: '2',
+    FEED_LINGER_SECONDS: '0',
+    FEED_MAX_OWN_SOCKETS: '0',
+  })
+  market.auto = takesSymbolsOnce()
+  const served = { tick: {} }
+  const limited = { error: { code: 'RateLimit' } }
+  const leave = async (browser: FeedBrowser): Promise<void> => {
+    browser.client.socket.close()
+    await until(async () => (await metric('bff_feed_streams')).get('') === 0, 'its streams are over')
+  }
+  for (const round of [1, 2]) {
+    const [lister, browser] = [await join(), await join()]
+    t.match(await lister.ask({ ticks: [`A${round}`, `B${round}`], subscribe: 1 }), served)
+    for (const symbol of ['C', 'D']) t.match(await subscribe(browser, `${symbol}${round}`), served)
+    t.match(await subscribe(browser, 'E'), limited, 'one connection is for arrays')
+    lister.client.socket.close()
+    await until(async () => (await metric('bff_feed_streams')).get('') === 2, 'the array is over')
+    for (const symbol of ['E', 'F']) t.match(await subscribe(browser, `${symbol}${round}`), served)
+    t.match(await (await join()).ask({ ticks: ['G', 'H'], subscribe: 1 }), limited, 'both are for single symbols')
+    await leave(browser)
+  }
 })

@@ -78,65 +78,6 @@ await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', asy
   t.equal(market.asked('ticks').filter(({ message }) => message['ticks'] === 'C').length, 1)
 })
 
-await test('symbol arrays take the place of no single symbol, and what fits nowhere gets an own socket', async (t) => {
-  const { market, join, upstream } = await feedWorld(t, { FEED_MAX_SOCKETS: '4', FEED_MAX_OWN_SOCKETS: '1' })
-  market.auto = (request) => {
-    const symbols = [request.message['ticks']].flat()
-    for (const symbol of symbols) tick(request, 1, 1, `id-${String(symbol)}`, String(symbol))
-    return true
-  }
-  const browser = await join()
-  for (const other of ['A', 'B']) {
-    t.match(await browser.ask({ ticks: ['R_1', other], subscribe: 1 }), { tick: {} })
-    await browser.next()
-    await browser.ask({ forget_all: 'ticks' })
-    // Another browser keeps the stream.
-    const keeper = await join()
-    await keeper.ask({ ticks: ['R_1', other], subscribe: 1 })
-  }
-  const shared = upstream.open
-  t.match(await browser.ask({ ticks: ['R_1', 'C'], subscribe: 1, req_id: 1 }), { req_id: 1, tick: { symbol: 'R_1' } })
-  t.match(await browser.next(), { req_id: 1, tick: { symbol: 'C' } })
-  t.equal(upstream.open, shared + 1)
-  const limited = { error: { code: 'RateLimit' } }
-  t.match(await (await join()).ask({ ticks: ['R_1', 'D'], subscribe: 1 }), limited, 'there are no more own sockets')
-  t.match(await (await join()).ask({ ticks: 'R_1', subscribe: 1 }), { tick: { symbol: 'R_1' } })
-})
-
-await test('once half of the places are taken, an address starts no more streams than five browsers have', async (t) => {
-  const world = await feedWorld(t, {
-    TRUST_PROXY: '1',
-    FEED_SUBSCRIPTIONS: '2',
-    FEED_SUBSCRIPTIONS_PER_SOCKET: '7',
-    FEED_MAX_SOCKETS: '2',
-  })
-  world.market.auto = (request) => {
-    const symbol = String(request.message['ticks'])
-    if ('forget' in request.message) reply(request, { forget: 1 })
-    else tick(request, 1, 1, `id-${symbol}`, symbol)
-    return true
-  }
-  const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
-  const subscribe = (browser: FeedBrowser, symbol: string): Promise<unknown> =>
-    browser.ask({ ticks: symbol, subscribe: 1 })
-  const served = { tick: {} }
-  const limited = { error: { code: 'RateLimit' } }
-
-  const greedy = await Promise.all(Array.from({ length: 5 }, () => from('192.0.2.1')))
-  for (const [index, browser] of greedy.entries()) {
-    for (const symbol of [`A${index}`, `B${index}`]) t.match(await subscribe(browser, symbol), served)
-  }
-  const late = await from('192.0.2.1')
-  t.match(await subscribe(late, 'C'), limited)
-  t.match(await subscribe(late, 'A1'), served, 'a stream that exists')
-  const other = await from('192.0.2.2')
-  for (const symbol of ['D', 'E']) t.match(await subscribe(other, symbol), served)
-  await greedy[1]?.ask({ forget_all: 'ticks' })
-  t.match(await subscribe(late, 'C'), served, 'B1 is used no more')
-  t.match(await subscribe(await from('192.0.2.1'), 'F'), limited, 'A1 is still used')
-})
-
 await test('a slow browser gets the newest message of each stream, and every answer', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_CONFLATE_BYTES: '65536', SLOW_CONSUMER_SECONDS: '3600' })
   const [slow, fast] = [await join(), await join()]

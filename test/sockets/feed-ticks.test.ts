@@ -135,6 +135,34 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await browser.rest(), [{ req_id: 1, tick: { symbol: 'CLOSED' } }])
   })
 
+  await t.test('the end of one symbol of an array leaves the others to their browsers', async (t) => {
+    const [browser, other] = [await join(), await join()]
+    browser.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    for (const symbol of ['ENDS', 'STAYS']) {
+      tick(request, 1, 1, `id-${symbol}`, symbol)
+      await browser.next()
+    }
+    const error = { code: 'MarketIsClosed', message: '' }
+    reply(request, { msg_type: 'tick', subscription: { id: 'id-ENDS' }, error })
+    t.match(await browser.next(), { req_id: 1, subscription: { id: 'id-ENDS' }, error })
+    tick(request, 2, 2, 'id-STAYS', 'STAYS')
+    t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } })
+    t.match(await browser.ask({ forget: 'id-ENDS' }), { forget: 0 })
+    browser.send({ ticks: 'ENDS', subscribe: 1, req_id: 2 })
+    tick(await market.next('ticks', 'ENDS'), 3, 3, 'id-again', 'ENDS')
+    t.match(await browser.next(), { req_id: 2, tick: { quote: 3 } })
+
+    other.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 3 })
+    const later = await market.next('ticks')
+    t.ok(later.socket !== request.socket, 'upstream has STAYS there')
+    reply(later, { msg_type: 'tick', error })
+    t.match(await other.next(), { req_id: 3, error }, 'whoever comes later hears what upstream says')
+    tick(request, 4, 4, 'id-STAYS', 'STAYS')
+    t.match(await browser.rest(), [{ req_id: 1, tick: { quote: 4 } }])
+    t.match(await browser.ask({ forget: 'id-STAYS' }), { forget: 1 })
+  })
+
   await t.test('a stream is forgotten a while after its last browser has left', async (t) => {
     const [first, second] = [await join(), await join()]
     first.send({ ticks: 'R_5', subscribe: 1 })

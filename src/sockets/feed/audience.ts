@@ -63,11 +63,16 @@ export class Audience {
     this.add(subscription, group.prefix, subscription.forgotten)
   }
 
-  /** Removes all subscriptions. @returns each with what its messages began with */
-  clear(): (readonly [Subscription, Buffer])[] {
-    const all = [...this.#groups.values()].flatMap(({ prefix, subscriptions }) =>
+  /** All subscriptions, each with what its messages begin with. */
+  all(): (readonly [Subscription, Buffer])[] {
+    return [...this.#groups.values()].flatMap(({ prefix, subscriptions }) =>
       Array.from(subscriptions, (subscription) => [subscription, prefix] as const),
     )
+  }
+
+  /** Removes all subscriptions. @returns each with what its messages began with */
+  clear(): (readonly [Subscription, Buffer])[] {
+    const all = this.all()
     for (const [subscription] of all) this.remove(subscription)
     this.#latest = undefined
     return all

@@ -80,14 +80,13 @@ export class Feed implements MemberHost {
     const returnMs = reconnectSpreadMs + PATIENCE_MS
     const cohorts = new Cohorts(this)
     const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
-    const maxStreams = limits.maxSockets * limits.subscriptionsPerSocket
-    this.#streams = new Streams(this.#pool, context, { ...limits, maxStreams })
+    this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
-      streamLimit: () => maxStreams,
+      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
       ownSocketLimit: () => limits.maxOwnSockets,
     })
   }
@@ -126,7 +125,7 @@ export class Feed implements MemberHost {
     switch (service) {
       case 'ticks':
       case 'history':
-        return this.#streams.subscribe(member, request, service, () => this.#send(member, message, false))
+        return this.#streams.subscribe(member, request, service, () => this.#sendTicks(member, message))
       case 'kept':
         return this.#reads.share(member, request, cacheMs)
       case 'brief':
@@ -169,6 +168,12 @@ export class Feed implements MemberHost {
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
+  }
+
+  /** Sends a subscription to ticks that has been counted on the browser's own upstream socket. */
+  #sendTicks(member: Member, message: Buffer): void {
+    this.#send(member, message, false)
+    if (member.own !== undefined) member.own.hasArrays = true
   }
 
   #limited(member: Member, message: Buffer, isBinary: boolean): void {

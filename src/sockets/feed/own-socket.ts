@@ -30,6 +30,8 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
+  /** Whether symbol arrays without a place have gone there, so that upstream may have a symbol of theirs already. */
+  hasArrays = false
   readonly #member: Member
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()

@@ -15,8 +15,8 @@ const LATE_MS = 60_000
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
 export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
-  /** Whether it carries symbol arrays, and nothing else. */
-  readonly isForArrays: boolean
+  /** Whether it carries symbol arrays, and nothing else. Changed by the pool while it carries nothing. */
+  isForArrays: boolean
   readonly streams = new Set<Stream>()
   readonly #link: UpstreamLink
   readonly #departures: Departures
@@ -40,6 +40,11 @@ export class StreamLink implements LinkOwner {
 
   get bufferedBytes(): number {
     return this.#link.bufferedBytes
+  }
+
+  /** How many symbols its streams have. */
+  get load(): number {
+    return this.#load
   }
 
   /** Whether a stream could take the place of another one. */

@@ -26,13 +26,23 @@ export class StreamPool {
     return this.#links.filter(({ isOpen }) => isOpen).length
   }
 
+  /** Whether more than half of the places are taken. A connection for symbol arrays has none left for a single symbol. */
+  get isScarce(): boolean {
+    const { maxSockets, subscriptionsPerSocket } = this.#limits
+    let taken = 0
+    for (const { isForArrays, load } of this.#links) {
+      taken += isForArrays && load > 0 ? subscriptionsPerSocket : load
+    }
+    return taken > (maxSockets * subscriptionsPerSocket) / 2
+  }
+
   /**
    * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
    * @param except a connection that upstream does not want it on
    * @returns false when there is no room
    */
   place(stream: Stream, except?: StreamLink): boolean {
-    let link = this.#find(stream, except) ?? this.#add(stream.isArray)
+    let link = this.#find(stream, except) ?? this.#turn(stream.isArray, except) ?? this.#add(stream.isArray)
     while (link === undefined) {
       const oldest = [...this.#lingering].find((each) => givesWayTo(each, stream, except))
       if (oldest === undefined) return false
@@ -66,18 +76,29 @@ export class StreamPool {
     )
   }
 
-  /**
-   * Adds a connection. A symbol can be in any number of arrays, but upstream takes it once on a connection: if arrays could be
-   * on every connection, a few browsers could leave no place for the symbol itself.
-   */
+  /** Takes a connection that carries nothing any more for the other kind of streams. */
+  #turn(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
+    if (isForArrays && !this.#mayHaveArrays) return undefined
+    const unused = this.#links.find((link) => link !== except && link.load === 0)
+    if (unused !== undefined) unused.isForArrays = isForArrays
+    return unused
+  }
+
   #add(isForArrays: boolean): StreamLink | undefined {
     const { maxSockets, reconnectSpreadMs } = this.#limits
-    const most = isForArrays ? Math.floor(maxSockets / 2) : maxSockets
-    const forArrays = this.#links.filter((link) => link.isForArrays).length
-    if (this.#links.length >= maxSockets || (isForArrays && forArrays >= most)) return undefined
+    if (this.#links.length >= maxSockets || (isForArrays && !this.#mayHaveArrays)) return undefined
     const link = new StreamLink(this.#deps, reconnectSpreadMs, isForArrays)
     this.#links.push(link)
     return link
+  }
+
+  /**
+   * Whether one more connection may be for symbol arrays. A symbol can be in any number of arrays, but upstream takes it once on
+   * a connection: if arrays could be on every connection, a few browsers could leave no place for the symbol itself.
+   */
+  get #mayHaveArrays(): boolean {
+    const forArrays = this.#links.filter((link) => link.isForArrays).length
+    return forArrays < Math.floor(this.#limits.maxSockets / 2)
   }
 }
 

@@ -26,17 +26,14 @@ export class Streams {
   readonly #context: StreamContext
   readonly #maxSubscriptions: number
 
-  readonly #maxStreams: number
-
-  /** @param maxSubscriptions of one browser @param maxStreams for which the pool has places */
+  /** @param maxSubscriptions of one browser */
   constructor(
     pool: StreamPool,
     context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
-    { maxSubscriptions, maxStreams }: { readonly maxSubscriptions: number; readonly maxStreams: number },
+    maxSubscriptions: number,
   ) {
     this.#pool = pool
     this.#maxSubscriptions = maxSubscriptions
-    this.#maxStreams = maxStreams
     this.#context = {
       ...context,
       place: (stream, except) => pool.place(stream, except),
@@ -61,7 +58,7 @@ export class Streams {
 
   /**
    * Subscribes a browser to the stream that a request describes.
-   * @param pass called instead for a symbol array that fits on no connection
+   * @param pass called instead for a symbol array that fits on no connection, and from then on for all ticks of that browser
    */
   subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
     if (member.isOver) return
@@ -72,8 +69,12 @@ export class Streams {
       const again = (): void => this.subscribe(member, request, service, pass)
       return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
     }
-    const known = this.#byIdentity.get(identity)
     const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    // Only upstream knows which symbols it still has there, and says AlreadySubscribed to these.
+    if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
+      return member.spend() ? pass() : member.answer(rateLimitError(request))
+    }
+    const known = this.#byIdentity.get(identity)
     if (isTooMany || (known === undefined && !this.#mayStart(member))) return member.answer(rateLimitError(request))
     const stream = known ?? this.#start(member, spec, request)
     if (stream === undefined) return symbols.length > 1 ? pass() : member.answer(rateLimitError(request))
@@ -100,12 +101,18 @@ export class Streams {
    * no more of the streams that are used than five browsers may have: an address must not take all places.
    */
   #mayStart(member: Member): boolean {
-    if (this.#byIdentity.size > this.#maxStreams / 2) {
-      const address = network(member.address)
-      const own = [...this.#byIdentity.values()].filter((stream) => stream.size > 0 && stream.startedBy === address)
-      if (own.length >= BROWSERS_PER_ADDRESS * this.#maxSubscriptions) return false
-    }
+    const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
+    if (this.#pool.isScarce && this.#startedBy(network(member.address)) >= most) return false
     return member.spend()
+  }
+
+  /** How many symbols the streams have that browsers of a network have started, and that are used. */
+  #startedBy(address: string): number {
+    let count = 0
+    for (const { size, startedBy, symbols } of this.#byIdentity.values()) {
+      if (size > 0 && startedBy === address) count += symbols.length
+    }
+    return count
   }
 
   #start(member: Member, spec: Spec, request: FeedRequest): Stream | undefined {

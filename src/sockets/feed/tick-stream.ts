@@ -21,6 +21,13 @@ export class TickStream extends Stream {
     return this.#request.toUpstream(reqId)
   }
 
+  /** An error with the id of one symbol of an array ends that symbol alone. */
+  override received(message: UpstreamMessage): void {
+    const { errorCode, subscriptionId = '' } = message
+    if (this.isArray && errorCode !== undefined && this.#newest.has(subscriptionId)) this.#endSymbol(message)
+    else super.received(message)
+  }
+
   forgetOne(subscription: Subscription, id: string): void {
     const symbol = symbolOf(this.#newest.get(id))
     this.#audience.exclude(subscription, id)
@@ -61,6 +68,17 @@ export class TickStream extends Stream {
   protected detachAll(): Subscription[] {
     this.#newest.clear()
     return this.#audience.clear().map(([subscription]) => subscription)
+  }
+
+  #endSymbol({ subscriptionId: id = '', subscription: part, body }: UpstreamMessage): void {
+    // Upstream must tell whoever comes later what has become of the symbol.
+    this.context.ended(this)
+    for (const [subscription, prefix] of this.#audience.all()) {
+      if (subscription.forgotten?.has(id) === true) continue
+      subscription.member.sendConflated(this.conflationKey(id))
+      subscription.member.answer(frameOf(prefix, part, body))
+      this.forgetOne(subscription, id)
+    }
   }
 
   /** Even for a slow browser the first message is the answer to its request, which comes before those to later ones. */

@@ -21,7 +21,7 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9464}/livez`).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
 # Without npm, Node is PID 1 and handles SIGTERM. No --init is needed, since it has no children but its workers.
 # --min- and --max-semi-space-size (MiB): the young generation starts as large as under load, and may double. If it started
-# smaller, a twelfth of a start would be garbage collection. If it could not grow, the slowest requests would take several times
-# as long; if it grew further, it would take up to 50 MiB more for nothing that can be measured. --disable-sigusr1: SIGUSR1
-# would open an inspector, which runs whatever code it is sent.
+# smaller, a twelfth of a start would be garbage collection. If it could not grow, old objects would have to be collected more
+# often, which delays the slowest requests; if it grew further, it would take up to 50 MiB more, and nothing would be faster.
+# --disable-sigusr1: SIGUSR1 would open an inspector, which runs whatever code it is sent.
 CMD ["node", "--min-semi-space-size=16", "--max-semi-space-size=32", "--disable-sigusr1", "src/main.ts"]

@@ -12,8 +12,8 @@ const LOSSES = Number(process.env['DAY_LOSSES'] ?? 2)
 const SEED = Number(process.env['SEED'] ?? (WHOLE_DAY === undefined ? 1 : randomInt(2 ** 31)))
 /** Rounds of coming, going and prices between two losses. */
 const ROUNDS = 4
-/** From the first half to the second. In a half of a whole day 25,000 members come and go: less than 200 bytes for each. */
-const MAX_GROWTH_BYTES = 4 * 1024 * 1024
+/** From the first half to the second. In a third of a whole day 16,000 members come and go: less than 170 bytes for each. */
+const MAX_GROWTH_BYTES = (WHOLE_DAY === undefined ? 4 : 2.5) * 1024 * 1024
 /** Just below MAX_BUFFERED_BYTES. The members share a process with this test, and read late at times: nothing may be left out for that. */
 const CONFLATE_BYTES = 1024 * 1024 - 1
 
@@ -64,9 +64,11 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
   t.same(running, wanted, 'upstream sends the streams that are wanted, and no others')
   used.push(await day.end())
   t.same(await day.streams(), { running: [], wanted: [] }, 'no stream is left once all have gone')
-  // How much is still being closed differs from time to time, but a leak raises the least as well.
+  // How much is still being closed differs from time to time, but a leak raises the least as well. In the first fifth of the
+  // values, caches and compiled code still grow.
+  const from = Math.floor(used.length / 5)
   const half = Math.floor(used.length / 2)
-  const growth = Math.min(...used.slice(half)) - Math.min(...used.slice(0, half))
+  const growth = Math.min(...used.slice(half)) - Math.min(...used.slice(from, half))
   t.comment(`memory in use, in KiB: ${used.map((bytes) => (bytes / 1024).toFixed(0)).join(' ')}`)
   t.ok(growth < MAX_GROWTH_BYTES, `memory in use grows by ${(growth / 1024).toFixed(0)} KiB from one half to the other`)
 })

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { FeedBrowser, feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { FeedBrowser, feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
 import { PUBLIC } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 
@@ -31,6 +31,10 @@ function takesSymbolsOnce(): (request: UpstreamRequest) => boolean {
     }
     return true
   }
+}
+
+async function joinFrom(world: FeedWorld, address: string): Promise<FeedBrowser> {
+  return new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
 }
 
 function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
@@ -101,8 +105,7 @@ await test('once half of the places are taken, an address starts no more streams
     else tick(request, 1, 1, `id-${symbol}`, symbol)
     return true
   }
-  const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  const from = (address: string): Promise<FeedBrowser> => joinFrom(world, address)
   const served = { tick: {} }
   const limited = { error: { code: 'RateLimit' } }
 
@@ -128,8 +131,7 @@ await test('symbol arrays count: an address with all connections for them takes 
     FEED_MAX_SOCKETS: '4',
   })
   world.market.auto = takesSymbolsOnce()
-  const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  const from = (address: string): Promise<FeedBrowser> => joinFrom(world, address)
   for (const other of ['A', 'B']) await (await from('192.0.2.1')).ask({ ticks: ['R_1', other], subscribe: 1 })
   t.equal(world.upstream.open, 2, 'half of the connections')
   let served = 0

@@ -1,7 +1,7 @@
-import { array, assert, constantFrom, nat, pre, property, record } from 'fast-check'
+import { array, assert, constantFrom, nat, pre, property, record, type Arbitrary } from 'fast-check'
 import { test } from 'tap'
 import { dissect, type UpstreamMessage } from '../../src/sockets/feed/dissect.ts'
-import { pointOf, tailOf } from '../../src/sockets/feed/points.ts'
+import { pointOf, tailOf, type Point } from '../../src/sockets/feed/points.ts'
 import { RecentMessages } from '../../src/sockets/feed/recent-messages.ts'
 
 const RUNS = Number(process.env['RUNS'] ?? 2000)
@@ -36,59 +36,88 @@ const candles = (epoch: number, close: number): UpstreamMessage =>
   })
 
 /** Ticks of which several may have one epoch, and the same quote. */
-const series = array(record({ step: constantFrom(0, 0, 1, 2), quote: constantFrom(1, 2, 3) }), {
-  minLength: 3,
-  maxLength: 30,
-}).map((steps) => {
-  let epoch = 100
-  return steps.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
-})
+const seriesOf = (steps: readonly number[], maxLength: number): Arbitrary<Tick[]> =>
+  array(record({ step: constantFrom(...steps), quote: constantFrom(1, 2, 3) }), { minLength: 3, maxLength }).map(
+    (ticks) => {
+      let epoch = 100
+      return ticks.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
+    },
+  )
 
-/** What a stream that began after `begin` ticks sends after a history of the ticks up to `end` that arrives after `arrival` ticks. */
-function continued(ticks: readonly Tick[], begin: number, asked: number, end: number, arrival: number): number[] {
+/** How far a history may be behind its stream. */
+const MAX_BEHIND = 40
+const picks = array(nat(), { minLength: 4, maxLength: 4 })
+
+/** Whether every tick after a history follows exactly once. */
+function continuesOnce(ticks: readonly Tick[], [a = 0, b = 0, c = 0, d = 0]: readonly number[]): boolean {
+  const { length } = ticks
+  // The stream begins; a history is asked for; it ends somewhere, behind or ahead of the stream; it arrives.
+  const begin = 1 + (a % length)
+  const asked = begin + (b % (length - begin + 1))
+  const arrival = asked + (c % (length - asked + 1))
+  const earliest = Math.max(begin, asked - MAX_BEHIND)
+  const end = earliest + (d % (length - earliest + 1))
+  // With a single epoch nobody can tell which of its equal ticks a history has.
+  pre(ticks[0]?.epoch !== ticks[begin - 1]?.epoch)
+  const places = continued(ticks, { begin, asked, end, arrival })
+  const expected = Array.from({ length: length - end }, (_, index) => end + index)
+  return JSON.stringify(places) === JSON.stringify(expected)
+}
+
+/** Events of a stream, each told by the number of ticks that there were then. */
+interface Course {
+  /** The stream begins with a history. */
+  readonly begin: number
+  /** Another history is asked for. */
+  readonly asked: number
+  /** Upstream answers with what it has. */
+  readonly end: number
+  /** The history arrives. */
+  readonly arrival: number
+}
+
+/** The places of the ticks that follow the history for a browser that gets it last. */
+function continued(ticks: readonly Tick[], { begin, asked, end, arrival }: Course): number[] {
   const recent = new RecentMessages()
   recent.begin(tailOf(historyOf(ticks.slice(0, begin))))
-  const add = (place: number, tick: Tick): UpstreamMessage => {
+  let needed = Infinity
+  const add = (place: number, visit?: (point: Point | undefined) => void): void => {
+    const [tick] = ticks.slice(place, place + 1)
+    if (tick === undefined) return
     const sent = tickOf(tick, place)
-    recent.add(pointOf(sent), sent, 0)
-    return sent
+    visit?.(pointOf(sent))
+    recent.add(pointOf(sent), sent, needed)
   }
-  let since = recent.nextSequence
-  for (const [place, tick] of ticks.slice(0, arrival).entries()) {
-    if (place < begin) continue
-    if (place === asked) since = recent.nextSequence
-    add(place, tick)
+  for (let place = begin; place < asked; place++) add(place)
+  const since = (needed = recent.nextSequence)
+  for (let place = asked; place < arrival; place++) add(place)
+  const { next: known, seam } = recent.after(tailOf(historyOf(ticks.slice(0, end))), since, false)
+  let next = known
+  for (let place = arrival; place < ticks.length; place++) {
+    add(place, (point) => {
+      if (next !== undefined) return
+      const isLater = seam?.isLater(point)
+      if (isLater === true || seam?.isOver === true) next = recent.nextSequence + (isLater === true ? 0 : 1)
+    })
   }
-  if (asked >= arrival) since = recent.nextSequence
-  const { later, seam } = recent.after(tailOf(historyOf(ticks.slice(0, end))), since, false)
-  const places = later.map(placeOf)
-  for (const [index, tick] of ticks.slice(arrival).entries()) {
-    const sent = add(arrival + index, tick)
-    if (seam === undefined || seam.isOver || seam.isLater(pointOf(sent))) places.push(placeOf(sent))
-  }
-  return places
+  return next === undefined ? [] : recent.from(next).map(placeOf)
 }
 
 await test('after a history every later tick follows exactly once, wherever the history ends', async (t) => {
-  assert(
-    property(series, array(nat(), { minLength: 4, maxLength: 4 }), (ticks, picks) => {
-      const [a = 0, b = 0, c = 0, d = 0] = picks
-      const { length } = ticks
-      // The stream begins; a history is asked for; it ends somewhere, behind or ahead of the stream; it arrives.
-      const begin = 1 + (a % length)
-      const asked = begin + (b % (length - begin + 1))
-      const arrival = asked + (c % (length - asked + 1))
-      const end = begin + (d % (length - begin + 1))
-      // With a single epoch nobody can tell which of its equal ticks a history has.
-      pre(ticks[0]?.epoch !== ticks[begin - 1]?.epoch)
-      const places = continued(ticks, begin, asked, end, arrival)
-      const expected = Array.from({ length: length - end }, (_, index) => end + index)
-      return JSON.stringify(places) === JSON.stringify(expected)
-    }),
-    { numRuns: RUNS },
-  )
+  assert(property(seriesOf([0, 0, 1, 2], 30), picks, continuesOnce), { numRuns: RUNS })
   t.pass(`${RUNS} runs`)
 })
+
+await test('also where far more ticks come than are kept in any case', async (t) => {
+  assert(property(seriesOf([0, 1, 2], 300), picks, continuesOnce), { numRuns: RUNS })
+  t.pass(`${RUNS} runs`)
+})
+
+/** The places of the messages so far that follow a history. */
+function following(recent: RecentMessages, history: UpstreamMessage, since: number, isCandles: boolean): number[] {
+  const { next } = recent.after(tailOf(history), since, isCandles)
+  return next === undefined ? [] : recent.from(next).map(placeOf)
+}
 
 await test('a history of one tick is continued by its value', async (t) => {
   const recent = new RecentMessages()
@@ -97,15 +126,36 @@ await test('a history of one tick is continued by its value', async (t) => {
     const sent = tickOf({ epoch: 5, quote: tick }, place)
     recent.add(pointOf(sent), sent, 0)
   }
-  const after = (quote: number): number[] =>
-    recent.after(tailOf(historyOf([{ epoch: 5, quote }])), 1, false).later.map(placeOf)
+  const after = (quote: number): number[] => following(recent, historyOf([{ epoch: 5, quote }]), 1, false)
   t.same(after(1), [0, 1])
   t.same(after(2), [1])
   t.same(after(3), [])
-  const { later, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
-  t.same(later, [])
+  const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
+  t.equal(next, undefined)
   t.equal(seam?.isLater({ epoch: 5, value: '4' }), false)
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
+})
+
+await test('where the stream has passed the last tick of a history, all that it still has of that epoch follows', async (t) => {
+  const recent = new RecentMessages()
+  for (const [place, quote] of [2, 3].entries()) {
+    const sent = tickOf({ epoch: 5, quote }, place)
+    recent.add(pointOf(sent), sent, 0)
+  }
+  const sent = tickOf({ epoch: 6, quote: 4 }, 2)
+  recent.add(pointOf(sent), sent, 0)
+  t.same(following(recent, historyOf([{ epoch: 5, quote: 1 }]), 0, false), [0, 1, 2])
+  const whole = [4, 5, 5, 5].map((epoch, index) => ({ epoch, quote: index }))
+  const complete = new RecentMessages()
+  complete.begin(tailOf(historyOf(whole.slice(0, 2))))
+  for (const tick of [
+    { epoch: 5, quote: 2 },
+    { epoch: 6, quote: 4 },
+  ]) {
+    const next = tickOf(tick, tick.quote)
+    complete.add(pointOf(next), next, 0)
+  }
+  t.same(following(complete, historyOf(whole), 0, false), [4], 'unless the history has more of it')
 })
 
 await test('a history that is empty or ends long ago is followed by what came since it was asked for', async (t) => {
@@ -115,8 +165,10 @@ await test('a history that is empty or ends long ago is followed by what came si
     const sent = tickOf({ epoch: 51 + place, quote: 1 }, place)
     recent.add(pointOf(sent), sent, 0)
   }
-  t.same(recent.after(undefined, 2, false).later.map(placeOf), [1, 2])
-  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false).later.map(placeOf), [2])
+  t.same(recent.after(undefined, 2, false), { next: 2 })
+  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false), { next: 3 })
+  t.same(recent.from(2).map(placeOf), [1, 2])
+  t.same(recent.from(3).map(placeOf), [2])
 })
 
 await test('no candle older than that of the history follows', async (t) => {
@@ -126,10 +178,9 @@ await test('no candle older than that of the history follows', async (t) => {
     const sent = ohlc(60, close)
     recent.add(pointOf(sent), sent, 0)
   }
-  const closes = (history: UpstreamMessage): string[] =>
-    recent.after(tailOf(history), 0, true).later.map(({ body }) => /"place":(\d+)/.exec(body.toString())?.[1] ?? '')
-  t.same(closes(candles(60, 1)), ['2', '3', '4'])
-  t.same(closes(candles(60, 3)), ['4'])
+  const closes = (history: UpstreamMessage): number[] => following(recent, history, 0, true)
+  t.same(closes(candles(60, 1)), [2, 3, 4])
+  t.same(closes(candles(60, 3)), [4])
   t.same(closes(candles(120, 5)), [])
   const { seam } = recent.after(tailOf(candles(60, 6)), 0, true)
   t.equal(seam?.isLater(pointOf(ohlc(60, 5))), false)
@@ -140,6 +191,14 @@ await test('no candle older than that of the history follows', async (t) => {
   const never = recent.after(tailOf(candles(60, 6)), 0, true).seam
   const passed = Array.from({ length: 9 }, () => never?.isLater(pointOf(ohlc(60, 5))))
   t.same(passed.indexOf(true), 8, 'a candle that upstream never streams holds back no more than eight')
+})
+
+await test('a candle that the stream has closed follows as it was closed, whatever the history shows of it', async (t) => {
+  const recent = new RecentMessages()
+  recent.begin(tailOf(candles(60, 1)))
+  for (const sent of [ohlc(60, 2), ohlc(60, 3), ohlc(120, 4)]) recent.add(pointOf(sent), sent, 0)
+  t.same(following(recent, candles(60, 9), 0, true), [3, 4])
+  t.same(following(recent, candles(60, 3), 0, true), [4])
 })
 
 await test('a message of upstream’s that is no point or history does no harm', async (t) => {

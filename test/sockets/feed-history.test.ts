@@ -1,5 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { feedWorld, reply, type FeedBrowser, type Message, type UpstreamRequest } from '../support/feed-world.ts'
+
+/** Longer than a history is kept. */
+const HISTORY_MS = 1100
 
 const quotes = (messages: readonly Message[]): unknown[] => messages.map(({ tick }) => (tick as Message)['quote'])
 
@@ -65,6 +69,75 @@ await test('ticks_history with PUBLIC_FEED=shared', async (t) => {
     t.same(quotes(await fourth.rest()), [105])
     t.same(quotes(await second.rest()), [104, 105])
     t.equal(market.asked('ticks_history').filter(({ message }) => message['ticks_history'] === 'R_1').length, 2)
+  })
+
+  await t.test('a history that is kept is followed by all that has come since, however much', async (t) => {
+    const { first, request } = await living('R_8')
+    /** Five ticks of each second. */
+    const fast = (quote: number): void =>
+      reply(request, {
+        msg_type: 'tick',
+        tick: { epoch: 101 + Math.floor(quote / 5), quote },
+        subscription: { id: 'h' },
+      })
+    for (const quote of [0, 1]) fast(quote)
+    t.same(quotes([await first.next(), await first.next()]), [0, 1])
+    // The first history is kept no more, so that nothing is needed for it.
+    await delay(HISTORY_MS)
+    const second = await join()
+    const wanted = { ticks_history: 'R_8', subscribe: 1, end: 'latest', count: 3 }
+    second.send(wanted)
+    const recent = { history: { prices: [100, 0, 1], times: [100, 101, 101] }, msg_type: 'history' }
+    reply(await market.next('ticks_history', 'R_8'), recent)
+    t.match(await second.next(), recent)
+    const all = Array.from({ length: 100 }, (_, index) => 2 + index)
+    for (const quote of all) {
+      fast(quote)
+      t.match(await second.next(), { tick: { quote } })
+    }
+    const third = await join()
+    third.send({ ...wanted, req_id: 3 })
+    t.match(await third.next(), { ...recent, req_id: 3 }, 'the same history')
+    t.same(quotes(await third.rest()), all)
+  })
+
+  await t.test('a history that is ahead is kept too, and followed by what it does not contain', async (t) => {
+    const { request } = await living('R_9')
+    const [second, third, gone] = [await join(), await join(), await join()]
+    const wanted = { ticks_history: 'R_9', subscribe: 1, end: 'latest', count: 3 }
+    second.send(wanted)
+    const ahead = { history: { prices: [101, 102, 103], times: [101, 102, 103] }, msg_type: 'history' }
+    reply(await market.next('ticks_history', 'R_9'), ahead)
+    t.match(await second.next(), ahead)
+    tick(request, 101)
+    for (const late of [third, gone]) {
+      late.send(wanted)
+      t.match(await late.next(), ahead)
+    }
+    tick(request, 102)
+    t.match(await gone.ask({ forget: 'h' }), { forget: 1 })
+    for (const epoch of [103, 104]) tick(request, epoch)
+    for (const browser of [second, third]) t.same(quotes([await browser.next()]), [104])
+    const fourth = await join()
+    fourth.send(wanted)
+    t.match(await fourth.next(), ahead)
+    t.same(quotes(await fourth.rest()), [104])
+    t.same(await gone.rest(), [], 'who has forgotten the stream gets nothing')
+  })
+
+  await t.test('a history whose last tick the stream leaves out is followed by the next', async (t) => {
+    const { request } = await living('R_10')
+    const [second, third] = [await join(), await join()]
+    const wanted = { ticks_history: 'R_10', subscribe: 1, end: 'latest', count: 1 }
+    second.send(wanted)
+    const last = { history: { prices: [102], times: [102] }, msg_type: 'history' }
+    reply(await market.next('ticks_history', 'R_10'), last)
+    t.match(await second.next(), last)
+    for (const epoch of [101, 103]) tick(request, epoch)
+    t.same(quotes([await second.next()]), [103])
+    third.send(wanted)
+    t.match(await third.next(), last)
+    t.same(quotes(await third.rest()), [103])
   })
 
   await t.test('a history that is ahead of the stream is followed by what it does not contain', async (t) => {

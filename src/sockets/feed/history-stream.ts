@@ -14,12 +14,6 @@ import type { Subscription } from './subscription.ts'
 /** How long the stream's messages are kept for a history on its way. */
 const STALE_MS = 30_000
 
-/** A subscription whose history is ahead of the stream. */
-interface Ahead {
-  readonly prefix: Buffer
-  readonly seam: Seam
-}
-
 /**
  * `ticks_history` with `subscribe`. The first browser's request starts the stream. Whoever comes later gets a history as it has
  * asked for it, fetched on another connection, and then exactly the later messages of the stream.
@@ -30,9 +24,10 @@ export class HistoryStream extends Stream {
   readonly #audience: Audience
   /** Those who wait for the stream to begin. */
   readonly #waiting = new Map<Subscription, FeedRequest>()
-  readonly #ahead = new Map<Subscription, Ahead>()
   /** Histories on their way. */
   readonly #pending = new Set<History>()
+  /** Histories that are ahead of the stream. */
+  readonly #ahead = new Map<History, Seam>()
   /** Those that can be shared: on their way, or fetched just now. */
   readonly #histories = new Map<string, History>()
   #recent = new RecentMessages()
@@ -61,15 +56,14 @@ export class HistoryStream extends Stream {
   protected left(subscription: Subscription): void {
     this.#audience.remove(subscription)
     this.#waiting.delete(subscription)
-    this.#ahead.delete(subscription)
-    for (const { waiting } of this.#pending) waiting.delete(subscription)
+    for (const history of [...this.#pending, ...this.#ahead.keys()]) history.leave(subscription)
   }
 
   protected took(message: UpstreamMessage): void {
     const point = pointOf(message)
     if (this.#subscription === undefined && point === undefined) return this.#begin(message)
-    this.#recent.add(point, message, Math.min(...Array.from(this.#histories.values(), ({ since }) => since)))
     const caughtUp = this.#passSeams(point)
+    this.#recent.add(point, message, Math.min(...Array.from(this.#histories.values(), ({ since }) => since)))
     this.#audience.deliver(message)
     for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
   }
@@ -105,8 +99,8 @@ export class HistoryStream extends Stream {
     this.#subscription = message.subscription
     const history = new History(this.#recent.nextSequence, () => undefined)
     history.answer = new AnswerFrame(message)
-    history.tail = tailOf(message)
-    this.#recent.begin(history.tail)
+    this.#recent.begin(tailOf(message))
+    history.next = this.#recent.nextSequence
     this.#keep(key, history)
     const waiting = [...this.#waiting]
     this.#waiting.clear()
@@ -166,7 +160,9 @@ export class HistoryStream extends Stream {
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)
-    history.tail = tailOf(message)
+    const { next, seam } = this.#recent.after(tailOf(message), history.since, this.type === 'candles')
+    history.next = next
+    if (seam !== undefined) this.#ahead.set(history, seam)
     this.#keep(key, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
   }
@@ -180,31 +176,34 @@ export class HistoryStream extends Stream {
     if (kept.keep(history.answer?.bytes ?? 0, historyMs, drop)) this.#histories.set(key, history)
   }
 
-  #serve(subscription: Subscription, prefix: Buffer, { answer, tail, since }: History): void {
+  #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
     if (answer === undefined) return
     const { member } = subscription
     member.answer(answer.for(prefix))
-    const { later, seam } = this.#recent.after(tail, since, this.type === 'candles')
-    for (const message of later) {
-      member.outbox.deliver(
-        frameOf(prefix, message.subscription, message.body),
-        this.conflationKey(message.subscriptionId),
-      )
+    if (next === undefined) ahead.set(subscription, prefix)
+    else {
+      for (const message of this.#recent.from(next)) {
+        member.outbox.deliver(
+          frameOf(prefix, message.subscription, message.body),
+          this.conflationKey(message.subscriptionId),
+        )
+      }
+      this.#audience.add(subscription, prefix)
     }
-    if (seam === undefined) this.#audience.add(subscription, prefix)
-    else this.#ahead.set(subscription, { prefix, seam })
     subscription.served()
   }
 
-  /** Has those who are ahead get the next message unless they have it. @returns those who have it, and will get all others */
+  /** Looks which histories the stream has caught up with. @returns those who have the next message, and will get all others */
   #passSeams(point: Point | undefined): (readonly [Subscription, Buffer])[] {
     const caughtUp: (readonly [Subscription, Buffer])[] = []
-    for (const [subscription, { seam, prefix }] of this.#ahead) {
+    const { nextSequence } = this.#recent
+    for (const [history, seam] of this.#ahead) {
       const isLater = seam.isLater(point)
       if (!isLater && !seam.isOver) continue
-      this.#ahead.delete(subscription)
-      if (isLater) this.#audience.add(subscription, prefix)
-      else caughtUp.push([subscription, prefix])
+      this.#ahead.delete(history)
+      history.next = isLater ? nextSequence : nextSequence + 1
+      if (isLater) for (const [subscription, prefix] of history.ahead) this.#audience.add(subscription, prefix)
+      else caughtUp.push(...history.ahead)
     }
     return caughtUp
   }
@@ -231,7 +230,7 @@ export class HistoryStream extends Stream {
     const asking = [this.#waiting, ...Array.from(this.#pending, ({ waiting }) => waiting)]
     const all = [
       ...this.#audience.clear(),
-      ...Array.from(this.#ahead, ([subscription, { prefix }]) => [subscription, prefix] as const),
+      ...Array.from(this.#ahead.keys(), ({ ahead }) => Array.from(ahead)).flat(),
       ...asking.flatMap((waiting) =>
         Array.from(waiting, ([subscription, { prefix }]) => [subscription, prefix] as const),
       ),

@@ -1,7 +1,6 @@
 import type { AnswerFrame } from './answer-frame.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import type { FeedRequest } from './parse-request.ts'
-import type { Tail } from './points.ts'
 import type { Subscription } from './subscription.ts'
 import type { Requester } from './upstream-link.ts'
 
@@ -12,13 +11,22 @@ export class History implements Requester {
   readonly waiting = new Map<Subscription, FeedRequest>()
   /** Undefined until upstream has answered. */
   answer: AnswerFrame | undefined
-  tail: Tail | undefined
+  /** The number of the message that follows it, once that is known. */
+  next: number | undefined
+  /** Those who were given it before that, each with what its messages begin with. */
+  readonly ahead = new Map<Subscription, Buffer>()
   readonly #onSettled: (message: UpstreamMessage | undefined) => void
 
   /** @param onSettled called with upstream's answer, or with nothing when there will be none */
   constructor(since: number, onSettled: (message: UpstreamMessage | undefined) => void) {
     this.since = since
     this.#onSettled = onSettled
+  }
+
+  /** Forgets a browser that leaves. */
+  leave(subscription: Subscription): void {
+    this.waiting.delete(subscription)
+    this.ahead.delete(subscription)
   }
 
   received(message: UpstreamMessage): void {

@@ -2,7 +2,7 @@ import type { UpstreamMessage } from './dissect.ts'
 import type { Point, Tail } from './points.ts'
 import { Seam } from './seam.ts'
 
-/** Messages that are kept in any case: enough for a history that upstream answers a little behind its streams. */
+/** Messages that are kept besides those that are needed: enough for a history that upstream answers a little behind its streams. */
 const KEPT = 64
 
 interface Recent {
@@ -12,11 +12,10 @@ interface Recent {
   readonly message: UpstreamMessage | undefined
 }
 
-/** How a history goes on. */
-interface Continuation {
-  readonly later: readonly UpstreamMessage[]
-  readonly seam?: Seam
-}
+/** How a history goes on: with the message of this number or, if it is ahead of the stream, with one that is still to come. */
+type Continuation =
+  | { readonly next: number; readonly seam?: undefined }
+  | { readonly next?: undefined; readonly seam: Seam }
 
 /** The recent messages of a `ticks_history` stream, so that a history that was fetched separately can be continued. */
 export class RecentMessages {
@@ -37,10 +36,11 @@ export class RecentMessages {
     for (const value of tail.values) this.#add({ epoch: tail.epoch, value }, undefined)
   }
 
-  /** @param needed the number of the oldest message that a history may still need */
+  /** @param needed the number of the oldest message that a history may still need; Infinity for none */
   add(point: Point | undefined, message: UpstreamMessage, needed: number): void {
     this.#add(point, message)
-    while (this.#entries.length > KEPT && (this.#entries[0]?.sequence ?? needed) < needed) {
+    const oldest = Math.min(needed, this.#nextSequence) - KEPT
+    while ((this.#entries[0]?.sequence ?? oldest) < oldest) {
       this.#entries.shift()
       this.#isWhole = false
     }
@@ -51,23 +51,30 @@ export class RecentMessages {
     return (this.#entries[0]?.sequence ?? this.#nextSequence) <= sequence
   }
 
+  /** The messages from this number on. */
+  from(sequence: number): UpstreamMessage[] {
+    return this.#entries.flatMap((entry) => (entry.sequence < sequence ? [] : (entry.message ?? [])))
+  }
+
   /**
-   * What follows a history: each later message once, and none that it contains.
+   * Where a history that has just arrived goes on, so that each later message follows once, and none that it contains.
    * @param since the number of the next message when the history was requested
-   * @returns the messages so far and, if the history is ahead of them, the seam for those to come
    */
   after(tail: Tail | undefined, since: number, isCandles: boolean): Continuation {
-    if (tail === undefined || !this.#reaches(tail.epoch)) {
-      return { later: messagesOf(this.#entries.filter(({ sequence }) => sequence >= since)) }
-    }
+    if (tail === undefined || !this.#reaches(tail.epoch)) return { next: since }
     const { epoch } = tail
-    const last = this.#entries.filter(({ point }) => point?.epoch === epoch)
-    const beyond = this.#entries.filter(({ point }) => point !== undefined && point.epoch > epoch)
-    const values = last.map(({ point }) => point?.value ?? '')
-    const seam = new Seam(tail, values, this.#isCompleteAt(epoch), isCandles)
-    const contained = seam.containedSoFar()
-    if (contained !== undefined) return { later: messagesOf([...last.slice(contained), ...beyond]) }
-    return beyond.length > 0 ? { later: messagesOf(beyond) } : { later: [], seam }
+    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
+    const isComplete = this.#isCompleteAt(epoch)
+    const values = ofEpoch.map(({ point }) => point?.value ?? '')
+    const seam = new Seam(tail, values, isComplete, isCandles)
+    const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
+    if (last !== undefined) return { next: last.sequence + 1 }
+    const beyond = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)
+    if (beyond === undefined) return { seam }
+    // The stream has passed the epoch without the last value of the history. What it still had of the epoch is later, if its
+    // beginning is missing. The last message of a candle is at least as new as the history.
+    const later = isCandles ? ofEpoch.at(-1) : isComplete ? undefined : ofEpoch[0]
+    return { next: (later ?? beyond).sequence }
   }
 
   /** Whether a history that ends with this epoch can be continued. If not, the browser has asked for one that ends long ago. */
@@ -85,8 +92,4 @@ export class RecentMessages {
   #add(point: Point | undefined, message: UpstreamMessage | undefined): void {
     this.#entries.push({ sequence: this.#nextSequence++, point, message })
   }
-}
-
-function messagesOf(entries: readonly Recent[]): UpstreamMessage[] {
-  return entries.flatMap(({ message }) => message ?? [])
 }

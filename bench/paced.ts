@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { BROWSER_HEADERS } from './contenders.ts'
 import type { Latencies, Pace } from './load/pacer.ts'
+import { requestTexts } from './load/request-texts.ts'
 import { Program } from './program.ts'
 import type { Running } from './rest-load.ts'
 
@@ -13,10 +14,7 @@ export async function pace(
   { url, cookies, name, program }: Running,
   load: Pick<Pace, 'perSecond' | 'seconds' | 'connections'>,
 ): Promise<Paced> {
-  const { host, port, pathname } = new URL(url)
-  const requests = cookies.map((cookie) =>
-    [`GET ${pathname} HTTP/1.1`, `Host: ${host}`, `Cookie: ${cookie}`, ...BROWSER_HEADERS, '', ''].join('\r\n'),
-  )
+  const requests = requestTexts(url, BROWSER_HEADERS, cookies)
   const file = fileURLToPath(new URL('load/pacer.ts', import.meta.url))
   const pacer = new Program('pacer', process.execPath, [file], { ipc: true, on: 'others' })
   const ended = once(pacer.child, 'exit')
@@ -25,7 +23,7 @@ export async function pace(
     if (message === undefined) throw new Error(`${name}: ${pacer.logTail()}`)
     return message[0]
   }
-  pacer.child.send({ ...load, port: Number(port), requests } satisfies Pace)
+  pacer.child.send({ ...load, port: Number(new URL(url).port), requests } satisfies Pace)
   await nextMessage()
   const before = program.cpuMs()
   pacer.child.send('go')

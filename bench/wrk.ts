@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { requestTexts } from './load/request-texts.ts'
 import { pinning, workDir } from './program.ts'
 
 /** The results of wrk. Its latencies are those under full load, where requests queue. */
@@ -26,13 +27,15 @@ export interface WrkLoad {
   readonly cookies: readonly string[]
 }
 
+/** Between two requests in the file that the script reads. */
+const SEPARATOR = '\x1e'
 const SCRIPT = fileURLToPath(new URL('load/rotate.lua', import.meta.url))
 const run = promisify(execFile)
 
 /** Loads a server with one thread of wrk. @throws Error if wrk is not installed or fails */
 export async function wrk({ url, seconds, connections, headers, cookies }: WrkLoad): Promise<WrkResult> {
-  const cookieFile = join(workDir, 'cookies')
-  writeFileSync(cookieFile, cookies.map((line) => `${line}\n`).join(''))
+  const requestFile = join(workDir, 'requests')
+  writeFileSync(requestFile, requestTexts(url, headers, cookies).join(SEPARATOR))
   const [program, ...before] = [...pinning('others'), 'wrk']
   const { stdout } = await run(program, [
     ...before,
@@ -40,11 +43,10 @@ export async function wrk({ url, seconds, connections, headers, cookies }: WrkLo
     `--connections=${connections}`,
     `--duration=${seconds}s`,
     '--latency',
-    ...headers.map((header) => `--header=${header}`),
     `--script=${SCRIPT}`,
     url,
     '--',
-    cookieFile,
+    requestFile,
   ])
   const found = /^result (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(stdout)
   if (found === null) throw new Error(`wrk printed no result: ${stdout}`)

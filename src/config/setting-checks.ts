@@ -103,6 +103,12 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
       `FEED_MAX_SOCKETS is ${settings.FEED_MAX_SOCKETS}: with fewer than ${MIN_FEED_SOCKETS}, requests with several symbols may take a place of FEED_MAX_OWN_SOCKETS, with 1 they always do`,
     )
   }
+  const workers = workerCount(settings.WORKERS)
+  if (settings.UPSTREAM_BUDGET !== undefined && workers > settings.UPSTREAM_BUDGET_INSTANCES) {
+    warnings.push(
+      `UPSTREAM_BUDGET_INSTANCES is ${settings.UPSTREAM_BUDGET_INSTANCES}, but ${workers} workers run here alone: without Redis they may exceed the budget`,
+    )
+  }
   for (const origin of frontendOrigins) {
     if (roughSite(origin) !== roughSite(publicUrl)) {
       warnings.push(

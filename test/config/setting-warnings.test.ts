@@ -2,8 +2,12 @@ import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { ALONE } from '../support/settings.ts'
 
-const aboutOrigins = (settings: Record<string, string>): string[] =>
-  readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.startsWith('FRONTEND_ORIGINS'))
+/** The warnings that begin with this name. */
+function warningsAbout(name: string, settings: Record<string, string>): string[] {
+  return readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.startsWith(name))
+}
+
+const aboutOrigins = (settings: Record<string, string>): string[] => warningsAbout('FRONTEND_ORIGINS', settings)
 
 await test('FRONTEND_ORIGINS without a place where pages are is warned about', (t) => {
   const [home, elsewhere] = ['http://localhost:5173', 'http://localhost:4000']
@@ -23,7 +27,7 @@ await test('OPS_HOST is HOST unless it is set, and a public one is warned about 
   const subject = { IDENTITY_PATH: '/me', IDENTITY_POINTER: '/id', OPS_TOKEN: 'a-token-of-at-least-32-characters' }
   const read = (settings: Record<string, string>) => readConfig({ ...ALONE, ...subject, ...settings })
   const warns = (settings: Record<string, string>): boolean =>
-    read(settings).warnings.some((warning) => warning.startsWith('OPS_TOKEN'))
+    warningsAbout('OPS_TOKEN', { ...subject, ...settings }).length > 0
   t.equal(read({ HOST: '10.0.0.1' }).listen.opsHost, '10.0.0.1')
   t.equal(read({ HOST: '0.0.0.0', OPS_HOST: '127.0.0.1' }).listen.opsHost, '127.0.0.1')
   for (const host of ['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0', '203.0.113.9', '2001:db8::1', '172.32.0.1'])
@@ -59,7 +63,7 @@ await test('HOST and OPS_HOST are refused as numbers that stand for an address, 
 })
 
 function warnsOfFeedSockets(settings: Record<string, string>): boolean {
-  return readConfig({ ...ALONE, ...settings }).warnings.some((warning) => warning.startsWith('FEED_MAX_SOCKETS'))
+  return warningsAbout('FEED_MAX_SOCKETS', settings).length > 0
 }
 
 await test('so few sockets of the feed that symbol arrays may find no place are warned about', async (t) => {
@@ -68,4 +72,14 @@ await test('so few sockets of the feed that symbol arrays may find no place are 
   t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '4' }))
   t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared' }))
   t.notOk(warnsOfFeedSockets({ FEED_MAX_SOCKETS: '1' }), 'the feed is off')
+})
+
+await test('more workers than the budget is divided among are warned about', async (t) => {
+  const shared = { REDIS_URL: 'redis://127.0.0.1:6379', UPSTREAM_BUDGET: '300/60' }
+  t.match(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4' }), [
+    /^UPSTREAM_BUDGET_INSTANCES is 3, but 4 workers run here alone/,
+  ])
+  t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4', UPSTREAM_BUDGET_INSTANCES: '4' }), [])
+  t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '3' }), [])
+  t.same(warningsAbout('UPSTREAM_BUDGET', { REDIS_URL: shared.REDIS_URL, WORKERS: '4' }), [], 'there is no budget')
 })

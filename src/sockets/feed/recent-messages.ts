@@ -66,7 +66,8 @@ export class RecentMessages {
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
     const isComplete = this.#isCompleteAt(epoch)
     const values = ofEpoch.map(({ point }) => point?.value ?? '')
-    const seam = new Seam(tail, values, isComplete, isCandles)
+    const begun = ofEpoch.filter(({ message }) => message === undefined).length
+    const seam = new Seam(tail, { values, begun, isComplete }, isCandles)
     const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
     if (last !== undefined) return { next: last.sequence + 1 }
     const beyond = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)

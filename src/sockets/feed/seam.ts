@@ -3,6 +3,16 @@ import type { Point, Tail } from './points.ts'
 /** So many messages of a candle may be older than the history that shows it. Each has the whole candle, so no more are held back. */
 const MAX_OLDER_CANDLES = 8
 
+/** What a stream has of the last epoch of a history. */
+interface Streamed {
+  /** Its values so far, in order. */
+  readonly values: readonly string[]
+  /** How many of these were in the history that the stream has begun with. */
+  readonly begun: number
+  /** Whether none is missing before them. */
+  readonly isComplete: boolean
+}
+
 /**
  * Where a history ends and its stream goes on, if the history is ahead: messages will still come that it contains. Several may
  * have its last epoch.
@@ -13,17 +23,19 @@ export class Seam {
   readonly #values: string[]
   /** How many of these the history contains, if that is known. */
   readonly #contained: number | undefined
+  /** It contains at least so many: what the stream has begun with and, if nothing is missing, as many as it shows itself. */
+  readonly #least: number
+  /** It contains no more than these: all of the epoch that there were. */
+  readonly #most: number
   readonly #mostValues: number
   #isOver = false
 
-  /**
-   * @param values of the last epoch, as far as the stream has sent them
-   * @param isComplete whether none of them was sent before the stream was followed
-   */
-  constructor(tail: Tail, values: readonly string[], isComplete: boolean, isCandles: boolean) {
+  constructor(tail: Tail, { values, begun, isComplete }: Streamed, isCandles: boolean) {
     this.#tail = tail
     this.#values = [...values]
     this.#contained = isComplete && tail.isWhole && !isCandles ? tail.values.length : undefined
+    this.#least = Math.max(begun, isComplete ? tail.values.length : 1)
+    this.#most = tail.isWhole && !isCandles ? tail.values.length : Infinity
     this.#mostValues = isCandles ? values.length + MAX_OLDER_CANDLES : Infinity
   }
 
@@ -36,7 +48,7 @@ export class Seam {
   containedSoFar(): number | undefined {
     if (this.#contained !== undefined) return this.#contained <= this.#values.length ? this.#contained : undefined
     for (let count = this.#values.length; count > 0; count--) {
-      if (endAlike(this.#values.slice(0, count), this.#tail.values)) return count
+      if (this.#isEnd(count)) return count
     }
     return undefined
   }
@@ -52,8 +64,13 @@ export class Seam {
     }
     this.#values.push(value)
     this.#isOver =
-      this.#contained === undefined ? endAlike(this.#values, this.#tail.values) : this.#values.length >= this.#contained
+      this.#contained === undefined ? this.#isEnd(this.#values.length) : this.#values.length >= this.#contained
     return false
+  }
+
+  /** Whether the history can end with the last of so many values. */
+  #isEnd(count: number): boolean {
+    return count >= this.#least && count <= this.#most && endAlike(this.#values.slice(0, count), this.#tail.values)
   }
 }
 

@@ -109,7 +109,7 @@ function continued(ticks: readonly Tick[], { begin, asked, from = 0, end, arriva
   for (let place = arrival; place < ticks.length; place++) {
     add(place, (point) => {
       if (next !== undefined) return
-      const isLater = seam?.isLater(point)
+      const isLater = seam?.isLater(point, recent.nextSequence)
       if (isLater === true || seam?.isOver === true) next = recent.nextSequence + (isLater === true ? 0 : 1)
     })
   }
@@ -142,7 +142,7 @@ await test('a short history is continued where all that it shows of its epoch ha
   complete.begin({ epoch: 5, values: ['1', '2'], isWhole: true })
   const { next, seam } = complete.after({ epoch: 5, values: ['1', '2', '1', '2'], isWhole: false }, 0, false)
   t.equal(next, undefined, 'the stream has only two ticks of this second so far')
-  const isOver = ['1', '2'].map((value) => seam?.isLater({ epoch: 5, value }) === false && seam.isOver)
+  const isOver = ['1', '2'].map((value) => seam?.isLater({ epoch: 5, value }, 0) === false && seam.isOver)
   t.same(isOver, [false, true])
   const unknown = new RecentMessages()
   unknown.begin({ epoch: 5, values: ['1'], isWhole: false })
@@ -167,7 +167,7 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.same(after(3), [])
   const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
   t.equal(next, undefined)
-  t.equal(seam?.isLater({ epoch: 5, value: '4' }), false)
+  t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
 })
 
@@ -218,13 +218,13 @@ await test('no candle older than that of the history follows', async (t) => {
   t.same(closes(candles(60, 3)), [4])
   t.same(closes(candles(120, 5)), [])
   const { seam } = recent.after(tailOf(candles(60, 6)), 0, true)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 5))), false)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 6))), false)
+  t.equal(seam?.isLater(pointOf(ohlc(60, 5)), 0), false)
+  t.equal(seam?.isLater(pointOf(ohlc(60, 6)), 0), false)
   t.equal(seam?.isOver, true)
   const ahead = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  t.equal(ahead?.isLater(pointOf(ohlc(120, 1))), true, 'the next candle')
+  t.equal(ahead?.isLater(pointOf(ohlc(120, 1)), 0), true, 'the next candle')
   const never = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  const passed = Array.from({ length: 9 }, () => never?.isLater(pointOf(ohlc(60, 5))))
+  const passed = Array.from({ length: 9 }, () => never?.isLater(pointOf(ohlc(60, 5)), 0))
   t.same(passed.indexOf(true), 8, 'a candle that upstream never streams holds back no more than eight')
 })
 

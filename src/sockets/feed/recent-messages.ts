@@ -67,15 +67,28 @@ export class RecentMessages {
     const isComplete = this.#isCompleteAt(epoch)
     const values = ofEpoch.map(({ point }) => point?.value ?? '')
     const begun = ofEpoch.filter(({ message }) => message === undefined).length
-    const seam = new Seam(tail, { values, begun, isComplete }, isCandles)
+    const seam = new Seam(tail, { first: ofEpoch[0]?.sequence, values, begun, isComplete }, isCandles)
     const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
     if (last !== undefined) return { next: last.sequence + 1 }
     const beyond = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)
     if (beyond === undefined) return { seam }
-    // The stream has passed the epoch without the last value of the history. What it still had of the epoch is later, if its
-    // beginning is missing. The last message of a candle is at least as new as the history.
-    const later = isCandles ? ofEpoch.at(-1) : isComplete ? undefined : ofEpoch[0]
-    return { next: (later ?? beyond).sequence }
+    return { next: (this.#possiblyLater(seam) ?? beyond).sequence }
+  }
+
+  /** Where a history goes on whose seam says that the next message, with this point, is later. */
+  afterSeam(seam: Seam, point: Point | undefined): number {
+    const isPassed = point !== undefined && point.epoch > seam.epoch
+    return (isPassed ? this.#possiblyLater(seam)?.sequence : undefined) ?? this.#nextSequence
+  }
+
+  /**
+   * The first message that may be later than a history whose epoch the stream has passed without its last value. What the stream
+   * still had of the epoch is later, if its beginning is missing. The last message of a candle is at least as new as the history.
+   */
+  #possiblyLater({ epoch, isCandles, isComplete }: Seam): Recent | undefined {
+    if (!isCandles && isComplete) return undefined
+    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
+    return isCandles ? ofEpoch.at(-1) : ofEpoch[0]
   }
 
   /** Whether a history that ends with this epoch can be continued. If not, the browser has asked for one that ends long ago. */

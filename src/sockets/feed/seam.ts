@@ -5,6 +5,8 @@ const MAX_OLDER_CANDLES = 8
 
 /** What a stream has of the last epoch of a history. */
 interface Streamed {
+  /** The number of its first message, if it has any. */
+  readonly first: number | undefined
   /** Its values so far, in order. */
   readonly values: readonly string[]
   /** How many of these were in the history that the stream has begun with. */
@@ -18,7 +20,11 @@ interface Streamed {
  * have its last epoch.
  */
 export class Seam {
+  readonly isCandles: boolean
+  /** Whether the stream has all messages of the last epoch. */
+  readonly isComplete: boolean
   readonly #tail: Tail
+  #first: number | undefined
   /** The values that the stream has sent of the last epoch. */
   readonly #values: string[]
   /** How many of these the history contains, if that is known. */
@@ -30,13 +36,26 @@ export class Seam {
   readonly #mostValues: number
   #isOver = false
 
-  constructor(tail: Tail, { values, begun, isComplete }: Streamed, isCandles: boolean) {
+  constructor(tail: Tail, { first, values, begun, isComplete }: Streamed, isCandles: boolean) {
+    this.isCandles = isCandles
+    this.isComplete = isComplete
     this.#tail = tail
+    this.#first = first
     this.#values = [...values]
     this.#contained = isComplete && tail.isWhole && !isCandles ? tail.values.length : undefined
     this.#least = Math.max(begun, isComplete ? tail.values.length : 1)
     this.#most = tail.isWhole && !isCandles ? tail.values.length : Infinity
     this.#mostValues = isCandles ? values.length + MAX_OLDER_CANDLES : Infinity
+  }
+
+  /** The last epoch of the history. */
+  get epoch(): number {
+    return this.#tail.epoch
+  }
+
+  /** The number of the stream's first message of that epoch. Undefined if it has none. */
+  get first(): number | undefined {
+    return this.#first
   }
 
   /** Whether all further messages are later than the history. */
@@ -53,8 +72,11 @@ export class Seam {
     return undefined
   }
 
-  /** Whether the next message of the stream is later than the history. */
-  isLater(point: Point | undefined): boolean {
+  /**
+   * Whether the next message of the stream is later than the history.
+   * @param sequence the number of the message
+   */
+  isLater(point: Point | undefined, sequence: number): boolean {
     if (point === undefined) return true
     const { epoch, value } = point
     if (epoch < this.#tail.epoch) return false
@@ -62,6 +84,7 @@ export class Seam {
       this.#isOver = true
       return true
     }
+    this.#first ??= sequence
     this.#values.push(value)
     this.#isOver =
       this.#contained === undefined ? this.#isEnd(this.#values.length) : this.#values.length >= this.#contained

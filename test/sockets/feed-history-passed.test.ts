@@ -80,4 +80,9 @@ await test('a history whose last value the stream does not send is followed by a
     const followed = await follow({ ticks_history: 'R_5', start: 1 }, ticks(), course)
     t.same(followed, streamed(course.rest))
   })
+
+  await t.test('a history that ends before all that the stream has is followed by all of that', async (t) => {
+    const course = { sent: [tick(101, 3), tick(102, 4)], later: ticks([99, 1], [100, 2]), rest: [tick(103, 5)] }
+    t.same(await follow({ ticks_history: 'R_6', start: 1 }, ticks(), course), [3, 4, 5])
+  })
 })

@@ -201,7 +201,7 @@ await test('a history that is empty or ends long ago is followed by what came si
     recent.add(pointOf(sent), sent, 0)
   }
   t.same(recent.after(undefined, 2, false), { next: 2 })
-  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false), { next: 3 })
+  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false, false), { next: 3 })
   t.same(recent.from(2).map(placeOf), [1, 2])
   t.same(recent.from(3).map(placeOf), [2])
 })

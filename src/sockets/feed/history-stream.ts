@@ -2,7 +2,7 @@ import { AnswerFrame } from './answer-frame.ts'
 import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
-import { History } from './history.ts'
+import { History, isLatest } from './history.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf, type Point } from './points.ts'
@@ -99,12 +99,12 @@ export class HistoryStream extends Stream {
 
   /** Takes upstream's answer to the request of the stream. */
   #begin(message: UpstreamMessage): void {
-    const { key, fields } = this.#first
+    const { key } = this.#first
     this.#subscription = message.subscription
     const history = new History(this.#recent.nextSequence, () => undefined)
     history.answer = new AnswerFrame(message)
     // One with an end of its own is not what the stream goes on from.
-    if ((fields.get('end') ?? 'latest') === 'latest') this.#recent.begin(tailOf(message))
+    if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
     this.#keep(key, history)
     const waiting = [...this.#waiting]
@@ -136,7 +136,7 @@ export class HistoryStream extends Stream {
       const waiting = [...history.waiting]
       history.waiting.clear()
       if (message === undefined) this.#depart(waiting.map(([subscription]) => subscription))
-      else this.#fetched(history, key, message, waiting)
+      else this.#fetched(history, request, message, waiting)
     })
     this.#pending.add(history)
     this.#histories.set(key, history)
@@ -150,7 +150,7 @@ export class HistoryStream extends Stream {
 
   #fetched(
     history: History,
-    key: string,
+    request: FeedRequest,
     message: UpstreamMessage,
     waiting: readonly (readonly [Subscription, FeedRequest])[],
   ): void {
@@ -165,10 +165,11 @@ export class HistoryStream extends Stream {
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)
-    const { next, seam } = this.#recent.after(tailOf(message), history.since, this.type === 'candles')
+    const isCandles = this.type === 'candles'
+    const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
     if (seam !== undefined) this.#ahead.set(history, seam)
-    this.#keep(key, history)
+    this.#keep(request.key, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
   }
 

@@ -59,9 +59,12 @@ export class RecentMessages {
   /**
    * Where a history that has just arrived goes on, so that each later message follows once, and none that it contains.
    * @param since the number of the next message when the history was requested
+   * @param isLatest whether the newest history was asked for. If it ends before all that is here, it is behind the stream
    */
-  after(tail: Tail | undefined, since: number, isCandles: boolean): Continuation {
-    if (tail === undefined || !this.#reaches(tail.epoch)) return { next: since }
+  after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
+    if (tail === undefined) return { next: since }
+    if (!this.#reaches(tail.epoch))
+      return { next: isLatest ? Math.min(since, this.#entries[0]?.sequence ?? since) : since }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
     const isComplete = this.#isCompleteAt(epoch)
@@ -91,7 +94,7 @@ export class RecentMessages {
     return isCandles ? ofEpoch.at(-1) : ofEpoch[0]
   }
 
-  /** Whether a history that ends with this epoch can be continued. If not, the browser has asked for one that ends long ago. */
+  /** Whether a history that ends with this epoch can be continued. If not, it ends before all that is here. */
   #reaches(epoch: number): boolean {
     return this.#entries.length === 0 || this.#entries.some(({ point }) => point !== undefined && point.epoch <= epoch)
   }

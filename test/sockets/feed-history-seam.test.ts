@@ -1,4 +1,4 @@
-import { array, assert, constantFrom, nat, pre, property, record, type Arbitrary } from 'fast-check'
+import { array, assert, constantFrom, integer, nat, pre, property, record, type Arbitrary } from 'fast-check'
 import { test } from 'tap'
 import { dissect, type UpstreamMessage } from '../../src/sockets/feed/dissect.ts'
 import { pointOf, tailOf, type Point } from '../../src/sockets/feed/points.ts'
@@ -48,20 +48,32 @@ const seriesOf = (steps: readonly number[], maxLength: number): Arbitrary<Tick[]
 const MAX_BEHIND = 40
 const picks = array(nat(), { minLength: 4, maxLength: 4 })
 
-/** Whether every tick after a history follows exactly once. */
-function continuesOnce(ticks: readonly Tick[], [a = 0, b = 0, c = 0, d = 0]: readonly number[]): boolean {
+/** The stream begins; a history is asked for; it ends somewhere, behind or ahead of the stream; it arrives. */
+function courseOf(ticks: readonly Tick[], [a = 0, b = 0, c = 0, d = 0]: readonly number[]): Course {
   const { length } = ticks
-  // The stream begins; a history is asked for; it ends somewhere, behind or ahead of the stream; it arrives.
   const begin = 1 + (a % length)
   const asked = begin + (b % (length - begin + 1))
   const arrival = asked + (c % (length - asked + 1))
   const earliest = Math.max(begin, asked - MAX_BEHIND)
-  const end = earliest + (d % (length - earliest + 1))
   // With a single epoch nobody can tell which of its equal ticks a history has.
   pre(ticks[0]?.epoch !== ticks[begin - 1]?.epoch)
-  const places = continued(ticks, { begin, asked, end, arrival })
-  const expected = Array.from({ length: length - end }, (_, index) => end + index)
-  return JSON.stringify(places) === JSON.stringify(expected)
+  return { begin, asked, end: earliest + (d % (length - earliest + 1)), arrival }
+}
+
+/** Whether every tick after a history follows exactly once. */
+function continuesOnce(ticks: readonly Tick[], picks: readonly number[]): boolean {
+  const course = courseOf(ticks, picks)
+  const expected = Array.from({ length: ticks.length - course.end }, (_, index) => course.end + index)
+  return JSON.stringify(continued(ticks, course)) === JSON.stringify(expected)
+}
+
+/** Whether a history of a few ticks and what follows it are a part of the series. Which one is not known: ticks can be equal. */
+function isPart(ticks: readonly Tick[], picks: readonly number[], count: number): boolean {
+  const course = courseOf(ticks, picks)
+  const from = Math.max(0, course.end - count)
+  const places = continued(ticks, { ...course, from })
+  const received = [...ticks.slice(from, course.end), ...places.map((place) => ticks[place])]
+  return JSON.stringify(received) === JSON.stringify(ticks.slice(ticks.length - received.length))
 }
 
 /** Events of a stream, each told by the number of ticks that there were then. */
@@ -70,14 +82,15 @@ interface Course {
   readonly begin: number
   /** Another history is asked for. */
   readonly asked: number
-  /** Upstream answers with what it has. */
+  /** Upstream answers with what it has, from the first tick unless from another one. */
+  readonly from?: number
   readonly end: number
   /** The history arrives. */
   readonly arrival: number
 }
 
 /** The places of the ticks that follow the history for a browser that gets it last. */
-function continued(ticks: readonly Tick[], { begin, asked, end, arrival }: Course): number[] {
+function continued(ticks: readonly Tick[], { begin, asked, from = 0, end, arrival }: Course): number[] {
   const recent = new RecentMessages()
   recent.begin(tailOf(historyOf(ticks.slice(0, begin))))
   let needed = Infinity
@@ -91,12 +104,12 @@ function continued(ticks: readonly Tick[], { begin, asked, end, arrival }: Cours
   for (let place = begin; place < asked; place++) add(place)
   const since = (needed = recent.nextSequence)
   for (let place = asked; place < arrival; place++) add(place)
-  const { next: known, seam } = recent.after(tailOf(historyOf(ticks.slice(0, end))), since, false)
+  const { next: known, seam } = recent.after(tailOf(historyOf(ticks.slice(from, end))), since, false)
   let next = known
   for (let place = arrival; place < ticks.length; place++) {
     add(place, (point) => {
       if (next !== undefined) return
-      const isLater = seam?.isLater(point)
+      const isLater = seam?.isLater(point, recent.nextSequence)
       if (isLater === true || seam?.isOver === true) next = recent.nextSequence + (isLater === true ? 0 : 1)
     })
   }
@@ -113,11 +126,33 @@ await test('also where far more ticks come than are kept in any case', async (t)
   t.pass(`${RUNS} runs`)
 })
 
+await test('a history of a few ticks and what follows it are a part of the series', async (t) => {
+  assert(property(seriesOf([0, 0, 1, 2], 30), picks, integer({ min: 1, max: 5 }), isPart), { numRuns: RUNS })
+  t.pass(`${RUNS} runs`)
+})
+
 /** The places of the messages so far that follow a history. */
 function following(recent: RecentMessages, history: UpstreamMessage, since: number, isCandles: boolean): number[] {
   const { next } = recent.after(tailOf(history), since, isCandles)
   return next === undefined ? [] : recent.from(next).map(placeOf)
 }
+
+await test('a short history is continued where all that it shows of its epoch has been', async (t) => {
+  const complete = new RecentMessages()
+  complete.begin({ epoch: 5, values: ['1', '2'], isWhole: true })
+  const { next, seam } = complete.after({ epoch: 5, values: ['1', '2', '1', '2'], isWhole: false }, 0, false)
+  t.equal(next, undefined, 'the stream has only two ticks of this second so far')
+  const isOver = ['1', '2'].map((value) => seam?.isLater({ epoch: 5, value }, 0) === false && seam.isOver)
+  t.same(isOver, [false, true])
+  const unknown = new RecentMessages()
+  unknown.begin({ epoch: 5, values: ['1'], isWhole: false })
+  for (const [place, quote] of [2, 1, 2].entries()) {
+    const sent = tickOf({ epoch: 5, quote }, place)
+    unknown.add(pointOf(sent), sent, 0)
+  }
+  const { next: second = 0 } = unknown.after({ epoch: 5, values: ['1', '2'], isWhole: true }, 0, false)
+  t.same(unknown.from(second).map(placeOf), [1, 2], 'the history has only two ticks of this second')
+})
 
 await test('a history of one tick is continued by its value', async (t) => {
   const recent = new RecentMessages()
@@ -132,7 +167,7 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.same(after(3), [])
   const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
   t.equal(next, undefined)
-  t.equal(seam?.isLater({ epoch: 5, value: '4' }), false)
+  t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
 })
 
@@ -166,7 +201,7 @@ await test('a history that is empty or ends long ago is followed by what came si
     recent.add(pointOf(sent), sent, 0)
   }
   t.same(recent.after(undefined, 2, false), { next: 2 })
-  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false), { next: 3 })
+  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false, false), { next: 3 })
   t.same(recent.from(2).map(placeOf), [1, 2])
   t.same(recent.from(3).map(placeOf), [2])
 })
@@ -183,13 +218,13 @@ await test('no candle older than that of the history follows', async (t) => {
   t.same(closes(candles(60, 3)), [4])
   t.same(closes(candles(120, 5)), [])
   const { seam } = recent.after(tailOf(candles(60, 6)), 0, true)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 5))), false)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 6))), false)
+  t.equal(seam?.isLater(pointOf(ohlc(60, 5)), 0), false)
+  t.equal(seam?.isLater(pointOf(ohlc(60, 6)), 0), false)
   t.equal(seam?.isOver, true)
   const ahead = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  t.equal(ahead?.isLater(pointOf(ohlc(120, 1))), true, 'the next candle')
+  t.equal(ahead?.isLater(pointOf(ohlc(120, 1)), 0), true, 'the next candle')
   const never = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  const passed = Array.from({ length: 9 }, () => never?.isLater(pointOf(ohlc(60, 5))))
+  const passed = Array.from({ length: 9 }, () => never?.isLater(pointOf(ohlc(60, 5)), 0))
   t.same(passed.indexOf(true), 8, 'a candle that upstream never streams holds back no more than eight')
 })
 

@@ -2,7 +2,7 @@ import { AnswerFrame } from './answer-frame.ts'
 import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
-import { History } from './history.ts'
+import { History, isLatest } from './history.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf, type Point } from './points.ts'
@@ -63,7 +63,11 @@ export class HistoryStream extends Stream {
     const point = pointOf(message)
     if (this.#subscription === undefined && point === undefined) return this.#begin(message)
     const caughtUp = this.#passSeams(point)
-    this.#recent.add(point, message, Math.min(...Array.from(this.#histories.values(), ({ since }) => since)))
+    const needed = [
+      ...Array.from(this.#histories.values(), ({ since, next = since }) => Math.min(since, next)),
+      ...Array.from(this.#ahead.values(), ({ first = Infinity }) => first),
+    ]
+    this.#recent.add(point, message, Math.min(...needed))
     this.#audience.deliver(message)
     for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
   }
@@ -99,7 +103,8 @@ export class HistoryStream extends Stream {
     this.#subscription = message.subscription
     const history = new History(this.#recent.nextSequence, () => undefined)
     history.answer = new AnswerFrame(message)
-    this.#recent.begin(tailOf(message))
+    // One with an end of its own is not what the stream goes on from.
+    if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
     this.#keep(key, history)
     const waiting = [...this.#waiting]
@@ -131,7 +136,7 @@ export class HistoryStream extends Stream {
       const waiting = [...history.waiting]
       history.waiting.clear()
       if (message === undefined) this.#depart(waiting.map(([subscription]) => subscription))
-      else this.#fetched(history, key, message, waiting)
+      else this.#fetched(history, request, message, waiting)
     })
     this.#pending.add(history)
     this.#histories.set(key, history)
@@ -145,7 +150,7 @@ export class HistoryStream extends Stream {
 
   #fetched(
     history: History,
-    key: string,
+    request: FeedRequest,
     message: UpstreamMessage,
     waiting: readonly (readonly [Subscription, FeedRequest])[],
   ): void {
@@ -160,10 +165,11 @@ export class HistoryStream extends Stream {
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)
-    const { next, seam } = this.#recent.after(tailOf(message), history.since, this.type === 'candles')
+    const isCandles = this.type === 'candles'
+    const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
     if (seam !== undefined) this.#ahead.set(history, seam)
-    this.#keep(key, history)
+    this.#keep(request.key, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
   }
 
@@ -178,19 +184,19 @@ export class HistoryStream extends Stream {
 
   #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
     if (answer === undefined) return
-    const { member } = subscription
-    member.answer(answer.for(prefix))
+    subscription.member.answer(answer.for(prefix))
     if (next === undefined) ahead.set(subscription, prefix)
-    else {
-      for (const message of this.#recent.from(next)) {
-        member.outbox.deliver(
-          frameOf(prefix, message.subscription, message.body),
-          this.conflationKey(message.subscriptionId),
-        )
-      }
-      this.#audience.add(subscription, prefix)
-    }
+    else this.#follow(subscription, prefix, next)
     subscription.served()
+  }
+
+  /** Sends a browser the messages from this number on, and all to come. */
+  #follow(subscription: Subscription, prefix: Buffer, next: number): void {
+    const { outbox } = subscription.member
+    for (const { subscription: part, body, subscriptionId } of this.#recent.from(next)) {
+      outbox.deliver(frameOf(prefix, part, body), this.conflationKey(subscriptionId))
+    }
+    this.#audience.add(subscription, prefix)
   }
 
   /** Looks which histories the stream has caught up with. @returns those who have the next message, and will get all others */
@@ -198,11 +204,12 @@ export class HistoryStream extends Stream {
     const caughtUp: (readonly [Subscription, Buffer])[] = []
     const { nextSequence } = this.#recent
     for (const [history, seam] of this.#ahead) {
-      const isLater = seam.isLater(point)
+      const isLater = seam.isLater(point, nextSequence)
       if (!isLater && !seam.isOver) continue
       this.#ahead.delete(history)
-      history.next = isLater ? nextSequence : nextSequence + 1
-      if (isLater) for (const [subscription, prefix] of history.ahead) this.#audience.add(subscription, prefix)
+      const next = isLater ? this.#recent.afterSeam(seam, point) : nextSequence + 1
+      history.next = next
+      if (isLater) for (const [subscription, prefix] of history.ahead) this.#follow(subscription, prefix, next)
       else caughtUp.push(...history.ahead)
     }
     return caughtUp

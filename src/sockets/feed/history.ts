@@ -37,3 +37,8 @@ export class History implements Requester {
     this.#onSettled(undefined)
   }
 }
+
+/** Whether a request asks for a history up to now. */
+export function isLatest({ fields }: FeedRequest): boolean {
+  return (fields.get('end') ?? 'latest') === 'latest'
+}

@@ -59,25 +59,42 @@ export class RecentMessages {
   /**
    * Where a history that has just arrived goes on, so that each later message follows once, and none that it contains.
    * @param since the number of the next message when the history was requested
+   * @param isLatest whether the newest history was asked for. If it ends before all that is here, it is behind the stream
    */
-  after(tail: Tail | undefined, since: number, isCandles: boolean): Continuation {
-    if (tail === undefined || !this.#reaches(tail.epoch)) return { next: since }
+  after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
+    if (tail === undefined) return { next: since }
+    if (!this.#reaches(tail.epoch))
+      return { next: isLatest ? Math.min(since, this.#entries[0]?.sequence ?? since) : since }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
     const isComplete = this.#isCompleteAt(epoch)
     const values = ofEpoch.map(({ point }) => point?.value ?? '')
-    const seam = new Seam(tail, values, isComplete, isCandles)
+    const begun = ofEpoch.filter(({ message }) => message === undefined).length
+    const seam = new Seam(tail, { first: ofEpoch[0]?.sequence, values, begun, isComplete }, isCandles)
     const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
     if (last !== undefined) return { next: last.sequence + 1 }
     const beyond = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)
     if (beyond === undefined) return { seam }
-    // The stream has passed the epoch without the last value of the history. What it still had of the epoch is later, if its
-    // beginning is missing. The last message of a candle is at least as new as the history.
-    const later = isCandles ? ofEpoch.at(-1) : isComplete ? undefined : ofEpoch[0]
-    return { next: (later ?? beyond).sequence }
+    return { next: (this.#possiblyLater(seam) ?? beyond).sequence }
   }
 
-  /** Whether a history that ends with this epoch can be continued. If not, the browser has asked for one that ends long ago. */
+  /** Where a history goes on whose seam says that the next message, with this point, is later. */
+  afterSeam(seam: Seam, point: Point | undefined): number {
+    const isPassed = point !== undefined && point.epoch > seam.epoch
+    return (isPassed ? this.#possiblyLater(seam)?.sequence : undefined) ?? this.#nextSequence
+  }
+
+  /**
+   * The first message that may be later than a history whose epoch the stream has passed without its last value. What the stream
+   * still had of the epoch is later, if its beginning is missing. The last message of a candle is at least as new as the history.
+   */
+  #possiblyLater({ epoch, isCandles, isComplete }: Seam): Recent | undefined {
+    if (!isCandles && isComplete) return undefined
+    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
+    return isCandles ? ofEpoch.at(-1) : ofEpoch[0]
+  }
+
+  /** Whether a history that ends with this epoch can be continued. If not, it ends before all that is here. */
   #reaches(epoch: number): boolean {
     return this.#entries.length === 0 || this.#entries.some(({ point }) => point !== undefined && point.epoch <= epoch)
   }

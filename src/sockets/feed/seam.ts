@@ -3,28 +3,59 @@ import type { Point, Tail } from './points.ts'
 /** So many messages of a candle may be older than the history that shows it. Each has the whole candle, so no more are held back. */
 const MAX_OLDER_CANDLES = 8
 
+/** What a stream has of the last epoch of a history. */
+interface Streamed {
+  /** The number of its first message, if it has any. */
+  readonly first: number | undefined
+  /** Its values so far, in order. */
+  readonly values: readonly string[]
+  /** How many of these were in the history that the stream has begun with. */
+  readonly begun: number
+  /** Whether none is missing before them. */
+  readonly isComplete: boolean
+}
+
 /**
  * Where a history ends and its stream goes on, if the history is ahead: messages will still come that it contains. Several may
  * have its last epoch.
  */
 export class Seam {
+  readonly isCandles: boolean
+  /** Whether the stream has all messages of the last epoch. */
+  readonly isComplete: boolean
   readonly #tail: Tail
+  #first: number | undefined
   /** The values that the stream has sent of the last epoch. */
   readonly #values: string[]
   /** How many of these the history contains, if that is known. */
   readonly #contained: number | undefined
+  /** It contains at least so many: what the stream has begun with and, if nothing is missing, as many as it shows itself. */
+  readonly #least: number
+  /** It contains no more than these: all of the epoch that there were. */
+  readonly #most: number
   readonly #mostValues: number
   #isOver = false
 
-  /**
-   * @param values of the last epoch, as far as the stream has sent them
-   * @param isComplete whether none of them was sent before the stream was followed
-   */
-  constructor(tail: Tail, values: readonly string[], isComplete: boolean, isCandles: boolean) {
+  constructor(tail: Tail, { first, values, begun, isComplete }: Streamed, isCandles: boolean) {
+    this.isCandles = isCandles
+    this.isComplete = isComplete
     this.#tail = tail
+    this.#first = first
     this.#values = [...values]
     this.#contained = isComplete && tail.isWhole && !isCandles ? tail.values.length : undefined
+    this.#least = Math.max(begun, isComplete ? tail.values.length : 1)
+    this.#most = tail.isWhole && !isCandles ? tail.values.length : Infinity
     this.#mostValues = isCandles ? values.length + MAX_OLDER_CANDLES : Infinity
+  }
+
+  /** The last epoch of the history. */
+  get epoch(): number {
+    return this.#tail.epoch
+  }
+
+  /** The number of the stream's first message of that epoch. Undefined if it has none. */
+  get first(): number | undefined {
+    return this.#first
   }
 
   /** Whether all further messages are later than the history. */
@@ -36,13 +67,16 @@ export class Seam {
   containedSoFar(): number | undefined {
     if (this.#contained !== undefined) return this.#contained <= this.#values.length ? this.#contained : undefined
     for (let count = this.#values.length; count > 0; count--) {
-      if (endAlike(this.#values.slice(0, count), this.#tail.values)) return count
+      if (this.#isEnd(count)) return count
     }
     return undefined
   }
 
-  /** Whether the next message of the stream is later than the history. */
-  isLater(point: Point | undefined): boolean {
+  /**
+   * Whether the next message of the stream is later than the history.
+   * @param sequence the number of the message
+   */
+  isLater(point: Point | undefined, sequence: number): boolean {
     if (point === undefined) return true
     const { epoch, value } = point
     if (epoch < this.#tail.epoch) return false
@@ -50,10 +84,16 @@ export class Seam {
       this.#isOver = true
       return true
     }
+    this.#first ??= sequence
     this.#values.push(value)
     this.#isOver =
-      this.#contained === undefined ? endAlike(this.#values, this.#tail.values) : this.#values.length >= this.#contained
+      this.#contained === undefined ? this.#isEnd(this.#values.length) : this.#values.length >= this.#contained
     return false
+  }
+
+  /** Whether the history can end with the last of so many values. */
+  #isEnd(count: number): boolean {
+    return count >= this.#least && count <= this.#most && endAlike(this.#values.slice(0, count), this.#tail.values)
   }
 }
 

@@ -63,8 +63,10 @@ export class RecentMessages {
    */
   after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
     if (tail === undefined) return { next: since }
-    if (!this.#reaches(tail.epoch))
-      return { next: isLatest ? Math.min(since, this.#entries[0]?.sequence ?? since) : since }
+    if (!this.#reaches(tail.epoch)) {
+      const oldest = this.#entries[0]?.sequence ?? since
+      return { next: isLatest ? Math.min(since, oldest) : since }
+    }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
     const isComplete = this.#isCompleteAt(epoch)

@@ -45,10 +45,13 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   else if (!reads.ask(member, request, answered)) release()
 }
 
-/** Takes subscriptions away from their browser. @returns those that it still had */
+/** Takes subscriptions away from their browser, which must still let go of them if it leaves. @returns those that it still had */
 function take(subscriptions: readonly Subscription[]): Subscription[] {
   const taken = subscriptions.filter(({ isAttached }) => isAttached)
-  for (const subscription of taken) subscription.releaseClaims()
+  for (const subscription of taken) {
+    subscription.releaseClaims()
+    subscription.member.leaving.add(subscription)
+  }
   return taken
 }
 
@@ -65,6 +68,7 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
         member.sendConflated(stream.conflationKey(id))
       }
       subscription.leave()
+      member.leaving.delete(subscription)
       if (--left === 0) done(ids)
     }
     subscription.afterAnswer((isServed) => {

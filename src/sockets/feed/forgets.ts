@@ -39,7 +39,8 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   if (isLocal) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
   const answered = (message: UpstreamMessage): void => {
     if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
-    whenLeft(take(concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
+    const present = concerned.flatMap((each) => (each.isAttached ? [each] : askedAgain(each)))
+    whenLeft(take([...new Set(present)]), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
   }
   if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
   else if (!reads.ask(member, request, answered)) release()
@@ -60,7 +61,7 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
   const ids: string[] = []
   let left = subscriptions.length
   if (left === 0) return done(ids)
-  for (const subscription of subscriptions) {
+  const end = (subscription: Subscription): void => {
     const { member, stream } = subscription
     const leave = (isServed: boolean): void => {
       for (const id of isServed ? subscription.ids : []) {
@@ -69,6 +70,9 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
       }
       subscription.leave()
       member.leaving.delete(subscription)
+      const next = isServed ? [] : take(askedAgain(subscription))
+      left += next.length
+      for (const each of next) end(each)
       if (--left === 0) done(ids)
     }
     subscription.afterAnswer((isServed) => {
@@ -76,6 +80,13 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
       else leave(false)
     })
   }
+  for (const subscription of subscriptions) end(subscription)
+}
+
+/** What a browser has in place of a subscription that was refused: it had asked twice, and the second request has its turn then. */
+function askedAgain({ member, stream }: Subscription): Subscription[] {
+  const found = new Set(stream.claims.map((claim) => member.subscriptions.get(claim)))
+  return [...found].filter((each) => each !== undefined)
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

@@ -1,6 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { feedWorld, reply, tick } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
+
+/** Longer than a stream without browsers is kept. */
+const LINGERED_MS = 1200
 
 await test('a browser that leaves before the answer to its forget_all leaves no subscription behind', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
@@ -45,7 +49,7 @@ await test('forget_all ends the stream of a second request whose turn comes when
     if (forget !== undefined) reply(forget, { msg_type: 'forget_all', forget_all: ['of-own'] })
     tick(third, 1, 1, 'id-3', symbol)
     t.match(await browser.next(), { req_id: 3, tick: { quote: 1 } })
-    t.match(await browser.next(), { req_id: 4, forget_all: hasOwn ? ['id-3', 'of-own'] : ['id-3'] })
+    t.same((await browser.next())['forget_all'], hasOwn ? ['id-3', 'of-own'] : ['id-3'])
     if (hasOwn) reply(await market.next('ping'), { msg_type: 'ping', ping: 'pong' })
     t.match(await browser.next(), { req_id: 5, ping: 'pong' })
     const other = await join()
@@ -54,4 +58,90 @@ await test('forget_all ends the stream of a second request whose turn comes when
     t.match(await other.next(), { tick: { quote: 2 } })
     t.equal(browser.client.received.length, 5)
   }
+})
+
+const times = (last: number) => ({
+  history: { prices: [last - 1, last], times: [last - 1, last] },
+  msg_type: 'history',
+})
+const asked = (reqId: number, end = 'latest') => ({ ticks_history: 'R_1', subscribe: 1, end, req_id: reqId })
+const refusal = { msg_type: 'ticks_history', error: { code: 'InputValidationFailed', message: '' } }
+
+await test('forget_all after a history that is refused', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '1' })
+
+  await t.test('it takes nothing from another browser whose request goes upstream next', async (t) => {
+    const [browser, other] = [await join(), await join()]
+    browser.send(asked(1, 'never'))
+    browser.send({ forget_all: ['ticks', 'candles'], req_id: 2 })
+    const request = await market.next('ticks_history')
+    other.send(asked(3))
+    await other.rest()
+    reply(request, refusal)
+    t.match(await browser.next(), { req_id: 1, error: refusal.error })
+    t.same((await browser.next())['forget_all'], [])
+    const second = await market.next('ticks_history')
+    reply(second, { ...times(10), subscription: { id: 'h' } })
+    t.match(await other.next(), { req_id: 3, history: {} })
+
+    // The stream lives, so the id of it is known when the next history is refused.
+    browser.send(asked(4, 'never'))
+    browser.send({ forget_all: 'ticks', req_id: 5 })
+    reply(await market.next('ticks_history'), refusal)
+    t.match(await browser.next(), { req_id: 4, error: refusal.error })
+    t.same((await browser.next())['forget_all'], [], 'it has no stream')
+    await delay(LINGERED_MS)
+    tick(second, 11, 11, 'h')
+    t.match(await other.next(), { req_id: 3, tick: { quote: 11 } }, 'the stream is still used')
+
+    // Once its last browser has gone, a history that is refused does not keep it.
+    await other.ask({ forget: 'h' })
+    browser.send(asked(6, 'never'))
+    reply(await market.next('ticks_history'), refusal)
+    t.match(await browser.next(), { req_id: 6, error: refusal.error })
+    t.ok(await market.next('forget', 'h'), 'the stream is over')
+  })
+
+  await t.test('a request of a browser that has left is not sent in its place', async (t) => {
+    const [browser, gone] = [await join(), await join()]
+    browser.send({ ...asked(1, 'never'), ticks_history: 'R_2' })
+    const request = await market.next('ticks_history')
+    gone.send({ ...asked(2), ticks_history: 'R_2', count: 7 })
+    await gone.rest()
+    gone.client.socket.close()
+    await gone.client.closed
+    reply(request, refusal)
+    t.match(await browser.next(), { req_id: 1, error: refusal.error })
+    browser.send({ ...asked(3), ticks_history: 'R_2' })
+    t.notOk('count' in (await market.next('ticks_history')).message)
+  })
+})
+
+await test('a forget_all with a member that is unknown here is answered by upstream', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1')
+  await browser.next()
+  browser.send({ forget_all: 'ticks', why: 1, req_id: 2 })
+  const error = { code: 'InputValidationFailed', message: 'Properties not allowed: why.' }
+  reply(await market.next('forget_all'), { msg_type: 'forget_all', error })
+  t.match(await browser.next(), { req_id: 2, error })
+  tick(request, 2, 2, 'id-1')
+  t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } }, 'nothing was forgotten')
+})
+
+await test('a symbol of an array that starts after the array was forgotten is forgotten too', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const browser = await join()
+  browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1', 'R_1')
+  await browser.next()
+  browser.client.socket.close()
+  t.ok(await market.next('forget', 'id-1'))
+  // Upstream had read the request, and has not read the forget yet.
+  tick(request, 1, 1, 'id-2', 'R_2')
+  t.ok(await market.next('forget', 'id-2'))
 })

@@ -130,6 +130,8 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.same(after(1), [0, 1])
   t.same(after(2), [1])
   t.same(after(3), [])
+  const whole = [[4, 9], ...[0, 1, 2].map((quote) => [5, quote])].map(([epoch = 0, quote = 0]) => ({ epoch, quote }))
+  t.same(following(recent, historyOf(whole), 1, false), [1], 'also if it has ticks from before the stream')
   const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
   t.equal(next, undefined)
   t.equal(seam?.isLater({ epoch: 5, value: '4' }), false)

@@ -37,12 +37,14 @@ const candles = (epoch: number, close: number): UpstreamMessage =>
 
 /** Ticks of which several may have one epoch, and the same quote. */
 const seriesOf = (steps: readonly number[], maxLength: number): Arbitrary<Tick[]> =>
-  array(record({ step: constantFrom(...steps), quote: constantFrom(1, 2, 3) }), { minLength: 3, maxLength }).map(
-    (ticks) => {
-      let epoch = 100
-      return ticks.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
-    },
-  )
+  array(record({ step: constantFrom(...steps), quote: constantFrom(1, 2, 3) }), {
+    minLength: 3,
+    maxLength,
+    size: 'max',
+  }).map((ticks) => {
+    let epoch = 100
+    return ticks.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
+  })
 
 /** How far a history may be behind its stream. */
 const MAX_BEHIND = 40

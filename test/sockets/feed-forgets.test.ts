@@ -145,3 +145,19 @@ await test('a symbol of an array that starts after the array was forgotten is fo
   tick(request, 1, 1, 'id-2', 'R_2')
   t.ok(await market.next('forget', 'id-2'))
 })
+
+await test('a browser that waits for its history cannot forget the stream by the id that others know', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const [first, second] = [await join(), await join()]
+  first.send(asked(1))
+  const stream = await market.next('ticks_history')
+  reply(stream, { ...times(10), subscription: { id: 'h' } })
+  await first.next()
+  second.send({ ...asked(2), count: 2 })
+  const fetch = await market.next('ticks_history')
+  t.match(await second.ask({ forget: 'h', req_id: 3 }), { req_id: 3, forget: 0 })
+  reply(fetch, times(10))
+  t.match(await second.next(), { req_id: 2, history: {}, subscription: { id: 'h' } })
+  tick(stream, 11, 11, 'h')
+  t.match(await second.next(), { req_id: 2, tick: { quote: 11 } })
+})

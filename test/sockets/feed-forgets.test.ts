@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { feedWorld, reply, tick } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 /** Longer than a stream without browsers is kept. */
@@ -160,4 +160,19 @@ await test('a browser that waits for its history cannot forget the stream by the
   t.match(await second.next(), { req_id: 2, history: {}, subscription: { id: 'h' } })
   tick(stream, 11, 11, 'h')
   t.match(await second.next(), { req_id: 2, tick: { quote: 11 } })
+})
+
+await test('who has forgotten a symbol of an array does not hear of its end', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const [first, second] = [await join(), await join()]
+  for (const browser of [first, second]) browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const symbol of ['R_1', 'R_2']) tick(request, 1, 1, `id-${symbol}`, symbol)
+  for (const browser of [first, second]) t.equal((await browser.rest()).length, 2)
+  t.match(await first.ask({ forget: 'id-R_1' }), { forget: 1 })
+  const error = { code: 'MarketIsClosed', message: '' }
+  reply(request, { msg_type: 'tick', subscription: { id: 'id-R_1' }, error })
+  t.match(await second.next(), { req_id: 1, error })
+  tick(request, 2, 2, 'id-R_2', 'R_2')
+  for (const browser of [first, second]) t.same(quotes(await browser.rest()), [2])
 })

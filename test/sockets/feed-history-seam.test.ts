@@ -37,12 +37,14 @@ const candles = (epoch: number, close: number): UpstreamMessage =>
 
 /** Ticks of which several may have one epoch, and the same quote. */
 const seriesOf = (steps: readonly number[], maxLength: number): Arbitrary<Tick[]> =>
-  array(record({ step: constantFrom(...steps), quote: constantFrom(1, 2, 3) }), { minLength: 3, maxLength }).map(
-    (ticks) => {
-      let epoch = 100
-      return ticks.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
-    },
-  )
+  array(record({ step: constantFrom(...steps), quote: constantFrom(1, 2, 3) }), {
+    minLength: 3,
+    maxLength,
+    size: 'max',
+  }).map((ticks) => {
+    let epoch = 100
+    return ticks.map(({ step, quote }): Tick => ({ epoch: (epoch += step), quote }))
+  })
 
 /** How far a history may be behind its stream. */
 const MAX_BEHIND = 40
@@ -165,6 +167,8 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.same(after(1), [0, 1])
   t.same(after(2), [1])
   t.same(after(3), [])
+  const whole = [[4, 9], ...[0, 1, 2].map((quote) => [5, quote])].map(([epoch = 0, quote = 0]) => ({ epoch, quote }))
+  t.same(following(recent, historyOf(whole), 1, false), [1], 'also if it has ticks from before the stream')
   const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
   t.equal(next, undefined)
   t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
-import { feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
+import { until, within } from '../support/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0', FEED_LINGER_SECONDS: '1' }
 const LOST = { code: 1013, reason: 'upstream_lost' }
@@ -34,7 +34,8 @@ await test('when the connection of streams is lost, their browsers are closed an
   reply(await market.next('time'), { time: 1 })
   await reads.next()
   reset(request)
-  t.same(await browser.client.closed, LOST)
+  // Without a connection it would be told after 5 seconds.
+  t.same(await within(browser.client.closed, 'it is told once the connection is back', 4000), LOST)
   const renewed = await market.next('ticks', 'R_1')
   t.match(renewed.message, { subscribe: 1 })
   tick(renewed, 7, 7, 'other-id', 'R_1')
@@ -127,10 +128,11 @@ await test('a history that arrives after its stream was lost is for nobody', asy
   const third = await join()
   third.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
   const fresh = await market.next('ticks_history')
+  tick(renewed, 20.5, 20, 'new')
   tick(renewed, 21, 21, 'new')
   reply(fresh, history(20))
   t.match(await third.next(), { history: { times: [19, 20] }, subscription: { id: 'new' } })
-  t.match(await third.rest(), [{ tick: { quote: 21 } }])
+  t.same(quotes(await third.rest()), [20.5, 21])
 })
 
 await test('a stream that upstream refuses to renew is asked for again', async (t) => {
@@ -156,6 +158,24 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   }
   t.ok(asked > symbols.length)
   t.ok(((await metric('bff_feed_refused_resubscriptions_total')).get('') ?? 0) > 0)
+})
+
+await test('who waits for a stream that is still to be renewed is closed if upstream is lost again', async (t) => {
+  const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '60' })
+  const { upstream, market, join, metric } = world
+  const { browser, request } = await subscribed(world, 'R_1')
+  reset(request)
+  t.same(await browser.client.closed, LOST)
+  const renewed = await market.next('ticks', 'R_1')
+  reply(renewed, { msg_type: 'tick', error: { code: 'RateLimit', message: '' } })
+  const refused = async (): Promise<unknown> => (await metric('bff_feed_refused_resubscriptions_total')).get('')
+  await until(async () => (await refused()) === 1)
+  const back = await join()
+  back.send({ ticks: 'R_1', subscribe: 1 })
+  await back.rest()
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  reset(renewed)
+  t.same(await back.client.closed, LOST)
 })
 
 await test('a forget that upstream refuses is sent again after a pause, and not for every price', async (t) => {
@@ -199,6 +219,14 @@ await test('a browser that comes while upstream is away waits for 5 seconds at m
   reply(await market.next('time'), { time: 1 })
   t.match(await late.next(), { req_id: 2, time: 1 })
   await idle.ask({ ping: 1 })
+})
+
+await test('a browser that waits for a stream alone is closed if upstream does not come back', async (t) => {
+  const { upstream, join } = await feedWorld(t, SETTINGS)
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  t.same(await browser.client.closed, LOST)
 })
 
 await test('an upstream that accepts connections only to close them is asked less and less often', async (t) => {

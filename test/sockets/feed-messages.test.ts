@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { dissect } from '../../src/sockets/feed/dissect.ts'
-import { frameOf, framesOf } from '../../src/sockets/feed/frame-of.ts'
+import { frameOf, framesOf, messageBytes } from '../../src/sockets/feed/frame-of.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
 import { frame } from '../support/raw-frames.ts'
 
@@ -134,6 +134,7 @@ await test('frameOf and framesOf write the frames of RFC 6455 for every length',
   const expected = messages.map(({ payload }) => frame({ opcode: 1, payload }))
   for (const [index, { parts }] of messages.entries()) {
     t.ok(expected[index]?.equals(frameOf(...parts)), `${sizes[index]} bytes`)
+    t.equal(messageBytes(frameOf(...parts)), sizes[index])
   }
   t.ok(framesOf(messages.map(({ parts }) => parts)).equals(Buffer.concat(expected)), 'in one buffer')
   t.equal(framesOf([]).length, 0)

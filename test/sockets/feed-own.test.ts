@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
 import { nextEvent, until } from '../support/until.ts'
 
 await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
@@ -82,11 +82,13 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     }
     t.match(await second.ask({ forget: 'id-R_10' }), { forget: 0 }, 'the id of another browser')
     await second.ask({ ticks: 'R_10', subscribe: 1, req_id: 5 })
-    t.match(await second.ask({ forget_all: 'candles' }), { forget_all: [], msg_type: 'forget_all' })
-    t.match(await first.ask({ forget_all: ['ticks', 'candles'], req_id: 4 }), {
-      req_id: 4,
-      forget_all: ['id-R_10', 'id-R_11'],
+    t.same(await second.ask({ forget_all: 'candles' }), {
+      echo_req: { forget_all: 'candles' },
+      forget_all: [],
+      msg_type: 'forget_all',
     })
+    const forgotten = await first.ask({ forget_all: ['ticks', 'candles'], req_id: 4 })
+    t.same([forgotten['req_id'], forgotten['forget_all']], [4, ['id-R_10', 'id-R_11']])
     const [request] = requests
     if (request !== undefined) tick(request, 2, 2, 'id-R_10', 'R_10')
     t.match(await second.next(), { req_id: 5, tick: { quote: 2 } })
@@ -98,7 +100,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     t.match(await second.next(), { req_id: 6, error: { code: 'InputValidationFailed' } })
     second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
     reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
-    t.match(await second.next(), { req_id: 7, forget_all: ['id-R_10'] })
+    t.same((await second.next())['forget_all'], ['id-R_10'])
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
@@ -114,11 +116,11 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     tick(request, 1, 1, 'id-12')
     // The stream that lingers keeps its id: a page that read these in another order would drop its new stream.
     t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
-    t.match(await browser.next(), { req_id: 2, forget_all: ['id-12'] })
+    t.same((await browser.next())['forget_all'], ['id-12'])
     t.match(await browser.next(), { req_id: 3, tick: { quote: 1 }, subscription: { id: 'id-12' } })
     t.match(await browser.next(), { req_id: 4, ping: 'pong' })
     tick(request, 2, 2, 'id-12')
-    t.match(await browser.rest(), [{ req_id: 3, tick: { quote: 2 } }])
+    t.same(quotes(await browser.rest()), [2])
   })
 
   await t.test('forget_all waits for all symbols of an array, but not for one that is silent', async (t) => {
@@ -154,7 +156,9 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     own.socket.send('{"proposal":{}}')
     reply(forget, { forget_all: ['of-own'], msg_type: 'forget_all' })
     t.equal(await browser.nextText(), '{"proposal":{}}')
-    t.match(await browser.next(), { req_id: 3, passthrough: {}, forget_all: ['id-13', 'of-own'] })
+    const answer = await browser.next()
+    t.match(answer, { req_id: 3, passthrough: {} })
+    t.same(answer['forget_all'], ['id-13', 'of-own'])
 
     // The stream is refused after the request to forget it, and before upstream's answer to that.
     browser.send({ ticks: 'NONE', subscribe: 1, req_id: 4 })
@@ -162,7 +166,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     reply(await market.next('ticks'), { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
     t.match(await browser.next(), { req_id: 4, error: { code: 'MarketIsClosed' } })
     reply(await market.next('forget_all'), { forget_all: [], msg_type: 'forget_all' })
-    t.match(await browser.next(), { req_id: 5, forget_all: [] })
+    t.same((await browser.next())['forget_all'], [])
   })
 
   await t.test('with an own socket, later requests wait for upstream’s answer to forget_all', async (t) => {
@@ -186,7 +190,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     browser.send({ forget_all: 'ticks', req_id: 5 })
     browser.send({ ticks: 'R_14', subscribe: 1, req_id: 6 })
     reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
-    t.match(await browser.next(), { req_id: 5, forget_all: ['id-14'] })
+    t.same((await browser.next())['forget_all'], ['id-14'])
     t.match(await browser.next(), { req_id: 6, tick: { quote: 2 } })
     browser.client.socket.close()
     await until(async () => (await ownSockets()) === 1, 'the own socket is gone')

@@ -87,7 +87,7 @@ await test('a symbol of an array on an own socket is sent to its browser once, w
   }
   t.same(await browser.rest(), [])
   t.match(await browser.ask({ ticks: 'D', subscribe: 1, req_id: 3 }), { req_id: 3, tick: { symbol: 'D' } })
-  t.match(await browser.ask({ forget_all: 'ticks', req_id: 4 }), { req_id: 4, forget_all: ['of-own'] })
+  t.same((await browser.ask({ forget_all: 'ticks', req_id: 4 }))['forget_all'], ['of-own'])
   t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 5 }), { req_id: 5, tick: { symbol: 'R_1' } })
   t.match(await browser.ask({ ticks: 'E', subscribe: 1, req_id: 6 }), { req_id: 6, error: { code: 'RateLimit' } })
 })
@@ -167,4 +167,46 @@ await test('connections that symbol arrays have left take single symbols, and th
     t.match(await (await join()).ask({ ticks: ['G', 'H'], subscribe: 1 }), limited, 'both are for single symbols')
     await leave(browser)
   }
+})
+
+await test('a connection takes a symbol again once its stream is over', async (t) => {
+  const { market, join } = await feedWorld(t, {
+    FEED_MAX_SOCKETS: '1',
+    FEED_LINGER_SECONDS: '0',
+  })
+  market.auto = ({ message }) => 'forget' in message
+  const browser = await join()
+  browser.send({ ticks: 'R_2', subscribe: 1 })
+  tick(await market.next('ticks', 'R_2'), 1, 1, 'id-0', 'R_2')
+  await browser.next()
+  for (const id of ['id-1', 'id-2']) {
+    browser.send({ ticks: 'R_1', subscribe: 1 })
+    tick(await market.next('ticks', 'R_1'), 1, 1, id)
+    t.match(await browser.next(), { tick: {}, subscription: { id } })
+    t.match(await browser.ask({ forget: id }), { forget: 1 })
+    await until(() => market.asked('forget').some(({ message }) => message['forget'] === id), 'its stream is over')
+  }
+})
+
+await test('a stream that upstream takes for another one leaves its connection, even if that is empty then', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
+  const moved = await market.next('ticks')
+  t.ok(moved.socket !== request.socket)
+  tick(moved, 1)
+  t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+})
+
+await test('an address starts as many streams as it likes until more than half of the places are taken', async (t) => {
+  const { market, join } = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS: '1',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '6',
+    FEED_MAX_SOCKETS: '2',
+  })
+  market.auto = takesSymbolsOnce()
+  for (let count = 1; count <= 7; count++) t.match(await subscribe(await join(), `A${count}`), { tick: {} })
+  t.match(await subscribe(await join(), 'A8'), { error: { code: 'RateLimit' } })
 })

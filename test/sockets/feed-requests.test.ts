@@ -96,6 +96,7 @@ const nested = (depth: number): string => `{"time":1,"passthrough":${'{"a":'.rep
 
 await test('parseRequest leaves alone what upstream must judge', async (t) => {
   t.ok(parse(nested(31)), 'depth 32')
+  t.ok(parse(`{"time":1,"passthrough":{"a":[${'{},[],'.repeat(40)}1]}}`), 'any number side by side')
   for (const text of [
     '',
     '{',

@@ -85,3 +85,19 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
   ])
   t.same(await slow.rest(), [])
 })
+
+await test('a slow browser gets nothing of a stream after the answer to its forget', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const quote of [10, 11]) tick(request, quote, quote, 'id-1')
+  const other = await world.join()
+  t.match(await other.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 11 } }, 'the prices are there')
+  slow.send({ forget: 'id-1', req_id: 2 })
+  slow.send({ time: 1, req_id: 3 })
+  reply(await market.next('time'), { time: 0 })
+  await readUntil(2)
+  t.match(await slow.next(), { req_id: 3, time: 0 })
+  t.same(await slow.rest(), [])
+})

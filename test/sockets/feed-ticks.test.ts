@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 await test('browsers with PUBLIC_FEED=shared', async (t) => {
@@ -122,6 +122,19 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await first.next(), { req_id: 5, tick: { quote: 5 } })
   })
 
+  await t.test('a symbol that one browser of a page has forgotten goes on for the others', async (t) => {
+    const [first, second] = [await join(), await join()]
+    for (const browser of [first, second]) browser.send({ ticks: ['C', 'D'], subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    for (const symbol of ['C', 'D']) tick(request, 1, 1, `id-${symbol}`, symbol)
+    for (const browser of [first, second]) t.equal((await browser.rest()).length, 2)
+    t.match(await first.ask({ forget: 'id-C' }), { forget: 1 })
+    tick(request, 3, 3, 'id-C', 'C')
+    tick(request, 4, 4, 'id-D', 'D')
+    t.same(quotes(await first.rest()), [4])
+    t.same(quotes(await second.rest()), [3, 4])
+  })
+
   await t.test('a symbol array is served as soon as one of its symbols moves', async (t) => {
     const browser = await join()
     browser.send({ ticks: ['OPEN', 'CLOSED'], subscribe: 1, req_id: 1 })
@@ -132,7 +145,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await browser.ask({ forget: 'id-open', req_id: 3 }), { req_id: 3, forget: 1 })
     tick(request, 2, 2, 'id-open', 'OPEN')
     tick(request, 3, 3, 'id-closed', 'CLOSED')
-    t.match(await browser.rest(), [{ req_id: 1, tick: { symbol: 'CLOSED' } }])
+    t.same(quotes(await browser.rest()), [3])
   })
 
   await t.test('the end of one symbol of an array leaves the others to their browsers', async (t) => {
@@ -159,8 +172,16 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     reply(later, { msg_type: 'tick', error })
     t.match(await other.next(), { req_id: 3, error }, 'whoever comes later hears what upstream says')
     tick(request, 4, 4, 'id-STAYS', 'STAYS')
-    t.match(await browser.rest(), [{ req_id: 1, tick: { quote: 4 } }])
+    t.same(quotes(await browser.rest()), [4])
+
+    // A new stream of the array remains when the old one ends.
+    other.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 4 })
+    tick(await market.next('ticks'), 5, 5, 'id-new', 'STAYS')
+    t.match(await other.next(), { req_id: 4, tick: { quote: 5 } })
     t.match(await browser.ask({ forget: 'id-STAYS' }), { forget: 1 })
+    await market.next('forget', 'id-STAYS')
+    const third = await join()
+    t.match(await third.ask({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 5 }), { req_id: 5, tick: { quote: 5 } })
   })
 
   await t.test('a stream is forgotten a while after its last browser has left', async (t) => {
@@ -192,6 +213,14 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.ok(moved.socket !== request.socket)
     tick(moved, 1)
     t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+  })
+
+  await t.test('a stream that upstream takes for another one everywhere is refused', async (t) => {
+    const browser = await join()
+    browser.send({ ticks: 'R_9', subscribe: 1, req_id: 1 })
+    const error = { code: 'AlreadySubscribed', message: 'of upstream' }
+    for (let count = 0; count < 3; count++) reply(await market.next('ticks', 'R_9'), { msg_type: 'tick', error })
+    t.match(await browser.next(), { req_id: 1, error })
   })
 
   await t.test('messages that answer no request are for nobody', async (t) => {

@@ -64,6 +64,11 @@ export function tick(request: UpstreamRequest, quote: number, epoch = quote, id 
   reply(request, { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } })
 }
 
+/** The prices of messages, to compare all of them: `t.match` takes a list that is longer than its pattern. */
+export function quotes(messages: readonly Message[]): unknown[] {
+  return messages.map(({ tick }) => (tick as Message)['quote'])
+}
+
 /** A browser of the feed. */
 export class FeedBrowser {
   readonly client: BrowserSocket

@@ -98,7 +98,7 @@ export class Feed implements MemberHost {
 
   left(member: Member): void {
     this.#members.delete(member)
-    for (const subscription of new Set(member.subscriptions.values())) subscription.leave()
+    for (const subscription of new Set([...member.subscriptions.values(), ...member.leaving])) subscription.leave()
   }
 
   received(member: Member, message: Buffer, isBinary: boolean): void {

@@ -39,16 +39,20 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   if (isLocal) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
   const answered = (message: UpstreamMessage): void => {
     if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
-    whenLeft(take(concerned), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
+    const present = concerned.flatMap((each) => (each.isAttached ? [each] : askedAgain(each)))
+    whenLeft(take([...new Set(present)]), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
   }
   if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
   else if (!reads.ask(member, request, answered)) release()
 }
 
-/** Takes subscriptions away from their browser. @returns those that it still had */
+/** Takes subscriptions away from their browser, which must still let go of them if it leaves. @returns those that it still had */
 function take(subscriptions: readonly Subscription[]): Subscription[] {
   const taken = subscriptions.filter(({ isAttached }) => isAttached)
-  for (const subscription of taken) subscription.releaseClaims()
+  for (const subscription of taken) {
+    subscription.releaseClaims()
+    subscription.member.leaving.add(subscription)
+  }
   return taken
 }
 
@@ -57,7 +61,7 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
   const ids: string[] = []
   let left = subscriptions.length
   if (left === 0) return done(ids)
-  for (const subscription of subscriptions) {
+  const end = (subscription: Subscription): void => {
     const { member, stream } = subscription
     const leave = (isServed: boolean): void => {
       for (const id of isServed ? subscription.ids : []) {
@@ -65,6 +69,10 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
         member.sendConflated(stream.conflationKey(id))
       }
       subscription.leave()
+      member.leaving.delete(subscription)
+      const next = isServed ? [] : take(askedAgain(subscription))
+      left += next.length
+      for (const each of next) end(each)
       if (--left === 0) done(ids)
     }
     subscription.afterAnswer((isServed) => {
@@ -72,6 +80,13 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
       else leave(false)
     })
   }
+  for (const subscription of subscriptions) end(subscription)
+}
+
+/** What a browser has in place of a subscription that was refused: it had asked twice, and the second request has its turn then. */
+function askedAgain({ member, stream }: Subscription): Subscription[] {
+  const found = new Set(stream.claims.map((claim) => member.subscriptions.get(claim)))
+  return [...found].filter((each) => each !== undefined)
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

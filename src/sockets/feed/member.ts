@@ -44,6 +44,8 @@ const HOLD_MS = 10_000
 export class Member implements Registered {
   /** Its subscriptions, by what it may have once. */
   readonly subscriptions = new Map<string, Subscription>()
+  /** Those that it has forgotten before their first answer, with which they end. */
+  readonly leaving = new Set<Subscription>()
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
   /** What is sent to it. */

@@ -1,0 +1,178 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'tap'
+import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+/** Longer than a stream without browsers is kept. */
+const LINGERED_MS = 1200
+
+await test('a browser that leaves before the answer to its forget_all leaves no subscription behind', async (t) => {
+  const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  browser.send({ forget_all: 'ticks', req_id: 2 })
+  const request = await market.next('ticks')
+  const taken = async (): Promise<unknown> => (await metric('bff_relay_operations_total')).get('operation="forget_all"')
+  await until(async () => (await taken()) === 1, 'the server has the forget_all')
+  const subscribers = async (): Promise<number | undefined> => (await metric('bff_feed_subscribers')).get('')
+  t.equal(await subscribers(), 1)
+  browser.client.socket.terminate()
+  await until(async () => (await subscribers()) === 0, 'nobody has the stream')
+  const other = await join()
+  other.send({ ticks: 'R_1', subscribe: 1, req_id: 3 })
+  t.same(await other.rest(), [])
+  tick(request, 1, 1, 'id-1')
+  t.match(await other.next(), { req_id: 3, tick: { quote: 1 } })
+  t.match(await other.ask({ forget: 'id-1' }), { forget: 1 })
+  t.ok(await market.next('forget', 'id-1'), 'the stream ends with its last browser')
+})
+
+await test('forget_all ends the stream of a second request whose turn comes when the first is refused', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const error = { code: 'MarketIsClosed', message: '' }
+  for (const hasOwn of [false, true]) {
+    const browser = await join()
+    if (hasOwn) {
+      browser.send('{"proposal":1}')
+      await market.next('proposal')
+    }
+    const symbol = hasOwn ? 'R_2' : 'R_1'
+    for (const id of [1, 2, 3]) browser.send({ ticks: symbol, subscribe: 1, req_id: id })
+    browser.send({ forget_all: 'ticks', req_id: 4 })
+    browser.send({ ping: 1, req_id: 5 })
+    const forget = hasOwn ? await market.next('forget_all') : undefined
+    reply(await market.next('ticks', symbol), { msg_type: 'tick', error })
+    t.match(await browser.next(), { req_id: 1, error })
+    reply(await market.next('ticks', symbol), { msg_type: 'tick', error })
+    t.match(await browser.next(), { req_id: 2, error })
+    const third = await market.next('ticks', symbol)
+    if (forget !== undefined) reply(forget, { msg_type: 'forget_all', forget_all: ['of-own'] })
+    tick(third, 1, 1, 'id-3', symbol)
+    t.match(await browser.next(), { req_id: 3, tick: { quote: 1 } })
+    t.same((await browser.next())['forget_all'], hasOwn ? ['id-3', 'of-own'] : ['id-3'])
+    if (hasOwn) reply(await market.next('ping'), { msg_type: 'ping', ping: 'pong' })
+    t.match(await browser.next(), { req_id: 5, ping: 'pong' })
+    const other = await join()
+    t.match(await other.ask({ ticks: symbol, subscribe: 1 }), { tick: { quote: 1 } }, 'the stream lingers')
+    tick(third, 2, 2, 'id-3', symbol)
+    t.match(await other.next(), { tick: { quote: 2 } })
+    t.equal(browser.client.received.length, 5)
+  }
+})
+
+const times = (last: number) => ({
+  history: { prices: [last - 1, last], times: [last - 1, last] },
+  msg_type: 'history',
+})
+const asked = (reqId: number, end = 'latest') => ({ ticks_history: 'R_1', subscribe: 1, end, req_id: reqId })
+const refusal = { msg_type: 'ticks_history', error: { code: 'InputValidationFailed', message: '' } }
+
+await test('forget_all after a history that is refused', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '1' })
+
+  await t.test('it takes nothing from another browser whose request goes upstream next', async (t) => {
+    const [browser, other] = [await join(), await join()]
+    browser.send(asked(1, 'never'))
+    browser.send({ forget_all: ['ticks', 'candles'], req_id: 2 })
+    const request = await market.next('ticks_history')
+    other.send(asked(3))
+    await other.rest()
+    reply(request, refusal)
+    t.match(await browser.next(), { req_id: 1, error: refusal.error })
+    t.same((await browser.next())['forget_all'], [])
+    const second = await market.next('ticks_history')
+    reply(second, { ...times(10), subscription: { id: 'h' } })
+    t.match(await other.next(), { req_id: 3, history: {} })
+
+    // The stream lives, so the id of it is known when the next history is refused.
+    browser.send(asked(4, 'never'))
+    browser.send({ forget_all: 'ticks', req_id: 5 })
+    reply(await market.next('ticks_history'), refusal)
+    t.match(await browser.next(), { req_id: 4, error: refusal.error })
+    t.same((await browser.next())['forget_all'], [], 'it has no stream')
+    await delay(LINGERED_MS)
+    tick(second, 11, 11, 'h')
+    t.match(await other.next(), { req_id: 3, tick: { quote: 11 } }, 'the stream is still used')
+
+    // Once its last browser has gone, a history that is refused does not keep it.
+    await other.ask({ forget: 'h' })
+    browser.send(asked(6, 'never'))
+    reply(await market.next('ticks_history'), refusal)
+    t.match(await browser.next(), { req_id: 6, error: refusal.error })
+    t.ok(await market.next('forget', 'h'), 'the stream is over')
+  })
+
+  await t.test('a request of a browser that has left is not sent in its place', async (t) => {
+    const [browser, gone] = [await join(), await join()]
+    browser.send({ ...asked(1, 'never'), ticks_history: 'R_2' })
+    const request = await market.next('ticks_history')
+    gone.send({ ...asked(2), ticks_history: 'R_2', count: 7 })
+    await gone.rest()
+    gone.client.socket.close()
+    await gone.client.closed
+    reply(request, refusal)
+    t.match(await browser.next(), { req_id: 1, error: refusal.error })
+    browser.send({ ...asked(3), ticks_history: 'R_2' })
+    t.notOk('count' in (await market.next('ticks_history')).message)
+  })
+})
+
+await test('a forget_all with a member that is unknown here is answered by upstream', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1')
+  await browser.next()
+  browser.send({ forget_all: 'ticks', why: 1, req_id: 2 })
+  const error = { code: 'InputValidationFailed', message: 'Properties not allowed: why.' }
+  reply(await market.next('forget_all'), { msg_type: 'forget_all', error })
+  t.match(await browser.next(), { req_id: 2, error })
+  tick(request, 2, 2, 'id-1')
+  t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } }, 'nothing was forgotten')
+})
+
+await test('a symbol of an array that starts after the array was forgotten is forgotten too', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const browser = await join()
+  browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1', 'R_1')
+  await browser.next()
+  browser.client.socket.close()
+  t.ok(await market.next('forget', 'id-1'))
+  // Upstream had read the request, and has not read the forget yet.
+  tick(request, 1, 1, 'id-2', 'R_2')
+  t.ok(await market.next('forget', 'id-2'))
+})
+
+await test('a browser that waits for its history cannot forget the stream by the id that others know', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const [first, second] = [await join(), await join()]
+  first.send(asked(1))
+  const stream = await market.next('ticks_history')
+  reply(stream, { ...times(10), subscription: { id: 'h' } })
+  await first.next()
+  second.send({ ...asked(2), count: 2 })
+  const fetch = await market.next('ticks_history')
+  t.match(await second.ask({ forget: 'h', req_id: 3 }), { req_id: 3, forget: 0 })
+  reply(fetch, times(10))
+  t.match(await second.next(), { req_id: 2, history: {}, subscription: { id: 'h' } })
+  tick(stream, 11, 11, 'h')
+  t.match(await second.next(), { req_id: 2, tick: { quote: 11 } })
+})
+
+await test('who has forgotten a symbol of an array does not hear of its end', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const [first, second] = [await join(), await join()]
+  for (const browser of [first, second]) browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const symbol of ['R_1', 'R_2']) tick(request, 1, 1, `id-${symbol}`, symbol)
+  for (const browser of [first, second]) t.equal((await browser.rest()).length, 2)
+  t.match(await first.ask({ forget: 'id-R_1' }), { forget: 1 })
+  const error = { code: 'MarketIsClosed', message: '' }
+  reply(request, { msg_type: 'tick', subscription: { id: 'id-R_1' }, error })
+  t.match(await second.next(), { req_id: 1, error })
+  tick(request, 2, 2, 'id-R_2', 'R_2')
+  for (const browser of [first, second]) t.same(quotes(await browser.rest()), [2])
+})

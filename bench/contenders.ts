@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -5,7 +6,7 @@ import { freePort } from '../sandbox/listening.ts'
 import { logIn } from './login.ts'
 import { modAuthOpenidc } from './peers/mod-auth-openidc.ts'
 import { npmStack } from './peers/npm-stacks.ts'
-import { Program, type ProgramOptions } from './program.ts'
+import { Program, workDir, type ProgramOptions } from './program.ts'
 import { CLIENT_ID, listening, nginx, type World } from './world.ts'
 
 /** A running server that forwards requests to upstream. */
@@ -87,14 +88,26 @@ export interface StartOptions {
   readonly on?: ProgramOptions['on'] | 'any'
 }
 
+/** `npm start` and the image set these, too. */
+const CACHE = { NODE_COMPILE_CACHE: join(workDir, 'compiled'), NODE_PRESERVE_SYMLINKS: '1' }
+const warmedUp = new Set<string>()
+
+/** Fills the compile cache, as a build of the image does. Without it, Node.js loads a compiler of TypeScript. */
+function warmUp(root: string): void {
+  if (warmedUp.has(root)) return
+  warmedUp.add(root)
+  execFileSync(process.execPath, [...programOf(root), '--warm-up'], { env: { ...process.env, ...CACHE } })
+}
+
 /** Starts this server as `npm start` does and waits until it listens. */
 export async function startThisServer(
   settings: Record<string, string>,
   { flags = [], root = ROOT, on = 'measured' }: StartOptions = {},
 ): Promise<Program> {
   const opsPort = await freePort()
+  warmUp(root)
   const program = new Program(THIS_SERVER, process.execPath, [...flags, ...programOf(root)], {
-    env: { ...settings, OPS_PORT: String(opsPort) },
+    env: { ...settings, ...CACHE, OPS_PORT: String(opsPort) },
     ...(on !== 'any' && { on }),
   })
   await listening(program, opsPort)

@@ -6,6 +6,9 @@ import { requestTexts } from './load/request-texts.ts'
 import { Program } from './program.ts'
 import type { Running } from './rest-load.ts'
 
+/** So much memory that the pacer collects no garbage while it measures: its own pause would count as a latency. */
+const NO_PAUSES = ['--min-semi-space-size=256', '--max-semi-space-size=256']
+
 /** Latencies and CPU time at a constant rate. */
 export type Paced = Latencies & { readonly cpuMicrosPerRequest: number }
 
@@ -16,7 +19,7 @@ export async function pace(
 ): Promise<Paced> {
   const requests = requestTexts(url, BROWSER_HEADERS, cookies)
   const file = fileURLToPath(new URL('load/pacer.ts', import.meta.url))
-  const pacer = new Program('pacer', process.execPath, [file], { ipc: true, on: 'others' })
+  const pacer = new Program('pacer', process.execPath, [...NO_PAUSES, file], { ipc: true, on: 'others' })
   const ended = once(pacer.child, 'exit')
   const nextMessage = async (): Promise<unknown> => {
     const message = await Promise.race([once(pacer.child, 'message'), ended.then(() => undefined)])

@@ -1,0 +1,73 @@
+import type { Socket } from 'node:net'
+import { test } from 'tap'
+import type { WebSocket } from 'ws'
+import { feedWorld, reply, tick, type FeedBrowser } from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+/** `npm run test:feed` has 2,000. */
+const CROWD = Number(process.env['CROWD'] ?? 200)
+const JOIN_AT_ONCE = 100
+const TICKS = 100
+/** Above FEED_CONFLATE_BYTES: from here on only the newest price is kept for a browser. */
+const SLOW_BYTES = 100_000
+const READ_MS = 100
+const BYTES_PER_READ = 102
+
+/** Has a browser read 1 KB/s from here on. @returns what ends that */
+function readSlowly({ client }: FeedBrowser): () => void {
+  const { _socket: wire } = client.socket as WebSocket & { readonly _socket: Socket }
+  wire.pause()
+  const timer = setInterval(() => wire.read(BYTES_PER_READ), READ_MS)
+  return () => {
+    clearInterval(timer)
+    wire.resume()
+  }
+}
+
+/** The prices that a browser has. */
+function quotes({ client }: FeedBrowser): number[] {
+  return client.texts.flatMap((text) => {
+    const { tick } = JSON.parse(text) as { tick?: { quote: number } }
+    return tick === undefined ? [] : [tick.quote]
+  })
+}
+
+await test(`a browser that reads 1 KB/s among ${CROWD} that read well delays nobody, and keeps its connection`, async (t) => {
+  const { market, join, metric } = await feedWorld(t, {
+    FEED_CACHE_SECONDS: '60',
+    MAX_BUFFERED_BYTES: '16777216',
+    MAX_PUBLIC_RELAYS_PER_IP: '10000',
+    PUBLIC_HANDSHAKES_PER_MINUTE: '0',
+  })
+  const slow = await join()
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  tick(request, 0, 0)
+  await slow.next()
+  slow.send({ active_symbols: 'brief', req_id: 2 })
+  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
+  await slow.next()
+  const readWell = readSlowly(slow)
+  const buffered = async (): Promise<number> => (await metric('bff_relay_buffered_bytes')).get('') ?? 0
+  await until(async () => {
+    for (let count = 0; count < 10; count++) slow.send({ active_symbols: 'brief', req_id: 2 })
+    return (await buffered()) > SLOW_BYTES
+  }, 'more waits for the slow browser than the network takes')
+  const before = await buffered()
+  const crowd: FeedBrowser[] = []
+  while (crowd.length < CROWD) crowd.push(...(await Promise.all(Array.from({ length: JOIN_AT_ONCE }, join))))
+  for (const browser of crowd) browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  await Promise.all(crowd.map((browser) => browser.next()))
+  for (let quote = 1; quote <= TICKS; quote++) {
+    tick(request, quote, quote)
+    await crowd[0]?.next()
+  }
+  const expected = Array.from({ length: TICKS + 1 }, (_, quote) => quote)
+  await until(() => crowd.every(({ client }) => client.received.length === expected.length), 'all have all prices')
+  t.same(new Set(crowd.map((browser) => quotes(browser).join(' '))), new Set([expected.join(' ')]))
+  t.ok((await buffered()) <= before + SLOW_BYTES, 'no more is kept for the slow browser')
+  t.equal(slow.client.socket.readyState, slow.client.socket.OPEN)
+  readWell()
+  await until(() => quotes(slow).at(-1) === TICKS, 'it has the newest price once it reads')
+  t.ok(quotes(slow).length < expected.length, 'without those that were replaced')
+})

@@ -26,7 +26,10 @@ async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; clien
   const { port } = server.address() as AddressInfo
   const client = new WebSocket(`ws://127.0.0.1:${port}`)
   t.teardown(() => client.terminate())
+  // A client that is ended before it is open reports an error, to whichever test runs then.
+  const opened = once(client, 'open')
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  await opened
   return { peer: new Peer({ socket, wire }, false), wire, client }
 }
 

@@ -130,7 +130,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
     [300, 60_000],
     [1000, 600_000],
   ])
-  // While Redis is away, an instance refuses orders once it has spent its lease and its part of what is set aside.
+  // An instance without tokens refuses orders while Redis is away. That takes two faults at the same moment.
   const { asked, refused } = fleet.tallies.orders
-  t.ok(refused <= Math.max(1, asked * 0.02), `${refused} of ${asked} orders refused`)
+  t.ok(refused <= asked * 0.02, `${refused} of ${asked} orders refused`)
 })

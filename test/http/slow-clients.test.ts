@@ -44,5 +44,5 @@ await test('a timeout writes no 408 into a response that has begun', async (t) =
   Object.assign(world.server.app.server.server, { headersTimeout: 100, requestTimeout: 100 })
   const text = first.toString() + (await readAll(socket))
   t.match(text, /^HTTP\/1\.1 200 /)
-  t.notMatch(text, /408/)
+  t.notMatch(text, 'HTTP/1.1 408')
 })

@@ -143,7 +143,7 @@ await test('without the store each process asks for itself, and a response that 
   const key = 'bff:1:response:/v1/health'
   t.equal((await ask(port)).status, 200)
   const sealed = await client.get(key)
-  t.notMatch(sealed, /application|200/, 'the stored response is sealed')
+  t.notMatch(sealed, /answered|status/, 'the stored response is sealed')
   await sleep(1010)
   const forged = { outcome: { is: 'answered', status: 200, headers: {}, body: 'PGgxPg==' }, freshUntil: 9e15 }
   await client.set(key, JSON.stringify(forged), { expiration: { type: 'PX', value: 500 } })

@@ -68,7 +68,10 @@ class Session {
       this.#series.tell(Infinity, true)
       return this.#members.every((member) => this.#isComplete(member))
     }, `all members of ${this.#series.symbol} have the last price`).catch(() => undefined)
-    return this.#members.flatMap((member, at) => this.#faults(member).map((fault) => `member ${at}: ${fault}`))
+    const faults = this.#members.flatMap((member, at) => this.#faults(member).map((fault) => `member ${at}: ${fault}`))
+    // The places of its streams are for the next sessions.
+    for (const member of this.#members) this.#leave(member)
+    return faults
   }
 
   async #step(chance: number): Promise<void> {
@@ -133,10 +136,10 @@ class Session {
     if (gap >= 0) return `place ${places[gap]} after ${places[gap - 1]}`
     const place = Number(history['place'])
     const shown = JSON.stringify((history['candles'] as Message[] | undefined)?.at(-1))
-    // Equal prices of a second cannot be told apart: the history may be taken for one that ends elsewhere. Of a candle that is
-    // far ahead, states that are older than the history may follow, each of which has the whole candle.
+    // Equal prices of a second, and equal states of a candle, cannot be told apart: the history may be taken for one that ends
+    // elsewhere.
     const isPart = this.#areCandles
-      ? first <= place + 1 || JSON.stringify(this.#series.candleAt(first - 1, granularity)) === shown
+      ? JSON.stringify(this.#series.candleAt(first - 1, granularity)) === shown
       : this.#series.endsWith(history['history'] ?? {}, first)
     return isPart ? undefined : `the history ends with place ${place}, the stream begins with ${first}`
   }

@@ -4,7 +4,7 @@ import type { UpstreamMessage } from './dissect.ts'
 export interface Point {
   /** Seconds. Of a candle, when it opened. */
   readonly epoch: number
-  /** The price or, of a candle, its four prices. Equal prices have one spelling here. */
+  /** The price or, of a candle, its open, high, low and close. Equal prices have one spelling here. */
   readonly value: string
 }
 
@@ -60,6 +60,16 @@ function pointsOf({ history, candles }: Body): Point[] {
   const { times, prices } = history ?? {}
   if (!Array.isArray(times) || !Array.isArray(prices)) return []
   return times.map((time, index) => ({ epoch: numberOf(time), value: String(numberOf(prices[index])) }))
+}
+
+/**
+ * Whether a candle shows more trading than an earlier state of it. While a candle is open, its high only rises and its low only
+ * falls, so of two states with different ranges the wider one is later.
+ */
+export function isWider(value: string, than: string): boolean {
+  const [, high = 0, low = 0] = value.split(' ').map(Number)
+  const [, otherHigh = 0, otherLow = 0] = than.split(' ').map(Number)
+  return high > otherHigh || low < otherLow
 }
 
 /** Only for comparing: what browsers get is never parsed. */

@@ -1,6 +1,8 @@
 import type { UpstreamMessage } from './dissect.ts'
 import type { Point, Tail } from './points.ts'
-import { Seam } from './seam.ts'
+import { CandleSeam } from './candle-seam.ts'
+import type { Seam, Streamed } from './seam.ts'
+import { TickSeam } from './tick-seam.ts'
 
 /** Messages that are kept besides those that are needed: enough for a history that upstream answers a little behind its streams. */
 const KEPT = 64
@@ -69,13 +71,16 @@ export class RecentMessages {
     }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
-    const isComplete = this.#isCompleteAt(epoch)
-    const values = ofEpoch.map(({ point }) => point?.value ?? '')
-    const begun = ofEpoch.filter(({ message }) => message === undefined).length
-    const seam = new Seam(tail, { first: ofEpoch[0]?.sequence, values, begun, isComplete }, isCandles)
+    const streamed: Streamed = {
+      first: ofEpoch[0]?.sequence,
+      values: ofEpoch.map(({ point }) => point?.value ?? ''),
+      begun: ofEpoch.filter(({ message }) => message === undefined).length,
+      isComplete: this.#isCompleteAt(epoch),
+    }
+    const seam = isCandles ? new CandleSeam(tail, streamed) : new TickSeam(tail, streamed)
     const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
     if (last !== undefined) return { next: last.sequence + 1 }
-    const beyond = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)
+    const beyond = this.#entries.find(({ point }) => seam.isPassedBy(point))
     if (beyond === undefined) return { seam }
     return { next: (this.#possiblyLater(seam) ?? beyond).sequence }
   }
@@ -86,14 +91,10 @@ export class RecentMessages {
     return (isPassed ? this.#possiblyLater(seam)?.sequence : undefined) ?? this.#nextSequence
   }
 
-  /**
-   * The first message that may be later than a history whose epoch the stream has passed without its last value. What the stream
-   * still had of the epoch is later, if its beginning is missing. The last message of a candle is at least as new as the history.
-   */
-  #possiblyLater({ epoch, isCandles, isComplete }: Seam): Recent | undefined {
-    if (!isCandles && isComplete) return undefined
-    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
-    return isCandles ? ofEpoch.at(-1) : ofEpoch[0]
+  /** The first message that is sent if the stream has passed the last value of a history without sending it, if any. */
+  #possiblyLater(seam: Seam): Recent | undefined {
+    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === seam.epoch)
+    return ofEpoch[seam.mayBeLater(ofEpoch.map(({ point }) => point))]
   }
 
   /** Whether a history that ends with this epoch can be continued. If not, it ends before all that is here. */

@@ -1,0 +1,82 @@
+import type { Point, Tail } from './points.ts'
+import type { Seam, Streamed } from './seam.ts'
+
+/** The seam of a history of ticks. Several ticks may have its last epoch, and equal prices. */
+export class TickSeam implements Seam {
+  readonly #tail: Tail
+  readonly #isComplete: boolean
+  #first: number | undefined
+  /** The prices that the stream has sent of the last epoch. */
+  readonly #values: string[]
+  /** How many of these the history contains, if that is known. */
+  readonly #contained: number | undefined
+  /** It contains at least so many: what the stream has begun with and, if nothing is missing, as many as it shows itself. */
+  readonly #least: number
+  /** It contains no more than these: all of the epoch that there were. */
+  readonly #most: number
+  #isOver = false
+
+  constructor(tail: Tail, { first, values, begun, isComplete }: Streamed) {
+    this.#tail = tail
+    this.#isComplete = isComplete
+    this.#first = first
+    this.#values = [...values]
+    this.#contained = isComplete && tail.isWhole ? tail.values.length : undefined
+    this.#least = Math.max(begun, isComplete ? tail.values.length : 1)
+    this.#most = tail.isWhole ? tail.values.length : Infinity
+  }
+
+  get epoch(): number {
+    return this.#tail.epoch
+  }
+
+  get first(): number | undefined {
+    return this.#first
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  containedSoFar(): number | undefined {
+    if (this.#contained !== undefined) return this.#contained <= this.#values.length ? this.#contained : undefined
+    for (let count = this.#values.length; count > 0; count--) {
+      if (this.#isEnd(count)) return count
+    }
+    return undefined
+  }
+
+  isLater(point: Point | undefined, sequence: number): boolean {
+    if (point === undefined) return true
+    if (point.epoch < this.epoch) return false
+    if (this.isPassedBy(point)) {
+      this.#isOver = true
+      return true
+    }
+    this.#first ??= sequence
+    this.#values.push(point.value)
+    this.#isOver =
+      this.#contained === undefined ? this.#isEnd(this.#values.length) : this.#values.length >= this.#contained
+    return false
+  }
+
+  isPassedBy(point: Point | undefined): boolean {
+    return point !== undefined && point.epoch > this.epoch
+  }
+
+  /** What the stream still has of the epoch is later, if its beginning is missing. */
+  mayBeLater(): number {
+    return this.#isComplete ? -1 : 0
+  }
+
+  /** Whether the history can end with the last of so many values. */
+  #isEnd(count: number): boolean {
+    return count >= this.#least && count <= this.#most && endAlike(this.#values.slice(0, count), this.#tail.values)
+  }
+}
+
+/** Whether one list is the end of the other. */
+function endAlike(left: readonly string[], right: readonly string[]): boolean {
+  const length = Math.min(left.length, right.length)
+  return length > 0 && left.slice(-length).every((value, index) => value === right.slice(-length)[index])
+}

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { test } from 'tap'
 import { apiWorld, readAll } from '../support/api-world.ts'
+import { until } from '../support/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -22,7 +23,9 @@ await test('slow headers, slow bodies and silent connections end within the time
   slowBody.write(`${head}Content-Length: 10\r\n\r\nhello`)
   const answeredOnce = await connection()
   answeredOnce.write(`${head}Content-Length: 2\r\n\r\n{}`)
-  await once(answeredOnce, 'data')
+  let answer = ''
+  answeredOnce.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  await until(() => answer.endsWith('{}'), 'the first request is answered')
   answeredOnce.write('GET /')
 
   const [nothing, late, cut, second] = await Promise.all([silent, slowHead, slowBody, answeredOnce].map(readAll))

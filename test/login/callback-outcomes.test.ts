@@ -1,6 +1,5 @@
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { test, type Test } from 'tap'
+import { freePort } from '../../sandbox/listening.ts'
 import {
   html,
   json,
@@ -118,10 +117,7 @@ await test('GET /auth/callback: provider_unavailable when the response of the to
 })
 
 await test('GET /auth/callback: provider_unavailable when nothing listens at the token endpoint', async (t) => {
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
+  const port = await freePort()
   for (const authUrl of [`http://127.0.0.1:${port}`, 'http://nowhere.invalid']) {
     const { browser, server } = await loginWorld(t, { settings: { AUTH_URL: authUrl } })
     // The provider's page is down too, so the test reads the redirect and does not follow it.

@@ -19,9 +19,14 @@ await test('Workers that exit at their start are restarted after growing pauses'
     NODE_OPTIONS: FAULT,
     WORKER_EXITS_WITH: '1',
   })
-  await until(() => said(server, 'a worker died').length >= 4)
-  const pauses = said(server, 'a worker died').map(({ restartMs }) => Number(restartMs))
-  t.same(pauses.slice(0, 4), [200, 200, 400, 400])
+  // Each of the two counts its own pauses, so that one can be ahead of the other.
+  const pauses = () => said(server, 'a worker died').map(({ restartMs }) => Number(restartMs))
+  const firstFour = () => pauses().filter((ms) => ms <= 400)
+  await until(() => firstFour().length >= 4)
+  t.same(
+    firstFour().toSorted((one, other) => one - other),
+    [200, 200, 400, 400],
+  )
   const unready = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
   t.equal(unready.status, 503)
   server.child.kill('SIGTERM')
@@ -44,7 +49,8 @@ await test('A replacement worker that exits with 78 is restarted, and the other 
   const server = await twoWorkers(t, { STATIC_DIR: `${folder}/pages` })
   renameSync(`${folder}/pages`, `${folder}/away`)
   process.kill(workerPids(server)[0] ?? 0, 'SIGKILL')
-  await until(() => said(server, 'a worker died').length === 2 || server.child.exitCode !== null)
+  // The second restart fails too, as early as half a second later.
+  await until(() => said(server, 'a worker died').length >= 2 || server.child.exitCode !== null)
   t.match(said(server, 'a worker died')[1], { worker: 3, code: 78 })
   t.equal(await status(server.port, '/auth/session'), 200)
   renameSync(`${folder}/away`, `${folder}/pages`)
@@ -77,7 +83,7 @@ async function busyWorkers(t: Test, settings: Record<string, string>) {
 }
 
 await test('SIGINT to every process: the supervisor drains all workers, and the exit code is 0', async (t) => {
-  const { server, upstream, responseStatus } = await busyWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
+  const { server, upstream, responseStatus } = await busyWorkers(t, { DRAIN_WAIT_SECONDS: '3' })
   // A terminal and systemd signal every process, some of them twice.
   server.child.kill('SIGINT')
   for (const pid of workerPids(server)) process.kill(pid, 'SIGINT')

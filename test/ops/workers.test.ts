@@ -59,7 +59,7 @@ await test('Two workers act as one server: one port, shared sessions and secrets
 })
 
 await test('SIGHUP to every process, as when a terminal closes: the supervisor drains once', async (t) => {
-  const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '1' })
+  const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '3' })
   for (const pid of workerPids(server)) process.kill(pid, 'SIGHUP')
   t.equal(await status(server.port, '/auth/session'), 200, 'a worker ignores the signal')
   server.child.kill('SIGHUP')

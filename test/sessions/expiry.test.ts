@@ -25,11 +25,11 @@ async function expire(t: Test, settings: Record<string, string>): Promise<{ logg
 }
 
 await test('an unused session ends as idle, and the two instances record it once', async (t) => {
-  t.same(await expire(t, { SESSION_IDLE_SECONDS: '1' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
+  t.same(await expire(t, { SESSION_IDLE_SECONDS: '3' }), { logged: ['idle'], counted: ['{reason="idle"} 1'] })
 })
 
 await test('a session at its absolute limit ends as expired, and the two instances record it once', async (t) => {
-  t.same(await expire(t, { SESSION_MAX_SECONDS: '1' }), {
+  t.same(await expire(t, { SESSION_MAX_SECONDS: '3' }), {
     logged: ['expired'],
     counted: ['{reason="expired"} 1'],
   })
@@ -39,13 +39,13 @@ await test('a watcher of an unused session is notified that it ended idle, or ex
   const redis = await testRedis(t)
   const { store } = await sessionInstance(t, redis.url)
   const recorded: string[] = []
-  const instances = [1, 2].map(() => instanceOn(store, 1000, false))
+  const instances = [1, 2].map(() => instanceOn(store, 3000, false))
   const [holder] = instances
   if (holder === undefined) throw new Error('no instance')
   for (const { sessions } of instances) sessions.onEnd(({ reason }) => void recorded.push(reason))
   for (const [livesMs, reason] of [
     [60_000, 'idle'],
-    [700, 'expired'],
+    [2000, 'expired'],
   ] as const) {
     const id = await newSession(holder, { endsAt: Date.now() + livesMs })
     const reasons = instances.map(async ({ reader, endings, cookie }) => {

@@ -142,9 +142,11 @@ await test('a cookie that is doubled, tampered with or unknown is anonymous, and
   const world = await testWorld(t)
   await logIn(world.browser, world.server.url)
   const value = world.browser.named('__Host-session')[0]?.value ?? ''
+  // Of the last character of a signature, only some bits count.
+  const [start, changed] = [value.slice(0, -2), value.at(-2) === 'A' ? 'B' : 'A']
   const bad = [
     `__Host-session=${value}; __Host-session=${value}`,
-    `__Host-session=${value.slice(0, -2)}AA`,
+    `__Host-session=${start}${changed}${value.at(-1)}`,
     `__Host-session=${value.split('.')[0]}`,
     '__Host-session=',
     `__Host-session=${'x'.repeat(5000)}`,

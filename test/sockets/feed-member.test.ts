@@ -36,9 +36,11 @@ await test('messages do not wait for ever for what upstream does not answer', as
 
 await test('a browser that leaves while its messages wait leaves nothing behind', async (t) => {
   const { member, socket, browser, taken } = await startMember(t)
-  const release = member.hold(50)
+  member.hold()
   browser.send('0')
   await until(() => socket.isPaused)
+  // From here on, so that the message is there before the longest time is over.
+  const release = member.hold(50)
   browser.terminate()
   await until(() => taken.includes('left'), 'its end is seen after the longest time')
   release()

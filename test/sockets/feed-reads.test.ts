@@ -3,7 +3,7 @@ import { feedWorld, reply } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 await test('reads with PUBLIC_FEED=shared', async (t) => {
-  const { market, join, metric } = await feedWorld(t, { FEED_CACHE_SECONDS: '1' })
+  const { market, join, metric } = await feedWorld(t, { FEED_CACHE_SECONDS: '3' })
 
   await t.test('equal reads share one request while it is on its way and for FEED_CACHE_SECONDS', async (t) => {
     const browsers = [await join(), await join(), await join()]

@@ -3,7 +3,7 @@ import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support
 import { until } from '../support/until.ts'
 
 await test('browsers with PUBLIC_FEED=shared', async (t) => {
-  const { market, join, metric, upstream } = await feedWorld(t, { FEED_LINGER_SECONDS: '1' })
+  const { market, join, metric, upstream } = await feedWorld(t, { FEED_LINGER_SECONDS: '3' })
   const asked = (symbol: string): UpstreamRequest[] =>
     market.requests.filter(({ message }) => [message['ticks']].flat().includes(symbol))
 

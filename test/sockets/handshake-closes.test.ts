@@ -80,7 +80,7 @@ const REFUSALS: [why: string, play: Play, code: number, reason: string][] = [
 
 await test('GET /ws/trading/:account answers 101 and a close frame for every failure upstream, and releases its permits', async (t) => {
   const world = await relayWorld(t, {
-    settings: { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', UPSTREAM_HEADERS_SECONDS: '1' },
+    settings: { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', UPSTREAM_HEADERS_SECONDS: '3' },
   })
   const { upstream } = world
   const { onOtp } = upstream

@@ -38,7 +38,7 @@ export interface ApiWorld {
   readonly connection: () => Promise<Socket>
 }
 
-const RAW_SILENCE_MS = 1000
+const HALF_A_SILENCE_MS = 500
 
 /** Starts one that ends with the test. */
 export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<ApiWorld> {
@@ -74,7 +74,15 @@ export async function apiWorld(t: Test, options: WorldOptions = {}): Promise<Api
     async raw(bytes) {
       const socket = await connection()
       socket.write(bytes, 'latin1')
-      socket.setTimeout(RAW_SILENCE_MS, () => socket.destroy())
+      // In halves, because what has arrived while this process stood still is read after its timers have run.
+      let isHalf = false
+      socket.on('data', () => (isHalf = false))
+      socket.on('timeout', () => {
+        if (isHalf) return void socket.destroy()
+        isHalf = true
+        socket.setTimeout(HALF_A_SILENCE_MS)
+      })
+      socket.setTimeout(HALF_A_SILENCE_MS)
       return readAll(socket)
     },
   }

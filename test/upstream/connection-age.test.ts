@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
+import { awakeClock } from '../support/awake-clock.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { ALONE } from '../support/settings.ts'
 
@@ -19,9 +20,10 @@ for (const [what, connections, loops] of [
     const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: String(MAX_AGE_MS / 1000) }
     const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream, { connections })
     t.teardown(() => rest.close())
+    const clock = awakeClock(t)
     const spans = new Map<number, { first: number; last: number }>()
     upstream.answer = ({ connection, target }, socket) => {
-      const now = performance.now()
+      const now = clock()
       spans.set(connection, { first: spans.get(connection)?.first ?? now, last: now })
       // One request takes longer than its connection may be used.
       setTimeout(() => socket.write(ok()), target === '/slow' ? 2.5 * MAX_AGE_MS : 2)

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld, sendTo } from '../support/api-world.ts'
+import { awakeClock } from '../support/awake-clock.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
 import { proxyProcess } from '../support/proxy-process.ts'
 import { ok } from '../support/raw-upstream.ts'
@@ -56,13 +57,18 @@ await test('no order is lost when upstream closes idle connections silently', as
   const { call, upstream } = await apiWorld(t)
   const idleMs = 1000
   const timers = new Map<Socket, NodeJS.Timeout>()
+  // While this process stands still, so does the server, which cannot know yet for how long it was.
+  const clock = awakeClock(t)
   upstream.answer = (_request, socket) => {
     clearTimeout(timers.get(socket))
     socket.write(ok())
-    timers.set(
-      socket,
-      setTimeout(() => socket.resetAndDestroy(), idleMs),
-    )
+    const idleSince = clock()
+    const closeIfIdle = (): void => {
+      const leftMs = idleSince + idleMs - clock()
+      if (leftMs > 0) timers.set(socket, setTimeout(closeIfIdle, leftMs))
+      else socket.resetAndDestroy()
+    }
+    closeIfIdle()
   }
   const orders = async (offsetMs: number): Promise<number[]> => {
     const statuses = []

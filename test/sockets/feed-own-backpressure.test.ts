@@ -102,3 +102,17 @@ await test('an own socket that is opened for a browser that reads nothing is not
   browser.resume()
   await until(() => messages === 1 + MANY, 'the browser gets everything')
 })
+
+await test('what a browser sends before its own socket is open does not stop it', async (t) => {
+  const { upstream, market, join, metric } = await feedWorld(t)
+  const open: (() => void)[] = []
+  upstream.onUpgrade = (request, socket, head) => void open.push(() => upstream.accept(request, socket, head))
+  const browser = await join()
+  // Several are read at once, and all together are more than MAX_BUFFERED_BYTES.
+  for (let count = 0; count < 50; count++) browser.send(`{"proposal":${count},"a":"${'x'.repeat(28_000)}"}`)
+  const waiting = async (): Promise<number> => (await metric('bff_relay_buffered_bytes')).get('') ?? 0
+  await until(async () => open.length === 1 && (await waiting()) > 1_048_576, 'the browser is read no more')
+  for (const each of open) each()
+  await until(() => market.asked('proposal').length === 50, 'upstream gets everything')
+  t.equal(await waiting(), 0)
+})

@@ -16,6 +16,8 @@ const MAX_BATCH = 64
 
 /** Most bytes of control frames between the fragments of one message. */
 const MAX_CONTROL_BYTES = 65_536
+/** The longest header of a frame, with a mask (RFC 6455 §5.2). */
+const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
 
@@ -118,8 +120,8 @@ export class Peer {
       if (!isLastOfRead(message)) this.#beginBatch()
     }
     // The messages of a batch add up. Whatever follows a watched message is watched too, so that the last callback means an
-    // empty queue.
-    if (queued + message.length > unwatchedBytes) this.#isWatched = true
+    // empty queue. The header counts, so that never more than `unwatchedBytes` wait without a callback.
+    if (queued + MAX_HEADER_BYTES + message.length > unwatchedBytes) this.#isWatched = true
     const isWatched = this.#isWatched
     if (isWatched) this.#waiting++
     const onSent = isWatched ? (): void => this.#sent() : undefined

@@ -2,8 +2,10 @@ import * as fc from 'fast-check'
 import { test, type Test } from 'tap'
 import { Group } from '../../src/sockets/feed/audience.ts'
 import { Cohorts } from '../../src/sockets/feed/cohorts.ts'
+import { FrameSequence } from '../../src/sockets/feed/frame-sequence.ts'
 import { frameOf } from '../../src/sockets/feed/frame-of.ts'
 import type { MemberHost } from '../../src/sockets/feed/member.ts'
+import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
 import { memberHost, startMember, type MemberWorld } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
 
@@ -200,4 +202,35 @@ await test('browsers that have left all groups leave nothing behind', async (t) 
   feed.message(0)
   t.equal(first?.cohort, undefined)
   t.equal(feed.groups[0]?.cohorts.size, 0)
+})
+
+await test('a batch keeps nobody who has got what waited', (t) => {
+  const batch = new WriteBatch()
+  let flushed = 0
+  const waiting = { flush: () => void flushed++ }
+  for (let count = 1; count <= 3; count++) {
+    batch.hold()
+    batch.begin(waiting, Buffer.alloc(1))
+    batch.beginAll(waiting, Buffer.alloc(2), 'a stream')
+    batch.flush()
+    t.equal(flushed, 2 * count)
+  }
+  t.end()
+})
+
+await test('frames that leave together are one sequence for all who get the same', (t) => {
+  const [one, two, three] = [1, 2, 3].map((size) => frameOf(Buffer.alloc(size)))
+  if (one === undefined || two === undefined || three === undefined) throw new Error('three frames')
+  const begun = new FrameSequence(one)
+  const same = begun.with(two)
+  t.equal(begun.with(two), same)
+  t.equal(same.joined(), begun.with(two).joined(), 'one buffer')
+  t.ok(same.joined().equals(Buffer.concat([one, two])))
+  t.ok(
+    begun
+      .with(three)
+      .joined()
+      .equals(Buffer.concat([one, three])),
+  )
+  t.end()
 })

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
+import { Audience } from '../../src/sockets/feed/audience.ts'
+import type { Member } from '../../src/sockets/feed/member.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
@@ -175,4 +177,50 @@ await test('who has forgotten a symbol of an array does not hear of its end', as
   t.match(await second.next(), { req_id: 1, error })
   tick(request, 2, 2, 'id-R_2', 'R_2')
   for (const browser of [first, second]) t.same(quotes(await browser.rest()), [2])
+})
+
+await test('a browser that subscribes and forgets again and again leaves nothing behind while it stays', async (t) => {
+  // oxlint-disable-next-line typescript/unbound-method -- it is called as ever; the test only sees with what
+  const adds = t.capture(Audience.prototype, 'add', Audience.prototype.add)
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  tick(await market.next('ticks'), 1, 1, 'id-1')
+  await browser.next()
+  const groups = new Set()
+  let member: Member | undefined
+  for (let count = 1; count <= 3; count++) {
+    const [subscription] = adds().flatMap(({ args }) => args[0])
+    groups.add(subscription?.group)
+    t.equal(groups.size, count, 'a group that nobody was in any more was not kept')
+    member = subscription?.member
+    t.same((await browser.ask({ forget_all: 'ticks' }))['forget_all'], ['id-1'])
+    t.equal(subscription?.group, undefined)
+    t.match(await browser.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 1 } })
+  }
+  t.equal(member?.leaving.size, 0)
+  t.equal(member?.subscriptions.size, 1)
+})
+
+await test('forget_all names a stream once that has taken the place of two that were refused', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send('{"proposal":1}')
+  await market.next('proposal')
+  for (const [index, ticks] of ['R_1', 'R_2', ['R_1', 'R_2']].entries()) {
+    browser.send({ ticks, subscribe: 1, req_id: index + 1 })
+  }
+  browser.send({ forget_all: 'ticks', req_id: 4 })
+  const forget = await market.next('forget_all')
+  const error = { code: 'MarketIsClosed', message: '' }
+  for (const symbol of ['R_1', 'R_2']) reply(await market.next('ticks', symbol), { msg_type: 'tick', error })
+  t.same(
+    (await Promise.all([browser.next(), browser.next()])).map(({ req_id }) => req_id),
+    [1, 2],
+  )
+  const request = await market.next('ticks')
+  reply(forget, { msg_type: 'forget_all', forget_all: [] })
+  for (const symbol of ['R_1', 'R_2']) tick(request, 1, 1, `id-${symbol}`, symbol)
+  t.same(quotes([await browser.next(), await browser.next()]), [1, 1])
+  t.same((await browser.next())['forget_all'], ['id-R_1', 'id-R_2'])
 })

@@ -136,6 +136,14 @@ await test('a slow browser gets the newest message of each stream, and every ans
   t.equal(last, sent, 'the newest arrives')
   for (const { request, symbol } of requests) tick(request, sent + 1, sent + 1, `id-${symbol}`, symbol)
   t.same(quotes(await slow.rest()), [sent + 1], 'and then everything again')
+  await fast.rest()
+  const received = [slow, fast].flatMap(({ client }) => client.received)
+  const toBrowsers = async (name: string): Promise<unknown> => (await metric(name)).get('direction="to_browser"')
+  t.equal(await toBrowsers('bff_relay_messages_total'), received.length, 'what gave way does not count')
+  t.equal(
+    await toBrowsers('bff_relay_bytes_total'),
+    received.reduce((sum, { data }) => sum + data.length, 0),
+  )
 })
 
 await test('a browser that does not read its answers is asked nothing more, and closed with 4408', async (t) => {

@@ -4,6 +4,7 @@ import { test, type Test } from 'tap'
 import { UpstreamLink, type LinkOwner } from '../../src/sockets/feed/upstream-link.ts'
 import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { HeldTimers } from '../support/held-timers.ts'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -11,12 +12,13 @@ import { until } from '../support/until.ts'
 async function openLink(
   t: Test,
   heartbeatMs?: number,
+  isNeeded: () => boolean = () => true,
 ): Promise<{ upstream: ScriptedUpstream; link: UpstreamLink; told: string[] }> {
   const upstream = await ScriptedUpstream.start(t)
   const told: string[] = []
   const owner: LinkOwner = {
     kind: 'stream',
-    isNeeded: () => true,
+    isNeeded,
     opened: () => told.push('opened'),
     unclaimed: () => told.push('unclaimed'),
     lost: () => told.push('lost'),
@@ -77,4 +79,53 @@ await test('a message that cannot be handled ends its connection and nothing els
   await until(() => told.filter((what) => what === 'opened').length === 2)
   t.same(new Set(told.splice(0)), new Set(['opened', 'the faulty one lost', 'another lost', 'lost']))
   t.equal(link.isOpen, true, 'it is opened again')
+})
+
+await test('a connection of the feed asks for a pong every 30 seconds, and is lost without one', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const { upstream, link, told } = await openLink(t)
+  link.open()
+  const socket = await upstream.socket()
+  await until(() => link.isOpen)
+  const pings: { ping?: unknown; req_id?: unknown }[] = []
+  socket.on('message', (data: Buffer) => {
+    const message = JSON.parse(data.toString()) as object
+    if ('ping' in message) pings.push(message)
+  })
+  const requester = { received: () => told.push('received'), lost: () => undefined }
+  for (const count of [1, 2]) {
+    timers.run()
+    await until(() => pings.length === count)
+    t.match(pings.at(-1), { ping: 1, req_id: Number })
+    // Whatever is answered after the pong shows that the pong has been taken.
+    const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+    for (const id of [pings.at(-1)?.req_id, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
+    await until(() => told.filter((what) => what === 'received').length === count)
+  }
+  timers.run()
+  t.equal(link.isOpen, true)
+  timers.run()
+  t.equal(link.isOpen, false, 'the last ping was not answered')
+  t.same(told, ['opened', 'received', 'received', 'lost'])
+  await until(() => told.at(-1) === 'opened', 'it is opened again')
+  timers.run()
+  t.equal(link.isOpen, true, 'the connection before had a ping without an answer')
+  t.equal(timers.size, 1)
+})
+
+await test('a connection of the feed that nobody needs ends without being lost', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  let isNeeded = true
+  const { upstream, link, told } = await openLink(t, undefined, () => isNeeded)
+  link.open()
+  const socket = await upstream.socket()
+  await until(() => link.isOpen)
+  timers.run()
+  t.equal(link.isOpen, true)
+  isNeeded = false
+  timers.run()
+  t.equal(link.isOpen, false)
+  t.equal(timers.size, 0)
+  await until(() => socket.readyState === socket.CLOSED)
+  t.same(told, ['opened'])
 })

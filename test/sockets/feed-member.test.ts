@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { frameOf } from '../../src/sockets/feed/frame-of.ts'
-import { startMember } from '../support/feed/started-member.ts'
+import { memberHost, startMember } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
 
 await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
@@ -72,4 +72,17 @@ await test('prices stay in order when a browser that reads late gets an answer i
     prices.toSorted((one, other) => one - other),
   )
   t.ok(prices.length < price, `${price - prices.length} prices were left out`)
+})
+
+await test('a browser whose requests wait for too many answers is read no more until they are there', async (t) => {
+  const host = memberHost()
+  const { member, socket } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
+  member.awaits(1000)
+  t.equal(socket.isPaused, false)
+  member.awaits(1)
+  t.equal(socket.isPaused, true)
+  member.awaitsNoMore(501)
+  t.equal(socket.isPaused, true, 'half of it may wait')
+  member.awaitsNoMore(1)
+  t.equal(socket.isPaused, false)
 })

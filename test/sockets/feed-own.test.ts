@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
@@ -28,7 +29,12 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
       '{"ticks":"R_1","subscribe":1,"req_id":1e400}',
       '{"ticks":"R_1","subscribe":1,"passthrough":[]}',
       '{"ticks":["R_1","R_1"],"subscribe":1}',
+      '{"ticks":[],"subscribe":1}',
+      '{"ticks":"R_1","subscribe":1,"unknown":1}',
+      '{"ticks_history":"R_1","subscribe":1,"granularity":60}',
+      '{"ticks_history":"R_1","subscribe":1,"style":"candles","granularity":"60"}',
       '{"ticks":"R_1","time":1}',
+      '{"active_symbols":"brief","subscribe":1}',
       '{"unknown":1}',
       '[]',
       'no JSON',
@@ -101,6 +107,11 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
     reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
     t.same((await second.next())['forget_all'], ['id-R_10'])
+    for (const unknown of [{ forget_all: [] }, { forget_all: 'ticks', extra: 1 }]) {
+      second.send({ ...unknown, req_id: 9 })
+      reply(await market.next('forget_all'), { error: { code: 'InputValidationFailed', message: '' } })
+      t.match(await second.next(), { req_id: 9, error: { code: 'InputValidationFailed' } })
+    }
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
@@ -216,15 +227,19 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
   })
 })
 
-await test('what a browser sends before its own socket is open does not stop it', async (t) => {
-  const { upstream, market, join, metric } = await feedWorld(t)
-  const open: (() => void)[] = []
-  upstream.onUpgrade = (request, socket, head) => void open.push(() => upstream.accept(request, socket, head))
+await test('an own socket that is still being opened ends with its browser', async (t) => {
+  const { upstream, join, metric, server } = await feedWorld(t)
+  const opening = new Promise<Duplex>((resolve) => {
+    upstream.onUpgrade = (_request, socket) => resolve(socket.resume())
+  })
   const browser = await join()
-  // Several are read at once, and all together are more than MAX_BUFFERED_BYTES.
-  for (let count = 0; count < 50; count++) browser.send(`{"proposal":${count},"a":"${'x'.repeat(28_000)}"}`)
-  const waiting = async (): Promise<number> => (await metric('bff_relay_buffered_bytes')).get('') ?? 0
-  await until(async () => open.length === 1 && (await waiting()) > 1_048_576, 'the browser is read no more')
-  for (const each of open) each()
-  await until(() => market.asked('proposal').length === 50, 'upstream gets everything')
+  browser.send('{"proposal":1}')
+  const ended = nextEvent(await opening, 'end')
+  browser.client.socket.close()
+  await ended
+  t.equal((await metric('bff_feed_own_sockets')).get(''), 0)
+  t.notOk(
+    server.log.some(({ level }) => Number(level) > 30),
+    'it is no failure',
+  )
 })

@@ -37,6 +37,11 @@ async function joinFrom(world: FeedWorld, address: string): Promise<FeedBrowser>
   return new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
 }
 
+/** Says that the connection has the symbol already. */
+function refuseAgain(request: UpstreamRequest): void {
+  reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
+}
+
 function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
   return browser.ask({ ticks: symbol, subscribe: 1 })
 }
@@ -189,7 +194,7 @@ await test('a connection takes a symbol again once its stream is over', async (t
 })
 
 await test('a stream that upstream takes for another one leaves its connection, even if that is empty then', async (t) => {
-  const { market, join } = await feedWorld(t)
+  const { market, join, server } = await feedWorld(t)
   const browser = await join()
   browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
   const request = await market.next('ticks')
@@ -198,6 +203,11 @@ await test('a stream that upstream takes for another one leaves its connection, 
   t.ok(moved.socket !== request.socket)
   tick(moved, 1)
   t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
+  const lost = (): boolean => server.log.some(({ msg }) => msg === 'the feed lost its upstream socket')
+  request.socket.terminate()
+  await until(lost, 'the connection that it has left is lost')
+  tick(moved, 2)
+  t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } })
 })
 
 await test('an address starts as many streams as it likes until more than half of the places are taken', async (t) => {
@@ -209,4 +219,23 @@ await test('an address starts as many streams as it likes until more than half o
   market.auto = takesSymbolsOnce()
   for (let count = 1; count <= 7; count++) t.match(await subscribe(await join(), `A${count}`), { tick: {} })
   t.match(await subscribe(await join(), 'A8'), { error: { code: 'RateLimit' } })
+})
+
+await test('a stream that has moved twice may move again once upstream has taken it', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '0' })
+  const first = await join()
+  first.send({ ticks: 'R_1', subscribe: 1 })
+  for (let count = 0; count < 2; count++) refuseAgain(await market.next('ticks'))
+  const taken = await market.next('ticks')
+  tick(taken, 1)
+  t.match(await first.next(), { tick: { quote: 1 } })
+  taken.socket.terminate()
+  t.match(await first.client.closed, { code: 1013 })
+  const renewed = await market.next('ticks')
+  const second = await join()
+  second.send({ ticks: 'R_1', subscribe: 1, req_id: 2 })
+  t.same(await second.rest(), [])
+  refuseAgain(renewed)
+  tick(await market.next('ticks'), 2)
+  t.match(await second.next(), { req_id: 2, tick: { quote: 2 } })
 })

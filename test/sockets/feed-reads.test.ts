@@ -112,3 +112,14 @@ await test('a single price is shared for a moment, however long other answers ar
   await browser.ask({ active_symbols: 'brief' })
   t.equal(market.asked('active_symbols').length, 1)
 })
+
+await test('what is answered no longer counts as waiting, however much a browser asks', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1000', MAX_BUFFERED_BYTES: '200000' })
+  market.auto = (request) => {
+    reply(request, { msg_type: 'time', time: 1 })
+    return true
+  }
+  const browser = await join()
+  const passthrough = { a: 'x'.repeat(3000) }
+  for (let count = 0; count < 100; count++) t.match(await browser.ask({ time: 1, passthrough }), { time: 1 })
+})

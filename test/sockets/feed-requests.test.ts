@@ -96,6 +96,7 @@ const nested = (depth: number): string => `{"time":1,"passthrough":${'{"a":'.rep
 
 await test('parseRequest leaves alone what upstream must judge', async (t) => {
   t.ok(parse(nested(31)), 'depth 32')
+  t.ok(parse(`{"time":1}${' '.repeat(4086)}`), '4096 bytes')
   t.ok(parse(`{"time":1,"passthrough":{"a":[${'{},[],'.repeat(40)}1]}}`), 'any number side by side')
   for (const text of [
     '',
@@ -136,6 +137,7 @@ await test('parseRequest leaves alone what upstream must judge', async (t) => {
     nested(32),
     nested(600),
     `{"ticks":"R_100","a":"${'x'.repeat(4096)}"}`,
+    `{"time":1}${' '.repeat(4087)}`,
     '['.repeat(60_000),
     '{"a":'.repeat(10_000),
   ]) {

@@ -101,3 +101,22 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
   t.match(await slow.next(), { req_id: 3, time: 0 })
   t.same(await slow.rest(), [])
 })
+
+await test('a slow browser gets the last price of a symbol before the end of it, and nothing after', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1', 'R_1')
+  const error = { code: 'MarketIsClosed', message: '' }
+  reply(request, { msg_type: 'tick', subscription: { id: 'id-1' }, error })
+  slow.send({ time: 1, req_id: 3 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(3), [
+    [1, 10],
+    [1, 12],
+    [1, 'MarketIsClosed'],
+    [3, 0],
+  ])
+  t.same(await slow.rest(), [])
+})

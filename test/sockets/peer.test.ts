@@ -87,6 +87,15 @@ await test('a peer watches the messages of one write from the one on that makes 
   await until(() => sent === 2, 'the last one has left')
 })
 
+await test('a peer watches a message that is large only with its header', async (t) => {
+  const { peer, wire } = await connectedPeer(t)
+  wire.cork()
+  // The last of its read, so that it begins no batch.
+  t.equal(peer.send(Buffer.from(new ArrayBuffer(1000)), true, 1000), true)
+  t.ok(wire.writableLength > 1000)
+  wire.uncork()
+})
+
 await test('if pings outpace pongs, a peer answers the first and then only the latest', async (t) => {
   const { peer, client } = await connectedPeer(t)
   const pongs: string[] = []

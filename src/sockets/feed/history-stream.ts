@@ -64,7 +64,7 @@ export class HistoryStream extends Stream {
     if (this.#subscription === undefined && point === undefined) return this.#begin(message)
     const caughtUp = this.#passSeams(point)
     const needed = [
-      ...Array.from(this.#histories.values(), ({ since, next = since }) => Math.min(since, next)),
+      ...Array.from(this.#histories.values(), ({ since, next = since }) => next),
       ...Array.from(this.#ahead.values(), ({ first = Infinity }) => first),
     ]
     this.#recent.add(point, message, Math.min(...needed))

@@ -1,0 +1,101 @@
+import { test } from 'tap'
+import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
+import { HeldTimers } from '../support/held-timers.ts'
+import { until } from '../support/until.ts'
+
+/** How long a history on its way is shared, and how long any other answer. */
+const HISTORY_MS = 30_000
+const READ_MS = 10_000
+
+const history = (last: number) => ({
+  msg_type: 'history',
+  history: { prices: [last - 1, last], times: [last - 1, last] },
+})
+
+await test('a history that arrives so late that messages since then are gone is asked for again', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', HISTORY_MS)
+  const { market, join } = await feedWorld(t)
+  const [first, second, third] = [await join(), await join(), await join()]
+  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  const request = await market.next('ticks_history')
+  reply(request, { ...history(100), subscription: { id: 'h' } })
+  await first.next()
+  const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
+  second.send({ ...wanted, req_id: 2 })
+  const late = await market.next('ticks_history')
+  timers.run()
+  const all = Array.from({ length: 200 }, (_, index) => 101 + index)
+  for (const epoch of all) {
+    tick(request, epoch, epoch, 'h')
+    await first.next()
+  }
+  third.send({ ...wanted, req_id: 3 })
+  const again = await market.next('ticks_history')
+  reply(late, history(100))
+  reply(again, history(290))
+  for (const [browser, req_id] of [
+    [second, 2],
+    [third, 3],
+  ] as const) {
+    t.match(await browser.next(), { req_id, ...history(290) })
+    t.same(quotes(await browser.rest()), all.slice(190))
+  }
+})
+
+await test('a browser that leaves while its history is on its way is sent nothing', async (t) => {
+  const { market, join, metric } = await feedWorld(t)
+  const [stays, gone] = [await join(), await join()]
+  stays.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  const request = await market.next('ticks_history')
+  reply(request, { ...history(100), subscription: { id: 'h' } })
+  await stays.next()
+  gone.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
+  const fetch = await market.next('ticks_history')
+  gone.client.socket.terminate()
+  await until(async () => (await metric('bff_feed_subscribers')).get('') === 1, 'it is gone')
+  reply(fetch, history(100))
+  stays.send({ time: 1 })
+  reply(await market.next('time'), { time: 1 })
+  await stays.next()
+  tick(request, 101, 101, 'h')
+  t.same(quotes(await stays.rest()), [101])
+  const sent = (await metric('bff_relay_messages_total')).get('direction="to_browser"')
+  t.equal(sent, stays.client.received.length)
+})
+
+await test('a late answer reaches whoever waits for it, and after ten seconds nobody else waits for it', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', READ_MS)
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
+  const [first, second, third] = [await join(), await join(), await join()]
+  const wanted = { active_symbols: 'brief' }
+  first.send({ ...wanted, req_id: 1 })
+  const late = await market.next('active_symbols')
+  timers.run()
+  second.send({ ...wanted, req_id: 2 })
+  const again = await market.next('active_symbols')
+  reply(late, { active_symbols: ['late'] })
+  t.match(await first.next(), { req_id: 1, active_symbols: ['late'] })
+  third.send({ ...wanted, req_id: 3 })
+  t.same(await third.rest(), [])
+  reply(again, { active_symbols: ['again'] })
+  for (const browser of [second, third]) t.match(await browser.next(), { active_symbols: ['again'] })
+  t.equal(market.asked('active_symbols').length, 2)
+  t.equal(timers.size, 0)
+})
+
+await test('an answer that nobody waits for any more is given up', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', READ_MS)
+  const { market, join, metric } = await feedWorld(t)
+  const [stays, gone] = [await join(), await join()]
+  gone.send({ time: 1 })
+  const late = await market.next('time')
+  gone.client.socket.terminate()
+  await until(async () => (await metric('bff_relays')).get('kind="public"') === 1, 'it is gone')
+  timers.run()
+  t.equal(timers.size, 0)
+  reply(late, { time: 1 })
+  stays.send({ time: 1 })
+  reply(await market.next('time'), { time: 2 })
+  t.match(await stays.next(), { time: 2 })
+  t.equal((await metric('bff_feed_unattributed_messages_total')).get(''), 1)
+})

@@ -10,8 +10,9 @@ import { tickClaim, TickStream } from './tick-stream.ts'
 
 /** Upstream's granularity of candles in seconds, where a request names none. */
 const DEFAULT_GRANULARITY = 60
-/** What a request costs that waits for an earlier one. */
+/** What a request costs that waits for an earlier one: that much, and its text in several forms. */
 const BYTES_PER_REQUEST = 4096
+const TEXTS_PER_REQUEST = 4
 
 /** An address may start streams for so many browsers when places are scarce. */
 const BROWSERS_PER_ADDRESS = 5
@@ -88,9 +89,10 @@ export class Streams {
     request: FeedRequest,
     { claim, symbol, again }: { readonly claim: string; readonly symbol: string; readonly again: () => void },
   ): void {
-    member.awaits(BYTES_PER_REQUEST)
+    const bytes = BYTES_PER_REQUEST + TEXTS_PER_REQUEST * request.prefix.length
+    member.awaits(bytes)
     member.subscriptions.get(claim)?.afterAnswer((isServed) => {
-      member.awaitsNoMore(BYTES_PER_REQUEST)
+      member.awaitsNoMore(bytes)
       if (isServed) member.answer(alreadySubscribed(request, symbol))
       else again()
     })

@@ -202,6 +202,11 @@ await test('prefixOf echoes an object that is not shared, to the digit, and noth
     '{"echo_req":{"proposal":1,"req_id":12345678901234567890},"req_id":12345678901234567890,',
   )
   t.equal(prefix('{"buy":1,"req\\u005fid":"x"}'), '{"echo_req":{"buy":1,"req\\u005fid":"x"},"req_id":"x",')
+  const passthrough = '"passthrough":{"a":1.50,"req_id":[]}'
+  t.equal(
+    prefix(`{"req_id":1,${passthrough},"req_id":2}`),
+    `{"echo_req":{"req_id":1,${passthrough},"req_id":2},"req_id":2,${passthrough},`,
+  )
   for (const text of ['', '[]', '{', '{"a":1}}', 'null', '"req_id"', `{"a":"${'x'.repeat(4096)}"}`]) {
     t.equal(prefix(text), '{', text.slice(0, 20))
   }

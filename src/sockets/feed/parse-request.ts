@@ -49,17 +49,18 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
 
 /**
  * What an error begins with that answers a message which {@link parseRequest} does not interpret. Like upstream's errors, it
- * echoes the request and its `req_id`, if the message is a JSON object of at most 4 KiB.
+ * echoes the request, its `req_id` and its `passthrough`, if the message is a JSON object of at most 4 KiB.
  */
 export function prefixOf(message: Buffer): Buffer {
   const text = message.length > MAX_REQUEST_BYTES ? '' : message.toString()
   if (parseObject(text) === undefined) return Buffer.from('{')
   const bytes = message.toString('latin1')
-  let reqId = ''
+  // Of duplicate keys the last one counts, as for JSON.parse.
+  const own = new Map<string, string>()
   eachMember(bytes, (key, _start, valueStart, end) => {
-    if (key === 'req_id') reqId = `"req_id":${message.toString('utf8', valueStart, end)},`
+    if (key === 'req_id' || key === 'passthrough') own.set(key, message.toString('utf8', valueStart, end))
   })
-  return Buffer.from(`{"echo_req":${text.trim()},${reqId}`)
+  return Buffer.from(`{"echo_req":${text.trim()},${memberText(own, 'req_id')}${memberText(own, 'passthrough')}`)
 }
 
 class ParsedRequest implements FeedRequest {
@@ -122,7 +123,7 @@ function isSharable(fields: ReadonlyMap<string, unknown>): boolean {
   )
 }
 
-function memberText(members: CanonicalMembers, key: string): string {
+function memberText(members: ReadonlyMap<string, string>, key: string): string {
   const text = members.get(key)
   return text === undefined ? '' : `"${key}":${text},`
 }

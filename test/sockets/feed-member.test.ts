@@ -86,3 +86,16 @@ await test('a browser whose requests wait for too many answers is read no more u
   member.awaitsNoMore(1)
   t.equal(socket.isPaused, false)
 })
+
+await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {
+  const taken: string[] = []
+  const host = memberHost(taken)
+  const { member, socket, browser } = await startMember(t, {
+    ...host,
+    limits: { ...host.limits, maxBufferedBytes: 200_000 },
+  })
+  member.answer(frameOf(Buffer.alloc(32_000_000)))
+  t.ok(socket.isPaused, 'too much waits for it')
+  browser.send('next')
+  await until(() => taken.length === 1, 'its next message is taken')
+})

@@ -151,6 +151,19 @@ await test('a peer that is closing gets no frames after the close frame', async 
   t.same(writes(), [])
 })
 
+await test('a peer that is hung up on is read no more, and gets everything that waits', async (t) => {
+  const { peer, client } = await connectedPeer(t)
+  const payload = Buffer.alloc(32_000_000)
+  peer.write(frame({ opcode: 2, payload, masked: false }), 0)
+  t.ok(peer.bufferedBytes > 0, 'the kernel cannot take it at once')
+  const received = once(client, 'message')
+  peer.hangUp()
+  t.ok(peer.socket.isPaused)
+  const [message] = (await received) as [Buffer]
+  t.equal(message.length, payload.length)
+  await once(client, 'close')
+})
+
 await test('a peer is silent since its last sign of life, without the time for which it was not read', async (t) => {
   const { peer, client } = await connectedPeer(t)
   let now = Math.ceil(performance.now())

@@ -1,7 +1,8 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { test, type Test } from 'tap'
-import { UpstreamLink, type LinkOwner } from '../../src/sockets/feed/upstream-link.ts'
+import type { LinkOwner } from '../../src/sockets/feed/link-users.ts'
+import { UpstreamLink } from '../../src/sockets/feed/upstream-link.ts'
 import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { HeldTimers } from '../support/held-timers.ts'
@@ -56,8 +57,9 @@ await test('a connection of the feed whose upstream goes silent is lost, and ope
 
   const second = await upstream.socket()
   second.send('x'.repeat(2000))
+  second.send('x'.repeat(5 * 1_048_576))
   await until(() => told.length === 7)
-  t.same(told.slice(5), ['lost', 'opened'], 'a message that is too long ends it too')
+  t.same(told.slice(5), ['lost', 'opened'], 'a message that is far too long ends it too')
 })
 
 await test('a message that cannot be handled ends its connection and nothing else', async (t) => {

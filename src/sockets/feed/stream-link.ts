@@ -1,6 +1,7 @@
 import { Departures, Patience } from './departures.ts'
 import type { Stream } from './stream.ts'
-import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8

@@ -4,7 +4,6 @@ import { eachMember } from './json-members.ts'
 export interface UpstreamMessage {
   /** That of the echoed request where the message itself has none. Undefined when there is none or it is no safe integer. */
   readonly reqId: number | undefined
-  readonly msgType: string | undefined
   /** The code of an error, empty if the error has none. Undefined when the message is no error. */
   readonly errorCode: string | undefined
   /** `subscription.id`, which the messages of a stream have. */
@@ -38,7 +37,6 @@ export function dissect(message: Buffer): UpstreamMessage | undefined {
   const error = parsed['error']
   return {
     reqId: integer(parsed['req_id'] ?? memberOf(parsed['echo_req'], 'req_id')),
-    msgType: text(parsed['msg_type']),
     errorCode: error === undefined || error === null ? undefined : (text(memberOf(error, 'code')) ?? ''),
     subscriptionId: text(memberOf(parsed['subscription'], 'id')),
     subscription: joined(message, subscription, COMMA),

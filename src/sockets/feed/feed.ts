@@ -158,13 +158,13 @@ export class Feed implements MemberHost {
   /** Counts a message as a request, and sends it on the browser's own upstream socket. */
   #pass(member: Member, message: Buffer, isBinary: boolean): void {
     if (member.spend()) this.#send(member, message, isBinary)
-    else this.#limited(member, message, isBinary)
+    else this.#refuse(member, message, isBinary)
   }
 
   /** Sends a message that has been counted on the browser's own upstream socket. */
   #send(member: Member, message: Buffer, isBinary: boolean): void {
     if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) {
-      return this.#limited(member, message, isBinary)
+      return this.#refuse(member, message, isBinary)
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
@@ -176,7 +176,7 @@ export class Feed implements MemberHost {
     if (member.own !== undefined) member.own.hasArrays = true
   }
 
-  #limited(member: Member, message: Buffer, isBinary: boolean): void {
+  #refuse(member: Member, message: Buffer, isBinary: boolean): void {
     const operation = isBinary ? 'other' : operationOf(message)
     member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
   }

@@ -29,7 +29,7 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
   const isKnown = isBare(request.fields) && types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
   const isLocal = isKnown && member.own === undefined
-  if (!isLocal && member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
+  if (member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
   const release = member.hold()
   const answer = (frame: Buffer): void => {
     member.answer(frame)

@@ -155,7 +155,7 @@ export class HistoryStream extends Stream {
     waiting: readonly (readonly [Subscription, FeedRequest])[],
   ): void {
     if (!this.#recent.covers(history.since)) {
-      for (const [subscription, request] of waiting) this.#give(subscription, request)
+      for (const [subscription, asked] of waiting) this.#give(subscription, asked)
       return
     }
     if (message.errorCode !== undefined) {

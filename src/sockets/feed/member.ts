@@ -148,6 +148,18 @@ export class Member implements Registered {
     return release
   }
 
+  /** Stops reading while too much waits for the browser or for upstream. */
+  press(): void {
+    if (this.#isOver) return
+    const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
+    const { waitingBytes } = this.#peer
+    if (waitingBytes > maxBufferedBytes) {
+      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
+      this.own?.pause()
+    }
+    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
+  }
+
   /** Reads on, if nothing speaks against it any more. */
   relieve(): void {
     if (this.#isOver) return
@@ -213,18 +225,6 @@ export class Member implements Registered {
     if (this.#isOver) return
     this.outbox.relieve()
     this.relieve()
-  }
-
-  /** Stops reading while too much waits for the browser or for upstream. */
-  press(): void {
-    if (this.#isOver) return
-    const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
-    const { waitingBytes } = this.#peer
-    if (waitingBytes > maxBufferedBytes) {
-      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
-      this.own?.pause()
-    }
-    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
   }
 
   /** The only way it ends. */

@@ -137,7 +137,7 @@ export class OwnSocket {
     const { socket } = peer
     socket.on('message', (data, isBinary) => {
       peer.receivedMessage()
-      if (!this.#isOver && !this.#isOurs(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
+      if (!this.#isOver && !this.#tookAnswer(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
     })
     // ws has already sent upstream the close frame for its violation; the browser is not to blame.
     socket.on('error', ({ code, name }: Error & { readonly code?: string }) => {
@@ -162,7 +162,7 @@ export class OwnSocket {
   }
 
   /** Whether a message answers a request of this server's. */
-  #isOurs(message: Buffer, isBinary: boolean): boolean {
+  #tookAnswer(message: Buffer, isBinary: boolean): boolean {
     if (this.#asked.size === 0 || isBinary) return false
     const answer = dissect(message)
     const onAnswer = answer?.reqId === undefined ? undefined : this.#asked.get(answer.reqId)

@@ -1,4 +1,5 @@
 import { Departures, Patience } from './departures.ts'
+import type { Member } from './member.ts'
 import type { Stream } from './stream.ts'
 import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
 
@@ -17,7 +18,7 @@ export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
   /** Whether it carries symbol arrays, and nothing else. Changed by the pool while it carries nothing. */
   isForArrays: boolean
-  readonly streams = new Set<Stream>()
+  readonly #streams = new Set<Stream>()
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
@@ -38,10 +39,6 @@ export class StreamLink implements LinkOwner {
     return this.#link.isOpen
   }
 
-  get bufferedBytes(): number {
-    return this.#link.bufferedBytes
-  }
-
   /** How many symbols its streams have. */
   get load(): number {
     return this.#load
@@ -59,24 +56,19 @@ export class StreamLink implements LinkOwner {
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Stream): void {
-    this.streams.add(stream)
+    this.#streams.add(stream)
     this.#count(stream, 1)
     this.#load += stream.symbols.length
-    if (this.#link.isOpen) this.subscribe(stream)
+    if (this.#link.isOpen) this.#subscribe(stream)
     else this.#link.open()
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
   remove(stream: Stream): void {
-    if (!this.streams.delete(stream)) return
+    if (!this.#streams.delete(stream)) return
     this.#count(stream, -1)
     this.#load -= stream.symbols.length
     this.#settled(stream)
-  }
-
-  /** Sends the request of a stream. The connection must be open. */
-  subscribe(stream: Stream): void {
-    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
   }
 
   /** Ends subscriptions, whose messages are ignored from now on. */
@@ -111,7 +103,7 @@ export class StreamLink implements LinkOwner {
   }
 
   /** A browser may have missed something. */
-  depart(member: Parameters<Departures['add']>[0]): void {
+  depart(member: Member): void {
     this.#departures.add(member)
   }
 
@@ -121,7 +113,7 @@ export class StreamLink implements LinkOwner {
   }
 
   isNeeded(): boolean {
-    return this.streams.size > 0
+    return this.#streams.size > 0
   }
 
   opened(): void {
@@ -133,7 +125,7 @@ export class StreamLink implements LinkOwner {
   lost(): void {
     this.#stopRenewing()
     // These had joined a stream that was still to be renewed.
-    if ([...this.streams].some(({ size }) => size > 0)) this.#patience.start()
+    if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
   }
 
   close(): void {
@@ -148,6 +140,11 @@ export class StreamLink implements LinkOwner {
       if (count === 0) this.#names.delete(name)
       else this.#names.set(name, count)
     }
+  }
+
+  /** Sends the request of a stream. The connection must be open. */
+  #subscribe(stream: Stream): void {
+    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
   }
 
   #stopRenewing(): void {
@@ -168,19 +165,19 @@ export class StreamLink implements LinkOwner {
   /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
   #renew(): void {
     if (!this.#link.isOpen || this.#pause !== undefined) return
-    const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
+    const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
     for (const stream of unmade) {
       if (this.#renewing.size >= RENEWED_AT_A_TIME) return
       this.#renewing.add(stream)
-      this.subscribe(stream)
+      this.#subscribe(stream)
       // The others do not wait for one that upstream does not answer.
       setTimeout(() => this.#settled(stream), ANSWER_MS).unref()
     }
   }
 
   #giveUp(): void {
-    for (const stream of this.streams) stream.giveUp()
+    for (const stream of this.#streams) stream.giveUp()
     this.#departures.release()
   }
 }

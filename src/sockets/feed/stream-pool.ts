@@ -48,7 +48,7 @@ export class StreamPool {
     if (isExplained) this.#refusesEqualNames = true
     // Its names keep the stream from the connection for as long as they are taken there.
     const except = isExplained ? undefined : refusedBy
-    let link = this.#find(stream, except) ?? this.#turn(stream.isArray, except) ?? this.#add(stream.isArray)
+    let link = this.#find(stream, except) ?? this.#reuse(stream.isArray, except) ?? this.#add(stream.isArray)
     while (link === undefined) {
       const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
       if (oldest === undefined) return false
@@ -84,7 +84,7 @@ export class StreamPool {
   }
 
   /** Takes a connection that carries nothing any more for the other kind of streams. */
-  #turn(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
+  #reuse(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
     if (isForArrays && !this.#mayHaveArrays) return undefined
     const unused = this.#links.find((link) => link !== except && link.load === 0)
     if (unused !== undefined) unused.isForArrays = isForArrays

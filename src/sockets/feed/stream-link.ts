@@ -5,12 +5,12 @@ import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } f
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
-/** How long the others wait for an answer to one of these. */
+/** How long the others wait for one of these that upstream does not answer. */
 const ANSWER_MS = 10_000
 /** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/** How long upstream may start a stream of a symbol array of which it has refused a part. */
+/** How long after an error upstream may still start the streams of other symbols of the array. */
 const LATE_MS = 60_000
 
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
@@ -22,7 +22,7 @@ export class StreamLink implements LinkOwner {
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
-  /** What upstream may allow once on a connection, and how many streams have it. */
+  /** How many streams have each name (`StreamSpec`). */
   readonly #names = new Map<string, number>()
   #load = 0
   readonly #renewing = new Set<Stream>()
@@ -85,7 +85,7 @@ export class StreamLink implements LinkOwner {
     this.#link.release(reqId)
   }
 
-  /** A stream has its first message, so upstream takes more. */
+  /** A stream has its first message, so the next one can be renewed. */
   answered(stream: Stream): void {
     this.#refusals = 0
     this.#settled(stream)
@@ -124,7 +124,7 @@ export class StreamLink implements LinkOwner {
 
   lost(): void {
     this.#stopRenewing()
-    // These had joined a stream that was still to be renewed.
+    // Whoever has joined a stream that was still to be renewed goes on waiting.
     if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
   }
 
@@ -182,7 +182,7 @@ export class StreamLink implements LinkOwner {
   }
 }
 
-/** How long upstream is not asked after so many refusals and one more. */
+/** How long to wait after a refusal. @param refusals how many there were before it */
 function pauseMs(refusals: number): number {
   return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
 }

@@ -16,9 +16,9 @@ export interface StreamSpec {
   readonly identity: string
   /** What `forget_all` calls it. */
   readonly type: 'ticks' | 'candles'
-  /** Upstream counts a subscription for each. */
+  /** Upstream counts each as one subscription. */
   readonly symbols: readonly string[]
-  /** What a browser may have once. Different streams may share one. */
+  /** A browser may have one subscription for each claim. Different streams may have the same claim. */
   readonly claims: readonly string[]
   /** What upstream may allow only once on a connection. */
   readonly names: readonly string[]
@@ -45,7 +45,7 @@ export interface StreamContext {
   ended(stream: Stream): void
 }
 
-/** How often upstream may say of a stream that it has it already, before the browsers are told. */
+/** How often a stream moves when upstream says that it has it already. After that the browsers are told. */
 const MAX_MOVES = 2
 
 /** One upstream subscription and the browsers that share it. */
@@ -88,7 +88,7 @@ export abstract class Stream implements Requester {
     return this.symbols.length > 1
   }
 
-  /** Whether every symbol has had its first message. */
+  /** Whether every symbol of an array has had its first message. Always true of a single symbol. */
   get isComplete(): boolean {
     return !this.isArray || this.ids.size >= this.symbols.length
   }
@@ -98,7 +98,7 @@ export abstract class Stream implements Requester {
     return this.#size
   }
 
-  /** Whether upstream had taken the subscription before: its errors are no longer about the request. */
+  /** Whether upstream has taken the subscription before, so that an error is no longer about the request. */
   protected get wasLive(): boolean {
     return this.#wasLive
   }
@@ -113,12 +113,12 @@ export abstract class Stream implements Requester {
   protected abstract took(message: UpstreamMessage, isFirst: boolean): void
   /** Tells those whom an error concerns. @returns whether the stream goes on for others, whose request has not been sent */
   protected abstract refused(message: UpstreamMessage): boolean
-  /** All subscriptions, none of which belongs to the stream any more. */
+  /** Takes all subscriptions out of the stream. @returns these */
   protected abstract detachAll(): Iterable<Subscription>
-  /** Browsers will need all messages of one subscription id no more. */
+  /** Ends a subscription, or only the symbol of an array that has this subscription id. */
   abstract forgetOne(subscription: Subscription, id: string): void
 
-  /** By what a newer message replaces an older one for a browser that is slow. */
+  /** For a slow browser, a newer message replaces the older one with the same key. */
   conflationKey(subscriptionId = ''): string {
     return `${this.identity} ${subscriptionId}`
   }
@@ -192,7 +192,7 @@ export abstract class Stream implements Requester {
     this.link?.remove(this)
   }
 
-  /** Answers a subscription with an error. To be called with those that belong to the stream no more. */
+  /** Answers a subscription with an error. It must have been taken out of the stream before. */
   protected fail(subscription: Subscription, error: Buffer): void {
     for (const id of this.ids) subscription.member.sendConflated(this.conflationKey(id))
     subscription.member.answer(error)
@@ -200,7 +200,7 @@ export abstract class Stream implements Requester {
     if (--this.#size === 0 && this.state === 'live') this.#lingers()
   }
 
-  /** Has upstream asked anew. */
+  /** Subscribes again, with another request. */
   protected restart(): void {
     const from = this.link
     if (this.#reqId !== undefined) from?.release(this.#reqId)
@@ -228,7 +228,7 @@ export abstract class Stream implements Requester {
     this.link?.refused(this)
   }
 
-  /** Browsers that subscribe twice are told so here. If upstream says it, another stream is in the way on the connection. */
+  /** Leaves a connection where another stream is in the way. (A browser that subscribes twice is refused here, not by upstream.) */
   #moved(): boolean {
     if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
     const from = this.link

@@ -4,10 +4,13 @@ import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 /** The gauges, by what the feed calls them. */
 const GAUGES = {
   upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
-  streams: ['bff_feed_streams', 'Upstream subscriptions that browsers share'],
-  streamLimit: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
+  streams: ['bff_feed_streams', 'Streams that browsers share; one with several symbols counts once'],
+  streamLimit: [
+    'bff_feed_stream_limit',
+    'Limit of these, each symbol counted (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)',
+  ],
   subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
-  ownSockets: ['bff_feed_own_sockets', 'Open upstream sockets that serve one browser'],
+  ownSockets: ['bff_feed_own_sockets', 'Upstream sockets that serve one browser, open or being opened'],
   ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
 } as const
 
@@ -27,7 +30,7 @@ export function createFeedMetrics(registry: Registry) {
     ),
     refused: counter(
       'bff_feed_refused_resubscriptions_total',
-      'Subscriptions that upstream refused to renew after a lost socket, and that are tried again',
+      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
     ),
   }
 }

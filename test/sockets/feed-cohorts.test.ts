@@ -204,7 +204,7 @@ await test('browsers that have left all groups leave nothing behind', async (t) 
   t.equal(feed.groups[0]?.cohorts.size, 0)
 })
 
-await test('a batch keeps nobody who has got what waited', (t) => {
+await test('a batch forgets the browsers that have got what waited for them', (t) => {
   const batch = new WriteBatch()
   let flushed = 0
   const waiting = { flush: () => void flushed++ }

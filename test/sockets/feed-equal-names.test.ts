@@ -77,7 +77,7 @@ await test('the ticks of a symbol and a history of its ticks share a connection,
   t.match(await browser.next(), { req_id: 2, tick: { quote: 3 } }, 'the other stream goes on')
 })
 
-await test('where symbol arrays have the other connection, both share the first', async (t) => {
+await test('where symbol arrays have the other connection, ticks and a history of ticks share the first', async (t) => {
   const world = await feedWorld(t, { FEED_MAX_SOCKETS: '2' })
   const { market, upstream, join } = world
   market.auto = serve
@@ -86,7 +86,7 @@ await test('where symbol arrays have the other connection, both share the first'
   t.equal(upstream.open, 2)
 })
 
-await test('where upstream takes a symbol once on a connection, it is asked in vain one time only', async (t) => {
+await test('where upstream takes a symbol once on a connection, it refuses only the first stream', async (t) => {
   const world = await feedWorld(t)
   const { market, upstream } = world
   market.auto = serveSymbolsOnce()
@@ -121,7 +121,7 @@ await test('a stream without subscribers, for which upstream refuses another, ma
   t.match(await (await join()).ask(HISTORY), { req_id: 2, history: {} })
 })
 
-await test('a full pool without a known rule about names gives up whatever was unused longest', async (t) => {
+await test('a full pool gives up the stream that was unused longest, as long as upstream has refused none for its name', async (t) => {
   const world = await feedWorld(t, {
     FEED_MAX_SOCKETS: '1',
     FEED_SUBSCRIPTIONS: '2',

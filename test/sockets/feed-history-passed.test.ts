@@ -68,13 +68,13 @@ await test('a history whose last value the stream does not send is followed by a
     t.same(await follow({ ticks_history: 'R_3', start: 1 }, ticks(), course), [3, 4, 5])
   })
 
-  await t.test('the ticks of a second, if the stream has begun with a history that ends long ago', async (t) => {
+  await t.test('the ticks of a second, if the stream has begun with a history that ended long ago', async (t) => {
     const rest = [tick(100, 3), tick(100, 4), tick(101, 5)]
     const course = { later: ticks([99, 0], [100, 1], [100, 2]), rest }
     t.same(await follow({ ticks_history: 'R_4', end: 50 }, ticks([49, 1], [50, 2]), course), [3, 4, 5])
   })
 
-  await t.test('however many they are', async (t) => {
+  await t.test('the ticks of a second, however many they are', async (t) => {
     const many = Array.from({ length: 200 }, (_, index) => tick(100, 3 + index))
     const course = { later: ticks([99, 1], [100, 2]), rest: [...many, tick(101, 999)] }
     const followed = await follow({ ticks_history: 'R_5', start: 1 }, ticks(), course)

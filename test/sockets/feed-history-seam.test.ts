@@ -38,17 +38,17 @@ await test('after a history every later tick follows exactly once, wherever the 
   t.pass(`${RUNS} runs`)
 })
 
-await test('also where far more ticks come than are kept in any case', async (t) => {
+await test('after a history every later tick follows exactly once, also where far more ticks come than are always kept', async (t) => {
   assert(property(seriesOf([0, 1, 2], 300), picks, continuesOnce), { numRuns: RUNS })
   t.pass(`${RUNS} runs`)
 })
 
-await test('a history of a few ticks and what follows it are a part of the series', async (t) => {
+await test('a history of a few ticks and the ticks that follow it are a part of the series', async (t) => {
   assert(property(seriesOf([0, 0, 1, 2], 30), picks, integer({ min: 1, max: 5 }), isPart), { numRuns: RUNS })
   t.pass(`${RUNS} runs`)
 })
 
-await test('a short history is continued where all that it shows of its epoch has been', async (t) => {
+await test('a short history is continued after all ticks that it shows of its last second', async (t) => {
   const complete = new RecentMessages()
   complete.begin({ epoch: 5, values: ['1', '2'], isWhole: true })
   const { next, seam } = complete.after({ epoch: 5, values: ['1', '2', '1', '2'], isWhole: false }, 0, false)
@@ -84,7 +84,7 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
 })
 
-await test('where the stream has passed the last tick of a history, all that it still has of that epoch follows', async (t) => {
+await test('if the stream has passed the last tick of a history, all that it still has of that second follows', async (t) => {
   const recent = new RecentMessages()
   for (const [place, quote] of [2, 3].entries()) {
     const sent = tickOf({ epoch: 5, quote }, place)
@@ -106,7 +106,7 @@ await test('where the stream has passed the last tick of a history, all that it 
   t.same(following(complete, historyOf(whole), 0, false), [4], 'unless the history has more of it')
 })
 
-await test('a history that is empty or ends long ago is followed by what came since it was asked for', async (t) => {
+await test('a history that is empty or ended long ago is followed by what has come since it was asked for', async (t) => {
   const recent = new RecentMessages()
   recent.begin({ epoch: 50, values: ['1'], isWhole: true })
   for (const place of [0, 1, 2]) {

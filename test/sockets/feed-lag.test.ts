@@ -69,7 +69,7 @@ class Session {
       return this.#members.every((member) => this.#isComplete(member))
     }, `all members of ${this.#series.symbol} have the last price`).catch(() => undefined)
     const faults = this.#members.flatMap((member, at) => this.#faults(member).map((fault) => `member ${at}: ${fault}`))
-    // The places of its streams are for the next sessions.
+    // This frees the places of its streams for the next sessions.
     for (const member of this.#members) this.#leave(member)
     return faults
   }

@@ -38,7 +38,7 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   await market.next('time')
 })
 
-await test('a forget_all that a limit forbids keeps nobody waiting', async (t) => {
+await test('a forget_all that a limit forbids does not hold up later requests', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
   const browser = await join()
   browser.send({ time: 1 })
@@ -48,7 +48,7 @@ await test('a forget_all that a limit forbids keeps nobody waiting', async (t) =
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
 })
 
-await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', async (t) => {
+await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream sockets limit those of all', async (t) => {
   const { market, join, upstream } = await feedWorld(t, {
     FEED_SUBSCRIPTIONS: '3',
     FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
@@ -147,7 +147,7 @@ await test('a slow browser gets the newest message of each stream, and every ans
   )
 })
 
-await test('a browser that does not read its answers is asked nothing more, and closed with 4408', async (t) => {
+await test('nothing more is read from a browser that does not read its answers, and it is closed with 4408', async (t) => {
   const { market, join, metric } = await feedWorld(t, {
     MAX_BUFFERED_BYTES: '200000',
     SLOW_CONSUMER_SECONDS: '1',
@@ -179,7 +179,7 @@ async function ask(browser: FeedBrowser): Promise<unknown> {
   return (await browser.ask({ time: 1 }))['error'] ?? 'the time'
 }
 
-await test('once upstream limits the requests of all, an address gets no more of them than one browser', async (t) => {
+await test('once upstream limits the requests of all, all browsers of an address together get as many as one', async (t) => {
   const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   const from = async (address: string): Promise<FeedBrowser> =>
     new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())

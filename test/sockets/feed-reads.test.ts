@@ -113,7 +113,7 @@ await test('a single price is shared for a moment, however long other answers ar
   t.equal(market.asked('active_symbols').length, 1)
 })
 
-await test('what is answered no longer counts as waiting, however much a browser asks', async (t) => {
+await test('requests that are answered no longer count as waiting, however many a browser sends', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1000', MAX_BUFFERED_BYTES: '200000' })
   market.auto = (request) => {
     reply(request, { msg_type: 'time', time: 1 })

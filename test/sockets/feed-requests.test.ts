@@ -118,7 +118,7 @@ await test('parseRequest copies the numbers of a passthrough, and judges all oth
 
 const nested = (depth: number): string => `{"time":1,"passthrough":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
 
-await test('parseRequest leaves alone what upstream must judge', async (t) => {
+await test('parseRequest does not interpret what only upstream may judge', async (t) => {
   t.ok(parse(nested(31)), 'depth 32')
   t.ok(parse(`{"time":1}${' '.repeat(4086)}`), '4096 bytes')
   t.ok(parse(`{"time":1,"passthrough":{"a":[${'{},[],'.repeat(40)}1]}}`), 'any number side by side')

@@ -63,7 +63,7 @@ await test('a browser that leaves while its history is on its way is sent nothin
   t.equal(sent, stays.client.received.length)
 })
 
-await test('a late answer reaches whoever waits for it, and after ten seconds nobody else waits for it', async (t) => {
+await test('a late answer reaches those who wait for it, and whoever asks after ten seconds does not join them', async (t) => {
   const timers = new HeldTimers(t, 'setInterval', READ_MS)
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
   const [first, second, third] = [await join(), await join(), await join()]

@@ -1,7 +1,7 @@
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
 
-/** One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next one. */
+/** One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next browser. */
 export class AnswerFrame {
   readonly #subscription: Buffer
   readonly #body: Buffer
@@ -14,7 +14,7 @@ export class AnswerFrame {
     this.#body = answer.body
   }
 
-  /** What it takes to keep it. */
+  /** Memory that it takes to keep it: the body, and again in the latest frame. */
   get bytes(): number {
     return 2 * this.#body.length
   }

@@ -30,7 +30,7 @@ export class HistoryStream extends Stream {
   readonly #pending = new Set<History>()
   /** Histories that are ahead of the stream. */
   readonly #ahead = new Map<History, Seam>()
-  /** Those that can be shared: on their way, or fetched just now. */
+  /** Histories that can be shared, by the key of their request: on their way, or fetched just now. */
   readonly #histories = new Map<string, History>()
   #recent = new RecentMessages()
   /** The member `subscription` of the stream's messages. Undefined before its history. */
@@ -102,7 +102,7 @@ export class HistoryStream extends Stream {
     this.#subscription = message.subscription
     const history = new History(this.#recent.nextSequence, () => undefined)
     history.answer = new AnswerFrame(message)
-    // One with an end of its own is not what the stream goes on from.
+    // A history with an end of its own does not reach up to the stream.
     if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
     this.#keep(key, history)
@@ -140,7 +140,7 @@ export class HistoryStream extends Stream {
     })
     this.#pending.add(history)
     this.#histories.set(key, history)
-    // The messages since then cannot be kept for ever. If an answer comes all the same, another is asked for.
+    // The messages since then cannot be kept for ever. If they are gone when the answer comes, another history is fetched.
     setTimeout(() => {
       if (history.answer === undefined && this.#histories.get(key) === history) this.#histories.delete(key)
     }, STALE_MS).unref()
@@ -155,7 +155,7 @@ export class HistoryStream extends Stream {
     waiting: readonly (readonly [Subscription, FeedRequest])[],
   ): void {
     if (!this.#recent.covers(history.since)) {
-      for (const [subscription, request] of waiting) this.#give(subscription, request)
+      for (const [subscription, asked] of waiting) this.#give(subscription, asked)
       return
     }
     if (message.errorCode !== undefined) {
@@ -173,7 +173,7 @@ export class HistoryStream extends Stream {
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
   }
 
-  /** Keeps a history for those who ask the same in a moment, as the pages of many browsers do together. */
+  /** Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time. */
   #keep(key: string, history: History): void {
     const { historyMs, kept } = this.context
     const drop = (): void => {
@@ -190,7 +190,7 @@ export class HistoryStream extends Stream {
     subscription.served()
   }
 
-  /** Sends a browser the messages from this number on, and all to come. */
+  /** Sends a browser the messages from this number on, and has it get all later ones. */
   #follow(subscription: Subscription, prefix: Buffer, next: number): void {
     const { outbox } = subscription.member
     for (const { subscription: part, body, subscriptionId } of this.#recent.from(next)) {
@@ -199,7 +199,7 @@ export class HistoryStream extends Stream {
     this.#audience.add(subscription, prefix)
   }
 
-  /** Looks which histories the stream has caught up with. @returns those who have the next message, and will get all others */
+  /** Ends the seams that the next message reaches. @returns those whose history ends with that message: they get all after it */
   #passSeams(point: Point | undefined): (readonly [Subscription, Buffer])[] {
     const caughtUp: (readonly [Subscription, Buffer])[] = []
     const { nextSequence } = this.#recent
@@ -226,13 +226,14 @@ export class HistoryStream extends Stream {
     }
   }
 
-  /** Those whose request is the one that upstream has got. */
+  /** Removes those whose request is the one that upstream has refused. @returns each with its prefix */
   #takeWaiting(key: string): (readonly [Subscription, Buffer])[] {
     const equal = [...this.#waiting].filter(([, request]) => request.key === key)
     for (const [subscription] of equal) this.#waiting.delete(subscription)
     return equal.map(([subscription, { prefix }]) => [subscription, prefix])
   }
 
+  /** Removes all subscriptions. @returns each with its prefix */
   #takeAll(): (readonly [Subscription, Buffer])[] {
     const asking = [this.#waiting, ...Array.from(this.#pending, ({ waiting }) => waiting)]
     const all = [

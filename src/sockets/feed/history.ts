@@ -7,7 +7,7 @@ import type { Subscription } from './subscription.ts'
 /** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */
 type HistoryOutcome = UpstreamMessage | 'tooBig' | 'lost'
 
-/** A history of a stream, and those who wait for it. */
+/** A history that belongs to a stream, and those who wait for it. */
 export class History implements Requester {
   /** The number of the stream's next message when the history was requested. */
   readonly since: number
@@ -16,7 +16,7 @@ export class History implements Requester {
   answer: AnswerFrame | undefined
   /** The number of the message that follows it, once that is known. */
   next: number | undefined
-  /** Those who were given it before that, each with what its messages begin with. */
+  /** Those who were given it before that, each with the prefix of its messages. */
   readonly ahead = new Map<Subscription, Buffer>()
   readonly #onSettled: (outcome: HistoryOutcome) => void
 

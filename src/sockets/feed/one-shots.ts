@@ -47,10 +47,6 @@ export class OneShots implements LinkOwner {
     return this.#link.isOpen
   }
 
-  get bufferedBytes(): number {
-    return this.#link.bufferedBytes
-  }
-
   /** Counts a request that is to be sent for a browser. False when it exceeds the limit of the browser or the share of its address. */
   admits(member: Member): boolean {
     return member.spend() && this.#share.allows(member.address)

@@ -15,7 +15,7 @@ export interface OutboxHost {
   readonly conflated: { messages: number }
 }
 
-/** While nothing waits, frames up to this size need no callback. */
+/** While nothing waits, frames of up to so many bytes need no callback. */
 export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
   return conflateBytes / 2
 }
@@ -27,7 +27,7 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
 export class Outbox {
   /** The groups whose messages it gets. Owned by the cohorts. */
   readonly groups: Group[] = []
-  /** Who gets the same. Owned by the cohorts, and undefined while they do not know yet. */
+  /** Those who get the same. Owned by the cohorts, and undefined until they have found it. */
   cohort: Cohort | undefined
   readonly #peer: Peer
   readonly #host: OutboxHost
@@ -57,12 +57,12 @@ export class Outbox {
     else for (const { frame, stream } of frames.each()) this.#conflate(frame, stream)
   }
 
-  /** Sends a stream message to this browser alone, or keeps it until there is room. */
+  /** Sends a stream message to this browser alone, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
     this.cohort?.settle()
     this.#count(frame)
-    // A batch is what one read from upstream brings, so that the rest of it needs no further look for room.
+    // A batch is what one read from upstream brings: if its first frame had room, the rest need not be checked.
     const isFollowing = this.#batched !== undefined && this.#conflated === undefined
     if (isFollowing || this.#isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)
@@ -76,7 +76,7 @@ export class Outbox {
     this.#send(frame)
   }
 
-  /** Sends the message that waits of a stream, which is its last one. */
+  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void {
     this.cohort?.settle()
     const frame = this.#conflated?.get(stream)

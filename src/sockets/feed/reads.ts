@@ -9,7 +9,7 @@ import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
 
-/** A browser does not share a request that upstream has not answered for so long. */
+/** A request that upstream has not answered for so long is not shared any more. */
 const STALE_MS = 10_000
 /** What a waiting browser costs besides the prefix of its answer. */
 const BYTES_PER_WAITER = 512
@@ -143,7 +143,7 @@ class Read implements Requester {
     return waiting
   }
 
-  /** A late answer still reaches whoever waits for it. Only when nobody does, it is given up. */
+  /** A late answer still reaches whoever waits for it. It is given up only when nobody does. */
   #checkStale(): void {
     this.onStale()
     this.#waiting = this.#waiting.filter(([member]) => !member.isOver)

@@ -16,7 +16,7 @@ export class StreamPool {
   readonly #links: StreamLink[] = []
   /** The streams without subscribers, the longest unused first. */
   readonly #lingering = new Set<Stream>()
-  /** Whether upstream has refused a stream on the connection of one with the same name, as of `ticks` and a history of ticks. */
+  /** Whether upstream has refused a stream where another one had the same name, as `ticks` and a history of ticks have. */
   #refusesEqualNames = false
 
   constructor(deps: LinkDependencies, limits: PoolLimits) {
@@ -40,15 +40,15 @@ export class StreamPool {
 
   /**
    * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
-   * @param refusedBy the connection that it has left, because upstream says that it has this stream there already
+   * @param refusedBy the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
   place(stream: Stream, refusedBy?: StreamLink): boolean {
     const isExplained = refusedBy?.mightConfuse(stream) === true
     if (isExplained) this.#refusesEqualNames = true
-    // Its names keep the stream from the connection for as long as they are taken there.
+    // If a name is the reason, the stream may come back to that connection once the name is free there.
     const except = isExplained ? undefined : refusedBy
-    let link = this.#find(stream, except) ?? this.#turn(stream.isArray, except) ?? this.#add(stream.isArray)
+    let link = this.#find(stream, except) ?? this.#reuse(stream.isArray, except) ?? this.#add(stream.isArray)
     while (link === undefined) {
       const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
       if (oldest === undefined) return false
@@ -83,8 +83,8 @@ export class StreamPool {
     return links.find((link) => !link.mightConfuse(stream)) ?? (this.#isApart(stream) ? undefined : links[0])
   }
 
-  /** Takes a connection that carries nothing any more for the other kind of streams. */
-  #turn(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
+  /** Takes a connection that carries no streams, of whichever kind it was. */
+  #reuse(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
     if (isForArrays && !this.#mayHaveArrays) return undefined
     const unused = this.#links.find((link) => link !== except && link.load === 0)
     if (unused !== undefined) unused.isForArrays = isForArrays
@@ -115,7 +115,7 @@ export class StreamPool {
     return !this.#isApart(stream) || !link.mightConfuse(stream, lingering)
   }
 
-  /** Whether a stream needs a connection without its names. Upstream is known to take a symbol of arrays once. */
+  /** Whether a stream needs a connection where its names are free. Upstream is known to take each symbol of arrays once. */
   #isApart({ isArray }: Stream): boolean {
     return isArray || this.#refusesEqualNames
   }

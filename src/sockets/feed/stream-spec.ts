@@ -6,9 +6,9 @@ export interface StreamSpec {
   readonly identity: string
   /** What `forget_all` calls it. */
   readonly type: 'ticks' | 'candles'
-  /** Upstream counts a subscription for each. */
+  /** Upstream counts each as one subscription. */
   readonly symbols: readonly string[]
-  /** What a browser may have once. Different streams may share one. */
+  /** A browser may have one subscription for each claim. Different streams may have the same claim. */
   readonly claims: readonly string[]
   /** What upstream may allow only once on a connection. */
   readonly names: readonly string[]
@@ -45,7 +45,7 @@ export function historySpec({ fields }: FeedRequest): RequestedSpec {
   return { identity, type, symbols: [symbol], claims: [identity], names: [isCandles ? identity : `tick ${symbol}`] }
 }
 
-/** What a browser may have once: the ticks of a symbol, through whatever request. */
+/** The claim to the ticks of a symbol, which a browser may have once, through whatever request. */
 export function tickClaim(symbol: string): string {
   return `ticks ${symbol}`
 }

@@ -35,7 +35,7 @@ export interface StreamContext {
 /** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
 export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
-/** How often upstream may say of a stream that it has it already, before the browsers are told. */
+/** How often a stream moves when upstream says that it has it already. After that the browsers are told. */
 const MAX_MOVES = 2
 
 /** One upstream subscription and the browsers that share it. */
@@ -78,7 +78,7 @@ export abstract class Stream implements Requester {
     return this.symbols.length > 1
   }
 
-  /** Whether every symbol has had its first message. */
+  /** Whether every symbol of an array has had its first message. Always true of a single symbol. */
   get isComplete(): boolean {
     return !this.isArray || this.ids.size >= this.symbols.length
   }
@@ -102,12 +102,12 @@ export abstract class Stream implements Requester {
    * @returns whether the stream goes on for others, whose request has not been sent
    */
   protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
-  /** All subscriptions, none of which belongs to the stream any more. */
+  /** Takes all subscriptions out of the stream. @returns these */
   protected abstract detachAll(): Iterable<Subscription>
-  /** Browsers will need all messages of one subscription id no more. */
+  /** Ends a subscription, or only the symbol of an array that has this subscription id. */
   abstract forgetOne(subscription: Subscription, id: string): void
 
-  /** By what a newer message replaces an older one for a browser that is slow. */
+  /** For a slow browser, a newer message replaces the older one with the same key. */
   conflationKey(subscriptionId = ''): string {
     return `${this.identity} ${subscriptionId}`
   }
@@ -187,7 +187,7 @@ export abstract class Stream implements Requester {
     this.link?.remove(this)
   }
 
-  /** Answers a subscription with an error. To be called with those that belong to the stream no more. */
+  /** Answers a subscription with an error. It must have been taken out of the stream before. */
   protected fail(subscription: Subscription, error: Buffer): void {
     for (const id of this.ids) subscription.member.sendConflated(this.conflationKey(id))
     subscription.member.answer(error)
@@ -195,7 +195,7 @@ export abstract class Stream implements Requester {
     if (--this.#size === 0 && this.state === 'live') this.#lingers()
   }
 
-  /** Has upstream asked anew. */
+  /** Subscribes again, with another request. */
   #restart(): void {
     if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
     this.#reqId = undefined
@@ -229,7 +229,7 @@ export abstract class Stream implements Requester {
     this.link?.refused(this)
   }
 
-  /** Browsers that subscribe twice are told so here. If upstream says it, another stream is in the way on the connection. */
+  /** Leaves a connection where another stream is in the way. (A browser that subscribes twice is refused here, not by upstream.) */
   #moved(): boolean {
     if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
     const from = this.link

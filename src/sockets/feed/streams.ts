@@ -9,11 +9,11 @@ import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
 import { TickStream } from './tick-stream.ts'
 
-/** What a request costs that waits for an earlier one: that much, and its text in several forms. */
+/** Memory of a request that waits for an earlier one: a fixed part in bytes, and its text in so many forms. */
 const BYTES_PER_REQUEST = 4096
 const TEXTS_PER_REQUEST = 4
 
-/** An address may start streams for so many browsers when places are scarce. */
+/** When places are scarce, an address may start as many streams as so many browsers may have. */
 const BROWSERS_PER_ADDRESS = 5
 
 /** The streams of a process, each of which upstream sends once. */
@@ -55,6 +55,7 @@ export class Streams {
 
   /**
    * Subscribes a browser to the stream that a request describes.
+   * Answers with an error if a limit forbids it, or if the browser has the stream already.
    * @param pass called instead for a symbol array that fits on no connection, and from then on for all ticks of that browser
    */
   subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
@@ -67,7 +68,7 @@ export class Streams {
       return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
     }
     const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
-    // Only upstream knows which symbols it still has there, and says AlreadySubscribed to these.
+    // Only upstream knows which symbols the own socket still has, and answers AlreadySubscribed for these.
     if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
       return member.spend() ? pass() : member.answer(rateLimitError(request))
     }
@@ -79,7 +80,7 @@ export class Streams {
     stream.join(new Subscription(member, stream), request)
   }
 
-  /** Upstream would refuse a second subscription, unless the first is refused itself. */
+  /** Answers a second subscription once the first is answered. If that was refused, the second takes its place. */
   #again(
     member: Member,
     request: FeedRequest,

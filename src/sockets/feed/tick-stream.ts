@@ -32,7 +32,7 @@ export class TickStream extends Stream {
   forgetOne(subscription: Subscription, id: string): void {
     const symbol = symbolOf(this.#newest.get(id))
     this.#audience.exclude(subscription, id)
-    // A symbol that has not moved yet has no id.
+    // Nobody can forget a symbol that has had no message, since it has no id: for that one the subscription goes on.
     if ((subscription.forgotten?.size ?? 0) >= this.symbols.length) subscription.leave()
     else if (symbol !== undefined) subscription.releaseClaims([tickClaim(symbol)])
   }
@@ -70,7 +70,7 @@ export class TickStream extends Stream {
   }
 
   #endSymbol({ subscriptionId: id = '', subscription: part, body }: UpstreamMessage): void {
-    // Upstream must tell whoever comes later what has become of the symbol.
+    // Whoever comes later gets a stream of its own, so that upstream says what has become of the symbol.
     this.context.ended(this)
     for (const [subscription, prefix] of this.#audience.all()) {
       if (subscription.forgotten?.has(id) === true) continue
@@ -80,7 +80,7 @@ export class TickStream extends Stream {
     }
   }
 
-  /** Even for a slow browser the first message is the answer to its request, which comes before those to later ones. */
+  /** The first message is the answer to the request: even a slow browser gets it before the answers to later requests. */
   #answered(subscription: Subscription, id: string): void {
     subscription.member.sendConflated(this.conflationKey(id))
     subscription.served()

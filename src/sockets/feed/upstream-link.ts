@@ -59,11 +59,6 @@ export class UpstreamLink {
     return this.#peer !== undefined
   }
 
-  /** Bytes that wait in this process for upstream. */
-  get bufferedBytes(): number {
-    return this.#peer?.bufferedBytes ?? 0
-  }
-
   /** Opens the connection, unless it is open or about to be. */
   open(): void {
     if (this.isOpen || this.#isClosed || this.#opening !== undefined || this.#backoff.isWaiting) return

@@ -11,6 +11,11 @@ export class Backoff {
     return this.#timer !== undefined
   }
 
+  /** Whether the last attempt has failed. */
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
   /** Calls back after a pause, whose upper limit doubles with each failure. */
   wait(onOver: () => void): void {
     const longest = Math.min(MIN_MS * 2 ** this.#failures++, MAX_MS)

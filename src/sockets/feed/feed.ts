@@ -83,10 +83,12 @@ export class Feed implements MemberHost {
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
+      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.isRetrying),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
-      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
+      takenPlaces: () => this.#pool.takenPlaces,
+      places: () => this.#pool.places,
       ownSocketLimit: () => limits.maxOwnSockets,
     })
   }

@@ -47,6 +47,10 @@ export class OneShots implements LinkOwner {
     return this.#link.isOpen
   }
 
+  get isRetrying(): boolean {
+    return this.#link.isRetrying
+  }
+
   /** Counts a request that is to be sent for a browser. False when it exceeds the limit of the browser or the share of its address. */
   admits(member: Member): boolean {
     return member.spend() && this.#share.allows(member.address)

@@ -40,6 +40,10 @@ export class StreamLink implements LinkOwner {
     return this.#link.isOpen
   }
 
+  get isRetrying(): boolean {
+    return this.#link.isRetrying
+  }
+
   /** How many symbols its streams have. */
   get load(): number {
     return this.#load

@@ -28,14 +28,22 @@ export class StreamPool {
     return this.#links.filter(({ isOpen }) => isOpen).length
   }
 
-  /** Whether more than half of the places are taken. A connection for symbol arrays has none left for a single symbol. */
-  get isScarce(): boolean {
-    const { maxSockets, subscriptionsPerSocket } = this.#limits
+  get retryingSockets(): number {
+    return this.#links.filter(({ isRetrying }) => isRetrying).length
+  }
+
+  get places(): number {
+    return this.#limits.maxSockets * this.#limits.subscriptionsPerSocket
+  }
+
+  /** How many places are taken. A connection for symbol arrays has none left for a single symbol. */
+  get takenPlaces(): number {
+    const { subscriptionsPerSocket } = this.#limits
     let taken = 0
     for (const { isForArrays, load } of this.#links) {
       taken += isForArrays && load > 0 ? subscriptionsPerSocket : load
     }
-    return taken > (maxSockets * subscriptionsPerSocket) / 2
+    return taken
   }
 
   /**

@@ -101,7 +101,8 @@ export class Streams {
    */
   #mayStart(member: Member): boolean {
     const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
-    if (this.#pool.isScarce && this.#startedBy(network(member.address)) >= most) return false
+    const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
+    if (isScarce && this.#startedBy(network(member.address)) >= most) return false
     return member.spend()
   }
 

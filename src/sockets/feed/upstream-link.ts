@@ -59,6 +59,11 @@ export class UpstreamLink {
     return this.#peer !== undefined
   }
 
+  /** Whether it was lost or refused, and is being opened again. */
+  get isRetrying(): boolean {
+    return this.#backoff.isWaiting || (this.#opening !== undefined && this.#backoff.hasFailed)
+  }
+
   /** Opens the connection, unless it is open or about to be. */
   open(): void {
     if (this.isOpen || this.#isClosed || this.#opening !== undefined || this.#backoff.isWaiting) return

@@ -9,8 +9,9 @@ import type { FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf, type Point } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
 import type { Seam } from './seam.ts'
+import type { StreamContext } from './stream-context.ts'
 import type { StreamSpec } from './stream-spec.ts'
-import { Stream, type StreamContext, type Tell } from './stream.ts'
+import { Stream, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** How long the stream's messages are kept for a history on its way. */
@@ -159,9 +160,7 @@ export class HistoryStream extends Stream {
       return
     }
     if (message.errorCode !== undefined) {
-      for (const [subscription, { prefix }] of waiting) {
-        this.fail(subscription, frameOf(prefix, message.body))
-      }
+      for (const [subscription, { prefix }] of waiting) this.fail(subscription, frameOf(prefix, message.body))
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)

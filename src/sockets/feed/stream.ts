@@ -1,42 +1,21 @@
-import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../telemetry/failure-log.ts'
-import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../close-codes.ts'
-import type { Cohorts } from './cohorts.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
-import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
-import type { OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamLink } from './stream-link.ts'
+import type { StreamContext } from './stream-context.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import type { Subscription } from './subscription.ts'
-
-/** What streams work with. */
-export interface StreamContext {
-  readonly feedMetrics: FeedMetrics
-  readonly log: FastifyBaseLogger
-  readonly oneShots: OneShots
-  readonly cohorts: Cohorts
-  /** How long a stream without subscribers is kept. */
-  readonly lingerMs: number
-  /** How long browsers take to come back after a connection was lost. */
-  readonly returnMs: number
-  readonly kept: KeptBytes
-  /** How long a history may be given to others. */
-  readonly historyMs: number
-  place(stream: Stream, except: StreamLink | undefined): boolean
-  lingers(stream: Stream): void
-  lingersNoMore(stream: Stream): void
-  ended(stream: Stream): void
-}
 
 /** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
 export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
 /** How often a stream moves when upstream says that it has it already. After that the browsers are told. */
 const MAX_MOVES = 2
+/** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
+const UNANSWERED_MS = 60_000
 
 /** One upstream subscription and the browsers that share it. */
 export abstract class Stream implements Requester {
@@ -127,6 +106,7 @@ export abstract class Stream implements Requester {
     this.left(subscription)
     if (--this.#size > 0) return
     if (this.state === 'live') this.#lingers()
+    else if (this.state === 'asked') this.#endAfter(UNANSWERED_MS)
     else if (this.state === 'unasked' && !this.#wasLive) this.end()
   }
 
@@ -134,6 +114,7 @@ export abstract class Stream implements Requester {
   asked(reqId: number): void {
     this.#reqId = reqId
     this.state = 'asked'
+    if (this.#size === 0) this.#endAfter(UNANSWERED_MS)
   }
 
   received(message: UpstreamMessage): void {
@@ -242,8 +223,12 @@ export abstract class Stream implements Requester {
 
   #lingers(): void {
     this.context.lingers(this)
+    this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+  }
+
+  /** Ends it unless somebody joins before. */
+  #endAfter(ms: number): void {
     clearTimeout(this.#linger)
-    const returnMs = Math.max(this.#returnsUntil - performance.now(), 0)
-    this.#linger = setTimeout(() => this.end(), this.context.lingerMs + returnMs).unref()
+    this.#linger = setTimeout(() => this.end(), ms).unref()
   }
 }

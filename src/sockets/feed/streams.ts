@@ -4,7 +4,8 @@ import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamPool } from './stream-pool.ts'
-import type { Stream, StreamContext } from './stream.ts'
+import type { StreamContext } from './stream-context.ts'
+import type { Stream } from './stream.ts'
 import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
 import { TickStream } from './tick-stream.ts'
@@ -18,6 +19,8 @@ const BROWSERS_PER_ADDRESS = 5
 
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
+  readonly #all = new Set<Stream>()
+  /** Those that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
   readonly #pool: StreamPool
   readonly #context: StreamContext
@@ -26,7 +29,7 @@ export class Streams {
   /** @param maxSubscriptions of one browser */
   constructor(
     pool: StreamPool,
-    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
+    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'retired' | 'ended'>,
     maxSubscriptions: number,
   ) {
     this.#pool = pool
@@ -36,20 +39,22 @@ export class Streams {
       place: (stream, except) => pool.place(stream, except),
       lingers: (stream) => pool.lingers(stream),
       lingersNoMore: (stream) => pool.lingersNoMore(stream),
+      retired: (stream) => this.#retire(stream),
       ended: (stream) => {
-        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
+        this.#all.delete(stream)
+        this.#retire(stream)
       },
     }
   }
 
   get size(): number {
-    return this.#byIdentity.size
+    return this.#all.size
   }
 
   /** How many subscriptions browsers have. */
   get subscribers(): number {
     let count = 0
-    for (const { size } of this.#byIdentity.values()) count += size
+    for (const { size } of this.#all) count += size
     return count
   }
 
@@ -109,7 +114,7 @@ export class Streams {
   /** How many symbols the streams have that browsers of a network have started, and that are used. */
   #startedBy(address: string): number {
     let count = 0
-    for (const { size, startedBy, symbols } of this.#byIdentity.values()) {
+    for (const { size, startedBy, symbols } of this.#all) {
       if (size > 0 && startedBy === address) count += symbols.length
     }
     return count
@@ -119,7 +124,12 @@ export class Streams {
     const kind = request.operation === 'ticks' ? TickStream : HistoryStream
     const stream = new kind({ ...spec, startedBy: network(member.address) }, request, this.#context)
     if (!this.#pool.place(stream)) return undefined
+    this.#all.add(stream)
     this.#byIdentity.set(spec.identity, stream)
     return stream
+  }
+
+  #retire(stream: Stream): void {
+    if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
   }
 }

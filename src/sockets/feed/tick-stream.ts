@@ -2,8 +2,9 @@ import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
+import type { StreamContext } from './stream-context.ts'
 import { tickClaim, type StreamSpec } from './stream-spec.ts'
-import { Stream, type StreamContext, type Tell } from './stream.ts'
+import { Stream, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** `ticks`: one symbol or several. Whoever comes later gets the newest message of each at once. */
@@ -71,7 +72,7 @@ export class TickStream extends Stream {
 
   #endSymbol({ subscriptionId: id = '', subscription: part, body }: UpstreamMessage): void {
     // Whoever comes later gets a stream of its own, so that upstream says what has become of the symbol.
-    this.context.ended(this)
+    this.context.retired(this)
     for (const [subscription, prefix] of this.#audience.all()) {
       if (subscription.forgotten?.has(id) === true) continue
       subscription.member.sendConflated(this.conflationKey(id))

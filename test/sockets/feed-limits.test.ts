@@ -30,6 +30,11 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 5 }), { req_id: 5, error: { code: 'RateLimit' } })
   const proposal = { proposal: 2, req_id: 6, passthrough: { deal: 7 } }
   t.match(await browser.ask(proposal), { ...proposal, proposal: undefined, error: { code: 'RateLimit' } })
+  t.match(await browser.ask('{"unknown":1}'), {
+    echo_req: { unknown: 1 },
+    error: { code: 'RateLimit' },
+    msg_type: 'error',
+  })
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 7 }), { req_id: 7, error: { code: 'RateLimit' } })
   t.match(await browser.ask({ active_symbols: 'brief', req_id: 8 }), { req_id: 8, active_symbols: [] })
   t.match(await browser.ask({ forget: 'id-1', req_id: 9 }), { req_id: 9, forget: 1 })

@@ -5,6 +5,7 @@ import type { LinkOwner } from '../../src/sockets/feed/link-users.ts'
 import { UpstreamLink } from '../../src/sockets/feed/upstream-link.ts'
 import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { feedWorld, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
@@ -130,4 +131,40 @@ await test('a connection of the feed that nobody needs ends without being lost',
   t.equal(timers.size, 0)
   await until(() => socket.readyState === socket.CLOSED)
   t.same(told, ['opened'])
+})
+
+await test('the feed has connections for streams and one for requests, which ends after the last browser', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '3600' })
+  const sockets = async (): Promise<number | undefined> => (await metric('bff_feed_upstream_sockets')).get('')
+  market.auto = (request) => {
+    const isPing = 'ping' in request.message
+    if (isPing) reply(request, { msg_type: 'ping', ping: 'pong' })
+    return isPing
+  }
+  t.equal(await sockets(), 0)
+  const browser = await join()
+  const askTime = async (): Promise<void> => {
+    browser.send({ time: 1 })
+    reply(await market.next('time'), { time: 1 })
+    await browser.next()
+  }
+  await askTime()
+  t.equal(await sockets(), 1)
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  const stream = await market.next('ticks')
+  tick(stream, 1)
+  await browser.next()
+  t.equal(await sockets(), 2)
+  timers.run()
+  await until(() => market.asked('ping').length === 2)
+  // Whatever is answered after the pongs shows that they have been taken.
+  tick(stream, 2)
+  await browser.next()
+  await askTime()
+  t.equal(await sockets(), 2)
+  browser.client.socket.terminate()
+  await until(async () => (await metric('bff_relays')).get('kind="public"') === 0, 'it is gone')
+  timers.run()
+  t.equal(await sockets(), 1, 'that of the stream, which lingers')
 })

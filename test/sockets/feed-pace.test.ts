@@ -5,7 +5,7 @@ import { Pace } from '../../src/sockets/feed/pace.ts'
 
 /** Time that passes when a test says so. */
 function heldTime(t: Test): (ms: number) => void {
-  let now = performance.now()
+  let now = Math.floor(performance.now())
   t.intercept(performance, 'now', { value: () => now })
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())

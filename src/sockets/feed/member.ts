@@ -110,7 +110,6 @@ export class Member implements Registered {
 
   /** Sends a message of the own upstream socket as it is. */
   pass(message: Buffer, isBinary: boolean): void {
-    if (this.#isOver) return
     const { traffic } = this.#host
     traffic.messages++
     traffic.bytes += message.length
@@ -207,7 +206,7 @@ export class Member implements Registered {
 
   #readOn(): void {
     this.#isTaking = true
-    while (!this.#isBusy && !this.#isOver) {
+    while (!this.#isBusy) {
       const next = this.#unread.shift()
       if (next === undefined) {
         this.#peer.resume()

@@ -94,7 +94,6 @@ export class Outbox {
   }
 
   write(frames: Buffer): void {
-    if (this.#isClosed) return
     this.#peer.write(frames, unwatchedBytes(this.#host.limits))
     if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
   }
@@ -105,7 +104,7 @@ export class Outbox {
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     this.cohort?.update(this)
-    if (conflated.size > 0) this.write(Buffer.concat([...conflated.values()]))
+    this.write(Buffer.concat([...conflated.values()]))
   }
 
   /** Sends nothing more. */

@@ -42,7 +42,6 @@ export class OwnSocket {
   #nextReqId = FIRST_REQ_ID
   #peer: Peer | undefined
   #heartbeat: Heartbeat | undefined
-  #isPaused = false
   #isOver = false
 
   constructor(member: Member, deps: OwnSocketDependencies) {
@@ -85,12 +84,10 @@ export class OwnSocket {
 
   /** Reads nothing from upstream while the browser is slow. */
   pause(): void {
-    this.#isPaused = true
     this.#peer?.pause()
   }
 
   resume(): void {
-    this.#isPaused = false
     this.#peer?.resume()
   }
 
@@ -128,8 +125,8 @@ export class OwnSocket {
     for (const [message, isBinary] of this.#early) peer.send(message, isBinary, this.#deps.maxBufferedBytes / 2)
     this.#early = []
     this.#earlyBytes = 0
-    if (this.#isPaused) peer.pause()
-    else peer.socket.resume()
+    // It is read as soon as the browser is not slow.
+    peer.pause()
     this.#member.relieve()
   }
 

@@ -120,3 +120,36 @@ await test('a slow browser gets the last price of a symbol before the end of it,
   ])
   t.same(await slow.rest(), [])
 })
+
+await test('the counters of what browsers have got never fall, however short the messages that replace others', async (t) => {
+  const world = await slowWorld(t)
+  const { market, metric, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  const longer = (quote: number): void =>
+    reply(request, { msg_type: 'tick', subscription: { id: 'id-1' }, tick: { quote }, padding: 'x'.repeat(50 - quote) })
+  for (const quote of [1, 2]) longer(quote)
+  const totals = async (): Promise<unknown[]> => {
+    const names = ['bff_relay_messages_total', 'bff_relay_bytes_total']
+    return Promise.all(names.map(async (name) => (await metric(name)).get('direction="to_browser"')))
+  }
+  const conflated = async (): Promise<unknown> => (await metric('bff_feed_conflated_messages_total')).get('')
+  longer(3)
+  await until(async () => (await conflated()) === 1, 'the second has given way')
+  const before = await totals()
+  for (let quote = 4; quote < 10; quote++) {
+    longer(quote)
+    await until(async () => (await conflated()) === quote - 2, 'another has given way')
+    t.same(await totals(), before, 'what may still give way does not count')
+  }
+  slow.send({ time: 1, req_id: 2 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(2), [
+    [1, 1],
+    [2, 0],
+  ])
+  t.match(await slow.next(), { req_id: 1, tick: { quote: 9 } })
+  const { received } = slow.client
+  const bytes = received.reduce((sum, { data }) => sum + data.length, 0)
+  t.same(await totals(), [received.length, bytes])
+})

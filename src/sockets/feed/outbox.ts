@@ -53,15 +53,17 @@ export class Outbox {
   /** Takes stream messages of the cohort, which has counted them. They are sent, or kept until there is room. */
   receive(frames: FrameSequence): void {
     if (this.#isClosed) return
-    if (this.#isRoomy) this.write(frames.joined())
-    else for (const { frame, stream } of frames.each()) this.#conflate(frame, stream)
+    if (this.#isRoomy) return this.write(frames.joined())
+    for (const { frame, stream } of frames.each()) {
+      this.#count(frame, -1)
+      this.#conflate(frame, stream)
+    }
   }
 
   /** Sends a stream message to this browser alone, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#count(frame)
     // A batch is what one read from upstream brings: if its first frame had room, the rest need not be checked.
     const isFollowing = this.#batched !== undefined && this.#conflated === undefined
     if (isFollowing || this.#isRoomy) this.#send(frame)
@@ -72,7 +74,6 @@ export class Outbox {
   answer(frame: Buffer): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#count(frame)
     this.#send(frame)
   }
 
@@ -104,6 +105,7 @@ export class Outbox {
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     this.cohort?.update(this)
+    for (const frame of conflated.values()) this.#count(frame)
     this.write(Buffer.concat([...conflated.values()]))
   }
 
@@ -119,32 +121,27 @@ export class Outbox {
     return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
-  #count(frame: Buffer): void {
+  /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */
+  #count(frame: Buffer, times: 1 | -1 = 1): void {
     const { traffic } = this.#host
-    traffic.messages++
-    traffic.bytes += messageBytes(frame)
+    traffic.messages += times
+    traffic.bytes += times * messageBytes(frame)
   }
 
   #send(frame: Buffer): void {
+    this.#count(frame)
     const { batch } = this.#host
     if (!batch.isOpen) return this.write(frame)
     this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
   }
 
   #conflate(frame: Buffer, stream: string): void {
-    const { traffic, conflated } = this.#host
     if (this.#conflated === undefined) {
       this.#conflated = new Map()
       this.cohort?.update(this)
     }
-    const older = this.#conflated.get(stream)
-    if (older !== undefined) {
-      conflated.messages++
-      traffic.messages--
-      traffic.bytes -= messageBytes(older)
-      // The newest goes to the end, so that messages leave in the order in which upstream sent them.
-      this.#conflated.delete(stream)
-    }
+    // The newest goes to the end, so that messages leave in the order in which upstream sent them.
+    if (this.#conflated.delete(stream)) this.#host.conflated.messages++
     this.#conflated.set(stream, frame)
   }
 }

@@ -1,42 +1,7 @@
-import { pino } from 'pino'
-import { Registry } from 'prom-client'
-import { test, type Test } from 'tap'
-import { UpstreamLink, type LinkOwner } from '../../src/sockets/feed/upstream-link.ts'
-import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
-import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { test } from 'tap'
+import { openLink } from '../support/feed/open-link.ts'
 import { HeldTimers } from '../support/held-timers.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
-
-/** A connection that ends with the test, and what its owner is told. */
-async function openLink(
-  t: Test,
-  heartbeatMs?: number,
-  isNeeded: () => boolean = () => true,
-): Promise<{ upstream: ScriptedUpstream; link: UpstreamLink; told: string[] }> {
-  const upstream = await ScriptedUpstream.start(t)
-  const told: string[] = []
-  const owner: LinkOwner = {
-    kind: 'stream',
-    isNeeded,
-    opened: () => told.push('opened'),
-    unclaimed: () => told.push('unclaimed'),
-    lost: () => told.push('lost'),
-  }
-  const link = new UpstreamLink(
-    {
-      url: `ws://${upstream.host}/`,
-      maxMessageBytes: 1000,
-      batch: new WriteBatch(),
-      log: pino({ level: 'silent' }),
-      metrics: createFeedMetrics(new Registry()),
-      heartbeatMs,
-    },
-    owner,
-  )
-  t.teardown(() => link.close())
-  return { upstream, link, told }
-}
 
 await test('a connection of the feed whose upstream goes silent is lost, and opened again', async (t) => {
   const { upstream, link, told } = await openLink(t, 50)
@@ -83,7 +48,7 @@ await test('a message that cannot be handled ends its connection and nothing els
 
 await test('a connection of the feed asks for a pong every 30 seconds, and is lost without one', async (t) => {
   const timers = new HeldTimers(t, 'setInterval', 30_000)
-  const { upstream, link, told } = await openLink(t)
+  const { upstream, link, told, metrics } = await openLink(t)
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
@@ -99,9 +64,11 @@ await test('a connection of the feed asks for a pong every 30 seconds, and is lo
     t.match(pings.at(-1), { ping: 1, req_id: Number })
     // Whatever is answered after the pong shows that the pong has been taken.
     const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
-    for (const id of [pings.at(-1)?.req_id, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
+    const pong = pings.at(-1)?.req_id
+    for (const id of [pong, pong, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
     await until(() => told.filter((what) => what === 'received').length === count)
   }
+  t.equal((await metrics.unattributed.get()).values[0]?.value, 2, 'a second pong answers nothing')
   timers.run()
   t.equal(link.isOpen, true)
   timers.run()

@@ -125,10 +125,11 @@ export class Member implements Registered {
     this.press()
   }
 
-  /** Notes that it has been answered. */
+  /** Notes that it is answered now. */
   awaitsNoMore(bytes: number): void {
     this.#askedBytes -= bytes
-    this.relieve()
+    // Not at once: the next request may have the same answer, which those that have waited for it get first.
+    if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
   }
 
   /**

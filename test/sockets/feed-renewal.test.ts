@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import {
@@ -10,6 +8,7 @@ import {
   type FeedWorld,
   type UpstreamRequest,
 } from '../support/feed-world.ts'
+import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'
 
@@ -82,18 +81,6 @@ async function probe({ market, join }: FeedWorld): Promise<Probe> {
   tick(request, 0)
   await browser.next()
   return new Probe(market, browser, request)
-}
-
-/** Breaks a connection, and lets the next one be opened when the test says so. */
-async function breakConnection({ upstream }: FeedWorld, socket: WebSocket | undefined): Promise<() => void> {
-  let held: [IncomingMessage, Duplex, Buffer] | undefined
-  upstream.onUpgrade = (...upgrade) => void (held = upgrade)
-  socket?.terminate()
-  await until(() => held !== undefined, 'the server connects again', DEADLINE_MS)
-  return () => {
-    upstream.onUpgrade = undefined
-    if (held !== undefined) upstream.accept(...held)
-  }
 }
 
 function refuse(request: UpstreamRequest | undefined, code: string): void {

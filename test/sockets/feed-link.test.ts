@@ -21,8 +21,9 @@ await test('a connection of the feed whose upstream goes silent is lost, and ope
 
   const second = await upstream.socket()
   second.send('x'.repeat(2000))
+  second.send('x'.repeat(5 * 1_048_576))
   await until(() => told.length === 7)
-  t.same(told.slice(5), ['lost', 'opened'], 'a message that is too long ends it too')
+  t.same(told.slice(5), ['lost', 'opened'], 'a message that is far too long ends it too')
 })
 
 await test('a message that cannot be handled ends its connection and nothing else', async (t) => {

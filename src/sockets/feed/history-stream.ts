@@ -1,3 +1,4 @@
+import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
@@ -8,7 +9,8 @@ import type { FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf, type Point } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
 import type { Seam } from './seam.ts'
-import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import type { StreamSpec } from './stream-spec.ts'
+import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** How long the stream's messages are kept for a history on its way. */
@@ -72,12 +74,9 @@ export class HistoryStream extends Stream {
     for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
   }
 
-  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
-    const isOwn = this.state === 'asked' && !this.wasLive
+  protected refused(isOfRequest: boolean, tell: Tell): boolean {
     const { key } = this.#first
-    for (const [subscription, prefix] of isOwn ? this.#takeWaiting(key) : this.#takeAll()) {
-      this.fail(subscription, frameOf(prefix, part, body))
-    }
+    for (const concerned of isOfRequest ? this.#takeWaiting(key) : this.#takeAll()) tell(...concerned)
     // The others have asked for something else, which upstream may take.
     for (const [subscription, request] of this.#waiting) {
       this.#first = request
@@ -129,14 +128,15 @@ export class HistoryStream extends Stream {
   #fetch(request: FeedRequest): History {
     const { key } = request
     const { oneShots } = this.context
-    const history = new History(this.#recent.nextSequence, (message) => {
+    const history = new History(this.#recent.nextSequence, (outcome) => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
       // It belongs to the time before the stream was lost.
       if (!this.#pending.delete(history)) return
       const waiting = [...history.waiting]
       history.waiting.clear()
-      if (message === undefined) this.#depart(waiting.map(([subscription]) => subscription))
-      else this.#fetched(history, request, message, waiting)
+      if (outcome === 'lost') this.#depart(waiting.map(([subscription]) => subscription))
+      else if (outcome === 'tooBig') for (const [{ member }] of waiting) member.end(CLOSE.tooBig)
+      else this.#fetched(history, request, outcome, waiting)
     })
     this.#pending.add(history)
     this.#histories.set(key, history)

@@ -1,8 +1,11 @@
 import type { AnswerFrame } from './answer-frame.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import type { Requester } from './link-users.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { Subscription } from './subscription.ts'
-import type { Requester } from './upstream-link.ts'
+
+/** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */
+type HistoryOutcome = UpstreamMessage | 'tooBig' | 'lost'
 
 /** A history of a stream, and those who wait for it. */
 export class History implements Requester {
@@ -15,10 +18,9 @@ export class History implements Requester {
   next: number | undefined
   /** Those who were given it before that, each with what its messages begin with. */
   readonly ahead = new Map<Subscription, Buffer>()
-  readonly #onSettled: (message: UpstreamMessage | undefined) => void
+  readonly #onSettled: (outcome: HistoryOutcome) => void
 
-  /** @param onSettled called with upstream's answer, or with nothing when there will be none */
-  constructor(since: number, onSettled: (message: UpstreamMessage | undefined) => void) {
+  constructor(since: number, onSettled: (outcome: HistoryOutcome) => void) {
     this.since = since
     this.#onSettled = onSettled
   }
@@ -33,8 +35,12 @@ export class History implements Requester {
     this.#onSettled(message)
   }
 
+  tooBig(): void {
+    this.#onSettled('tooBig')
+  }
+
   lost(): void {
-    this.#onSettled(undefined)
+    this.#onSettled('lost')
   }
 }
 

@@ -38,7 +38,7 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
   const text = message.toString()
   const parsed = parseObject(text)
   if (parsed === undefined) return undefined
-  const members = canonicalMembers(text)
+  const members = canonicalMembers(text, 'passthrough')
   if (members === undefined) return undefined
   const operation = onlyOperation(members)
   const entries = Object.entries(parsed)

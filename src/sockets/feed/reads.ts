@@ -1,12 +1,13 @@
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import type { KeptBytes } from './kept-bytes.ts'
+import type { Requester } from './link-users.ts'
 import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
-import type { Requester } from './upstream-link.ts'
 
 /** A browser does not share a request that upstream has not answered for so long. */
 const STALE_MS = 10_000
@@ -119,6 +120,13 @@ class Read implements Requester {
       else this.#onAnswer(message)
     }
     this.#onSettled(message.errorCode === undefined ? answer : undefined)
+  }
+
+  tooBig(): void {
+    clearInterval(this.#stale)
+    for (const [member] of this.#waiting) member.end(CLOSE.tooBig)
+    this.#takeWaiting()
+    this.#onSettled(undefined)
   }
 
   lost(): void {

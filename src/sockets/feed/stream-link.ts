@@ -1,6 +1,7 @@
 import { Departures, Patience } from './departures.ts'
 import type { Stream } from './stream.ts'
-import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
@@ -21,8 +22,8 @@ export class StreamLink implements LinkOwner {
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
-  /** What upstream allows once on a connection. */
-  readonly #names = new Set<string>()
+  /** What upstream may allow once on a connection, and how many streams have it. */
+  readonly #names = new Map<string, number>()
   #load = 0
   readonly #renewing = new Set<Stream>()
   #pause: NodeJS.Timeout | undefined
@@ -47,21 +48,20 @@ export class StreamLink implements LinkOwner {
     return this.#load
   }
 
-  /** Whether a stream could take the place of another one. */
-  couldReplace(lingering: Stream, { names }: Stream): boolean {
-    return names.every((name) => !this.#names.has(name) || lingering.names.includes(name))
+  /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
+  mightConfuse({ names }: Stream, ending?: Stream): boolean {
+    return names.some((name) => (this.#names.get(name) ?? 0) > (ending?.names.includes(name) === true ? 1 : 0))
   }
 
   /** Whether a stream fits on this connection. One with more symbols than the limit fits on an empty connection. */
-  hasRoomFor({ symbols, names }: Stream, limit: number): boolean {
-    if (names.some((name) => this.#names.has(name))) return false
+  hasRoomFor({ symbols }: Stream, limit: number): boolean {
     return this.#load === 0 || this.#load + symbols.length <= limit
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Stream): void {
     this.streams.add(stream)
-    for (const name of stream.names) this.#names.add(name)
+    this.#count(stream, 1)
     this.#load += stream.symbols.length
     if (this.#link.isOpen) this.subscribe(stream)
     else this.#link.open()
@@ -70,7 +70,7 @@ export class StreamLink implements LinkOwner {
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
   remove(stream: Stream): void {
     if (!this.streams.delete(stream)) return
-    for (const name of stream.names) this.#names.delete(name)
+    this.#count(stream, -1)
     this.#load -= stream.symbols.length
     this.#settled(stream)
   }
@@ -141,6 +141,14 @@ export class StreamLink implements LinkOwner {
     this.#stopRenewing()
     this.#patience.stop()
     this.#link.close()
+  }
+
+  #count({ names }: Stream, change: 1 | -1): void {
+    for (const name of names) {
+      const count = (this.#names.get(name) ?? 0) + change
+      if (count === 0) this.#names.delete(name)
+      else this.#names.set(name, count)
+    }
   }
 
   #stopRenewing(): void {

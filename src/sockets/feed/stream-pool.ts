@@ -16,6 +16,8 @@ export class StreamPool {
   readonly #links: StreamLink[] = []
   /** The streams without subscribers, the longest unused first. */
   readonly #lingering = new Set<Stream>()
+  /** Whether upstream has refused a stream on the connection of one with the same name, as of `ticks` and a history of ticks. */
+  #refusesEqualNames = false
 
   constructor(deps: LinkDependencies, limits: PoolLimits) {
     this.#deps = deps
@@ -38,13 +40,17 @@ export class StreamPool {
 
   /**
    * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
-   * @param except a connection that upstream does not want it on
+   * @param refusedBy the connection that it has left, because upstream says that it has this stream there already
    * @returns false when there is no room
    */
-  place(stream: Stream, except?: StreamLink): boolean {
+  place(stream: Stream, refusedBy?: StreamLink): boolean {
+    const isExplained = refusedBy?.mightConfuse(stream) === true
+    if (isExplained) this.#refusesEqualNames = true
+    // Its names keep the stream from the connection for as long as they are taken there.
+    const except = isExplained ? undefined : refusedBy
     let link = this.#find(stream, except) ?? this.#turn(stream.isArray, except) ?? this.#add(stream.isArray)
     while (link === undefined) {
-      const oldest = [...this.#lingering].find((each) => givesWayTo(each, stream, except))
+      const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
       if (oldest === undefined) return false
       oldest.end()
       link = this.#find(stream, except)
@@ -70,10 +76,11 @@ export class StreamPool {
 
   #find(stream: Stream, except: StreamLink | undefined): StreamLink | undefined {
     const { subscriptionsPerSocket } = this.#limits
-    return this.#links.find(
+    const links = this.#links.filter(
       (link) =>
         link !== except && link.isForArrays === stream.isArray && link.hasRoomFor(stream, subscriptionsPerSocket),
     )
+    return links.find((link) => !link.mightConfuse(stream)) ?? (this.#isApart(stream) ? undefined : links[0])
   }
 
   /** Takes a connection that carries nothing any more for the other kind of streams. */
@@ -100,10 +107,16 @@ export class StreamPool {
     const forArrays = this.#links.filter((link) => link.isForArrays).length
     return forArrays < Math.floor(this.#limits.maxSockets / 2)
   }
-}
 
-/** Whether the end of a stream without subscribers could make room for another one. */
-function givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
-  const { link } = lingering
-  return link !== except && lingering.isArray === stream.isArray && link?.couldReplace(lingering, stream) === true
+  /** Whether the end of a stream without subscribers could make room for another one. */
+  #givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
+    const { link } = lingering
+    if (link === undefined || link === except || lingering.isArray !== stream.isArray) return false
+    return !this.#isApart(stream) || !link.mightConfuse(stream, lingering)
+  }
+
+  /** Whether a stream needs a connection without its names. Upstream is known to take a symbol of arrays once. */
+  #isApart({ isArray }: Stream): boolean {
+    return isArray || this.#refusesEqualNames
+  }
 }

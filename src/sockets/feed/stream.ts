@@ -1,30 +1,17 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../close-codes.ts'
 import type { Cohorts } from './cohorts.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import { frameOf } from './frame-of.ts'
 import type { KeptBytes } from './kept-bytes.ts'
+import type { Requester } from './link-users.ts'
 import type { OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamLink } from './stream-link.ts'
+import type { StreamSpec } from './stream-spec.ts'
 import type { Subscription } from './subscription.ts'
-import type { Requester } from './upstream-link.ts'
-
-/** What makes a stream the stream that it is. */
-export interface StreamSpec {
-  /** Equal for equal streams. */
-  readonly identity: string
-  /** What `forget_all` calls it. */
-  readonly type: 'ticks' | 'candles'
-  /** Upstream counts a subscription for each. */
-  readonly symbols: readonly string[]
-  /** What a browser may have once. Different streams may share one. */
-  readonly claims: readonly string[]
-  /** What upstream may allow only once on a connection. */
-  readonly names: readonly string[]
-  /** The network of the browser that was the first to ask for it. */
-  readonly startedBy: string
-}
 
 /** What streams work with. */
 export interface StreamContext {
@@ -44,6 +31,9 @@ export interface StreamContext {
   lingersNoMore(stream: Stream): void
   ended(stream: Stream): void
 }
+
+/** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
+export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
 /** How often upstream may say of a stream that it has it already, before the browsers are told. */
 const MAX_MOVES = 2
@@ -98,11 +88,6 @@ export abstract class Stream implements Requester {
     return this.#size
   }
 
-  /** Whether upstream had taken the subscription before: its errors are no longer about the request. */
-  protected get wasLive(): boolean {
-    return this.#wasLive
-  }
-
   /** The request that upstream gets. */
   abstract write(reqId: number): Buffer
   /** Takes a new subscription. */
@@ -111,8 +96,12 @@ export abstract class Stream implements Requester {
   protected abstract left(subscription: Subscription): void
   /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
   protected abstract took(message: UpstreamMessage, isFirst: boolean): void
-  /** Tells those whom an error concerns. @returns whether the stream goes on for others, whose request has not been sent */
-  protected abstract refused(message: UpstreamMessage): boolean
+  /**
+   * Tells those who will get no more of the stream, and lets go of them.
+   * @param isOfRequest whether only those are concerned whose request upstream has got
+   * @returns whether the stream goes on for others, whose request has not been sent
+   */
+  protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
   /** All subscriptions, none of which belongs to the stream any more. */
   protected abstract detachAll(): Iterable<Subscription>
   /** Browsers will need all messages of one subscription id no more. */
@@ -160,6 +149,12 @@ export abstract class Stream implements Requester {
     if (this.#size === 0) this.#lingers()
   }
 
+  /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
+  tooBig({ subscriptionId }: UpstreamMessage): void {
+    if (subscriptionId !== undefined) this.ids.add(subscriptionId)
+    this.#endFor(this.state === 'asked', ({ member }) => member.end(CLOSE.tooBig))
+  }
+
   lost(): void {
     this.state = 'unasked'
     this.#returnsUntil = performance.now() + this.context.returnMs
@@ -201,19 +196,25 @@ export abstract class Stream implements Requester {
   }
 
   /** Has upstream asked anew. */
-  protected restart(): void {
-    const from = this.link
-    if (this.#reqId !== undefined) from?.release(this.#reqId)
+  #restart(): void {
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
     this.#reqId = undefined
+    this.ids.clear()
     this.state = 'unasked'
-    from?.remove(this)
+    this.link?.remove(this)
     if (!this.context.place(this, undefined)) this.end()
   }
 
   #refused(message: UpstreamMessage): void {
     if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
     if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
-    if (this.refused(message)) this.restart()
+    const { subscription: part, body } = message
+    const isOfRequest = this.state === 'asked' && !this.#wasLive
+    this.#endFor(isOfRequest, (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
+  }
+
+  #endFor(isOfRequest: boolean, tell: Tell): void {
+    if (this.refused(isOfRequest, tell)) this.#restart()
     else this.end()
   }
 

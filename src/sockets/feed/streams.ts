@@ -4,21 +4,17 @@ import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamPool } from './stream-pool.ts'
-import type { Stream, StreamContext, StreamSpec } from './stream.ts'
+import type { Stream, StreamContext } from './stream.ts'
+import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
-import { tickClaim, TickStream } from './tick-stream.ts'
+import { TickStream } from './tick-stream.ts'
 
-/** Upstream's granularity of candles in seconds, where a request names none. */
-const DEFAULT_GRANULARITY = 60
 /** What a request costs that waits for an earlier one: that much, and its text in several forms. */
 const BYTES_PER_REQUEST = 4096
 const TEXTS_PER_REQUEST = 4
 
 /** An address may start streams for so many browsers when places are scarce. */
 const BROWSERS_PER_ADDRESS = 5
-
-/** What a request says about its stream. */
-type Spec = Omit<StreamSpec, 'startedBy'>
 
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
@@ -117,32 +113,11 @@ export class Streams {
     return count
   }
 
-  #start(member: Member, spec: Spec, request: FeedRequest): Stream | undefined {
+  #start(member: Member, spec: RequestedSpec, request: FeedRequest): Stream | undefined {
     const kind = request.operation === 'ticks' ? TickStream : HistoryStream
     const stream = new kind({ ...spec, startedBy: network(member.address) }, request, this.#context)
     if (!this.#pool.place(stream)) return undefined
     this.#byIdentity.set(spec.identity, stream)
     return stream
   }
-}
-
-function tickSpec({ fields, key }: FeedRequest): Spec {
-  const symbols = [fields.get('ticks')].flat() as string[]
-  return {
-    identity: key,
-    type: 'ticks',
-    symbols,
-    claims: symbols.map(tickClaim),
-    names: symbols.map((symbol) => `tick ${symbol}`),
-  }
-}
-
-function historySpec({ fields }: FeedRequest): Spec {
-  const symbol = fields.get('ticks_history') as string
-  const isCandles = fields.get('style') === 'candles'
-  const type = isCandles ? 'candles' : 'ticks'
-  const granularity = isCandles ? (fields.get('granularity') ?? DEFAULT_GRANULARITY) : undefined
-  const identity = JSON.stringify(['history', type, symbol, granularity])
-  // Upstream may take the ticks of a history for those of `ticks`.
-  return { identity, type, symbols: [symbol], claims: [identity], names: [isCandles ? identity : `tick ${symbol}`] }
 }

@@ -2,7 +2,8 @@ import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
-import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import { tickClaim, type StreamSpec } from './stream-spec.ts'
+import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** `ticks`: one symbol or several. Whoever comes later gets the newest message of each at once. */
@@ -58,10 +59,8 @@ export class TickStream extends Stream {
     if (isNew && this.isComplete) this.#audience.forEach((subscription) => subscription.completed())
   }
 
-  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
-    for (const [subscription, prefix] of this.#audience.clear()) {
-      this.fail(subscription, frameOf(prefix, part, body))
-    }
+  protected refused(_isOfRequest: boolean, tell: Tell): boolean {
+    for (const concerned of this.#audience.clear()) tell(...concerned)
     return false
   }
 
@@ -86,11 +85,6 @@ export class TickStream extends Stream {
     subscription.member.sendConflated(this.conflationKey(id))
     subscription.served()
   }
-}
-
-/** What a browser may have once: the ticks of a symbol, through whatever request. */
-export function tickClaim(symbol: string): string {
-  return `ticks ${symbol}`
 }
 
 function symbolOf(message: UpstreamMessage | undefined): string | undefined {

@@ -97,3 +97,25 @@ await test('a connection of the feed that nobody needs ends without being lost',
   await until(() => socket.readyState === socket.CLOSED)
   t.same(told, ['opened'])
 })
+
+await test('messages that were read together are one batch, and a message that comes alone does not wait', async (t) => {
+  const { upstream, link, batch } = await openLink(t)
+  link.open()
+  const socket = await upstream.socket()
+  await until(() => link.isOpen)
+  const waits: boolean[] = []
+  const requester = { received: () => waits.push(batch.isOpen), lost: () => undefined }
+  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+  const message = `{"msg_type":"time","req_id":${reqId}}`
+  socket.send(message)
+  await until(() => waits.length === 1)
+  const { _socket: wire } = socket as unknown as { _socket: { cork(): void; uncork(): void } }
+  wire.cork()
+  for (let count = 0; count < 3; count++) socket.send(message)
+  wire.uncork()
+  await until(() => waits.length === 4)
+  t.equal(batch.isOpen, false)
+  socket.send(message)
+  await until(() => waits.length === 5)
+  t.same(waits, [false, true, true, true, false])
+})

@@ -16,6 +16,7 @@ interface LinkWorld {
   /** The messages of its log lines. */
   readonly logged: string[]
   readonly metrics: FeedMetrics
+  readonly batch: WriteBatch
 }
 
 /** A connection that ends with the test. */
@@ -35,12 +36,13 @@ export async function openLink(
     lost: () => told.push('lost'),
   }
   const metrics = createFeedMetrics(new Registry())
+  const batch = new WriteBatch()
   const write = (line: string): void => void logged.push((JSON.parse(line) as { msg: string }).msg)
   const link = new UpstreamLink(
     {
       url: `ws://${upstream.host}/`,
       maxMessageBytes: 1000,
-      batch: new WriteBatch(),
+      batch,
       log: pino({ level: 'info' }, { write }),
       metrics,
       heartbeatMs,
@@ -48,5 +50,5 @@ export async function openLink(
     owner,
   )
   t.teardown(() => link.close())
-  return { upstream, link, told, logged, metrics }
+  return { upstream, link, told, logged, metrics, batch }
 }

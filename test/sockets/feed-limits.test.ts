@@ -51,6 +51,10 @@ await test('a forget_all that a limit forbids does not hold up later requests', 
   await browser.next()
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
+  const other = await join()
+  other.send({ time: 1 })
+  await market.next('time')
+  t.same(market.asked('forget_all'), [], 'nothing went upstream')
 })
 
 await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream sockets limit those of all', async (t) => {
@@ -208,6 +212,21 @@ await test('once upstream limits the requests of all, all browsers of an address
   const others = [await from('192.0.2.2'), await from('192.0.2.3')]
   for (const browser of others) for (let count = 0; count < 2; count++) t.equal(await ask(browser), 'the time')
   t.same(await ask(await from('192.0.2.2')), ofThisServer, 'all browsers of an address together')
+})
+
+await test('what a browser asks beyond its own limit takes nothing from the share of its address', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '3' })
+  const [greedy, other, third] = [await join(), await join(), await join()]
+  for (let count = 0; count < 3; count++) greedy.send(`{"proposal":${count}}`)
+  for (let count = 0; count < 3; count++) t.match(await ask(greedy), { code: 'RateLimit' }, 'its own limit')
+  market.auto = (request) => {
+    const isFirst = market.asked('time').length === 1
+    reply(request, isFirst ? { error: { code: 'RateLimit', message: 'of upstream' } } : { time: 1 })
+    return true
+  }
+  t.match(await ask(other), { message: 'of upstream' })
+  for (const browser of [other, third]) t.equal(await ask(browser), 'the time')
+  t.match(await ask(third), { message: 'You have reached the rate limit for time.' })
 })
 
 await test('a message that this server fails to handle ends the socket of its browser, and no other', async (t) => {

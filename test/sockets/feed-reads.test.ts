@@ -123,3 +123,30 @@ await test('requests that are answered no longer count as waiting, however many 
   const passthrough = { a: 'x'.repeat(3000) }
   for (let count = 0; count < 100; count++) t.match(await browser.ask({ time: 1, passthrough }), { time: 1 })
 })
+
+await test('answers that are kept no longer count as waiting, however often a browser asks for them', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600', MAX_BUFFERED_BYTES: '200000' })
+  market.auto = (request) => {
+    reply(request, { active_symbols: [] })
+    return true
+  }
+  const browser = await join()
+  const request = { active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) } }
+  for (let count = 0; count < 100; count++) t.match(await browser.ask(request), { active_symbols: [] })
+  t.equal(market.requests.length, 1)
+})
+
+await test('a browser whose requests wait for too many answers is read no further until they are there', async (t) => {
+  const { market, join } = await feedWorld(t, { MAX_BUFFERED_BYTES: '200000' })
+  const [browser, other] = [await join(), await join()]
+  for (let req_id = 1; req_id <= 100; req_id++) {
+    browser.send({ active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) }, req_id })
+  }
+  browser.send({ ping: 1, req_id: 101 })
+  const request = await market.next('active_symbols')
+  for (let count = 0; count < 20; count++) await other.ask({ ping: 1 })
+  reply(request, { active_symbols: [] })
+  for (let req_id = 1; req_id <= 100; req_id++) t.match(await browser.next(), { req_id, active_symbols: [] })
+  t.match(await browser.next(), { req_id: 101, ping: 'pong' })
+  t.equal(market.requests.length, 1)
+})

@@ -131,7 +131,8 @@ export class Member implements Registered {
   /** Notes that such a request waits no more. */
   awaitsNoMore(bytes: number): void {
     this.#askedBytes -= bytes
-    this.relieve()
+    // Not at once: the next request may have the same answer, which those that have waited for it get first.
+    if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
   }
 
   /**

@@ -116,7 +116,6 @@ class Read implements Requester {
     const answer = new AnswerFrame(message)
     this.#answer = answer
     for (const [member, prefix] of this.#takeWaiting()) {
-      if (member.isOver) continue
       if (this.#onAnswer === undefined) member.answer(answer.for(prefix))
       else this.#onAnswer(message)
     }

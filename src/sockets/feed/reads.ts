@@ -114,25 +114,26 @@ class Read implements Requester {
     clearInterval(this.#stale)
     const answer = new AnswerFrame(message)
     this.#answer = answer
-    for (const [member, prefix] of this.#takeWaiting()) {
+    for (const [member, prefix] of this.#waiting) {
       if (member.isOver) continue
       if (this.#onAnswer === undefined) member.answer(answer.for(prefix))
       else this.#onAnswer(message)
     }
-    this.#onSettled(message.errorCode === undefined ? answer : undefined)
+    this.#settle(message.errorCode === undefined ? answer : undefined)
   }
 
   lost(): void {
     clearInterval(this.#stale)
-    for (const [member] of this.#takeWaiting()) this.#oneShots.departures.add(member)
-    this.#onSettled(undefined)
+    for (const [member] of this.#waiting) this.#oneShots.departures.add(member)
+    this.#settle(undefined)
   }
 
-  #takeWaiting(): readonly (readonly [Member, Buffer])[] {
+  /** To be called when all who wait have their answers: a request that is read then may be answered at once. */
+  #settle(answer: AnswerFrame | undefined): void {
+    this.#onSettled(answer)
     const waiting = this.#waiting
     this.#waiting = []
     for (const [member, prefix] of waiting) member.awaitsNoMore(prefix.length + BYTES_PER_WAITER)
-    return waiting
   }
 
   /** A late answer still reaches whoever waits for it. Only when nobody does, it is given up. */

@@ -92,9 +92,10 @@ export class Streams {
     const bytes = BYTES_PER_REQUEST + TEXTS_PER_REQUEST * request.prefix.length
     member.awaits(bytes)
     member.subscriptions.get(claim)?.afterAnswer((isServed) => {
-      member.awaitsNoMore(bytes)
       if (isServed) member.answer(alreadySubscribed(request, symbol))
       else again()
+      // Not before the others that wait have their answers too: a request that is read then may be answered at once.
+      queueMicrotask(() => member.awaitsNoMore(bytes))
     })
   }
 

@@ -72,7 +72,7 @@ await test('a stream that nobody has while upstream is away is renewed for those
 await test('a stream that was renewed stays as long as browsers may take to come back', async (t) => {
   t.intercept(Math, 'random', { value: () => 0 })
   const world = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '60', FEED_LINGER_SECONDS: '0' })
-  const { market, join } = world
+  const { market } = world
   const { browser, request } = await subscribed(world, 'R_1')
   request.socket.terminate()
   t.same(await browser.client.closed, LOST)
@@ -189,17 +189,18 @@ await test('a stream that upstream does not renew', async (t) => {
 
   await t.test('is over if it is in the way of another, and nobody has come back', async (t) => {
     const { browser, request } = await subscribed(world, 'R_3')
+    const before = market.asked('ticks').length
     request.socket.terminate()
     t.same(await browser.client.closed, LOST)
-    const before = market.asked('ticks').length
-    for (const _ of [1, 2]) {
-      const renewed = await market.next('ticks')
+    for (const renewed of [await market.next('ticks'), await market.next('ticks')]) {
       if (renewed.message['ticks'] === 'R_2') tick(renewed, 3, 3, 'again')
       else reply(renewed, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: '' } })
     }
     await gauge(world, 'bff_feed_streams', 1)
     await subscribed(world, 'R_4')
-    t.same(symbolsAfter(world, before - 2).toSorted(), ['R_2', 'R_3', 'R_4'])
+    const after = symbolsAfter(world, before)
+    t.same(new Set(after), new Set(['R_2', 'R_3', 'R_4']))
+    t.equal(after.length, 3)
   })
 
   await t.test('tells all who have come since, whatever history each has asked for', async (t) => {

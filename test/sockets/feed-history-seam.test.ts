@@ -123,7 +123,13 @@ await test('a message of upstream’s that is no point or history does no harm',
   const odd = [null, 0, 'x', [], [null], {}, { epoch: { toString: 1 } }, [{ epoch: [{ toString: 1 }], open: {} }]]
   for (const value of odd) {
     for (const key of ['tick', 'ohlc']) t.equal(pointOf(message({ [key]: value })), undefined, JSON.stringify(value))
-    for (const body of [{ history: value }, { candles: value }, { history: { times: value, prices: value } }]) {
+    const partial = [
+      { times: value, prices: value },
+      { times: [1], prices: value },
+      { times: value, prices: [1] },
+    ]
+    const histories = partial.map((history) => ({ history }))
+    for (const body of [{ history: value }, { candles: value }, ...histories]) {
       t.doesNotThrow(() => tailOf(message(body)), JSON.stringify(body))
     }
   }

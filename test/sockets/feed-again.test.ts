@@ -71,6 +71,18 @@ await test('a stream that upstream ends with whatever error is over, and can be 
   t.equal(market.asked('ticks').length, 3)
 })
 
+await test('a stream that upstream refuses to start, whatever its error, is asked for again only when a browser asks', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  for (const code of ['InvalidSymbol', 'RateLimit']) {
+    browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+    const error = { code, message: 'of upstream' }
+    reply(await market.next('ticks'), { msg_type: 'tick', error })
+    t.match(await browser.next(), { req_id: 1, error })
+  }
+  t.equal(market.asked('ticks').length, 2)
+})
+
 await test('a stream that somebody has come back to does not end when its time would have been over', async (t) => {
   const lingering = new HeldTimers(t, 'setTimeout', 7000)
   const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '7' })

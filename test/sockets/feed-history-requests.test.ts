@@ -135,3 +135,16 @@ await test('the first answer to a request is its history, and whatever comes lat
   tick(request, 101, 101, 'h')
   t.same(quotes(await browser.rest()), [101])
 })
+
+await test('upstream may take the ticks of a history for those of the symbol, which are on another connection', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send(asked('R_1', 1))
+  browser.send(asked('R_1', 2, { style: 'candles' }))
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  const ofHistory = await market.next('ticks_history')
+  const ofCandles = await market.next('ticks_history')
+  const ofSymbol = await market.next('ticks')
+  t.ok(ofCandles.socket === ofHistory.socket)
+  t.ok(ofSymbol.socket !== ofHistory.socket)
+})

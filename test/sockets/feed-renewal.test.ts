@@ -175,7 +175,7 @@ await test('a stream that upstream does not renew', async (t) => {
       const refused = await market.next('ticks', 'R_2')
       const back = await join()
       back.send({ ticks: 'R_2', subscribe: 1 })
-      await back.rest()
+      t.same(await back.rest(), [], 'no price from before the loss')
       reply(refused, refusal)
       const renewed = await market.next('ticks', 'R_2')
       tick(refused, 1, 1, 'late')

@@ -82,6 +82,24 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.equal(next, undefined)
   t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
+  const again = tickOf({ epoch: 5, quote: 2 }, 2)
+  recent.add(pointOf(again), again, 0)
+  t.same(after(2), [], 'of two equal ticks the later one')
+})
+
+await test('a history is continued in the middle of a second with more ticks than are kept', async (t) => {
+  const recent = new RecentMessages()
+  const begun = [99, 100].map((epoch) => ({ epoch, quote: 0 }))
+  recent.begin(tailOf(historyOf(begun)))
+  const ticks = Array.from({ length: 100 }, (_, place) => ({ epoch: 100, quote: place + 1 }))
+  const add = (tick: Tick, place: number): void => {
+    const sent = tickOf(tick, place)
+    recent.add(pointOf(sent), sent, Infinity)
+  }
+  for (const [place, tick] of ticks.entries()) add(tick, place)
+  const { next = 0 } = recent.after(tailOf(historyOf([...begun, ...ticks])), recent.nextSequence, false)
+  add({ epoch: 100, quote: 200 }, 200)
+  t.same(recent.from(next).map(placeOf), [200])
 })
 
 await test('if the stream has passed the last tick of a history, all that it still has of that second follows', async (t) => {
@@ -123,7 +141,13 @@ await test('a message of upstream’s that is no point or history does no harm',
   const odd = [null, 0, 'x', [], [null], {}, { epoch: { toString: 1 } }, [{ epoch: [{ toString: 1 }], open: {} }]]
   for (const value of odd) {
     for (const key of ['tick', 'ohlc']) t.equal(pointOf(message({ [key]: value })), undefined, JSON.stringify(value))
-    for (const body of [{ history: value }, { candles: value }, { history: { times: value, prices: value } }]) {
+    const partial = [
+      { times: value, prices: value },
+      { times: [1], prices: value },
+      { times: value, prices: [1] },
+    ]
+    const histories = partial.map((history) => ({ history }))
+    for (const body of [{ history: value }, { candles: value }, ...histories]) {
       t.doesNotThrow(() => tailOf(message(body)), JSON.stringify(body))
     }
   }

@@ -153,3 +153,50 @@ await test('the counters of what browsers have got never fall, however short the
   const bytes = received.reduce((sum, { data }) => sum + data.length, 0)
   t.same(await totals(), [received.length, bytes])
 })
+
+await test('a slow browser gets the last price of a stream before the end of it, and nothing after', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1')
+  reply(request, { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
+  slow.send({ time: 1, req_id: 3 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(3), [
+    [1, 10],
+    [1, 12],
+    [1, 'MarketIsClosed'],
+    [3, 0],
+  ])
+  t.same(await slow.rest(), [])
+})
+
+await test('a slow browser gets what follows its history before the answer to its forget, and nothing after', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  const asked = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
+  const history = { msg_type: 'history', history: { prices: [99, 100], times: [99, 100] } }
+  const other = await world.join()
+  other.send(asked)
+  const request = await market.next('ticks_history')
+  reply(request, { ...history, subscription: { id: 'h' } })
+  await other.next()
+  slow.send({ ...asked, count: 2, req_id: 1 })
+  const fetch = await market.next('ticks_history')
+  for (const quote of [101, 102]) {
+    tick(request, quote, quote, 'h')
+    await other.next()
+  }
+  reply(fetch, history)
+  other.send({ time: 1 })
+  reply(await market.next('time'), { time: 0 })
+  await other.next()
+  slow.send({ forget: 'h', req_id: 2 })
+  t.same(await readUntil(2), [
+    [1, undefined],
+    [1, 102],
+    [2, undefined],
+  ])
+  t.same(await slow.rest(), [])
+})

@@ -37,10 +37,7 @@ export class CandleSeam implements Seam {
   isLater(point: Point | undefined): boolean {
     if (point === undefined) return true
     if (point.epoch < this.epoch) return false
-    if (this.isPassedBy(point) || this.#undecided >= MAX_UNDECIDED) {
-      this.#isOver = true
-      return true
-    }
+    if (this.isPassedBy(point) || this.#undecided >= MAX_UNDECIDED) return true
     this.#isOver = point.value === this.#shown
     if (!isWider(this.#shown, point.value)) this.#undecided++
     return false

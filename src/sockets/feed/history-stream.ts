@@ -134,7 +134,6 @@ export class HistoryStream extends Stream {
       // It belongs to the time before the stream was lost.
       if (!this.#pending.delete(history)) return
       const waiting = [...history.waiting]
-      history.waiting.clear()
       if (outcome === 'lost') this.#depart(waiting.map(([subscription]) => subscription))
       else if (outcome === 'tooBig') for (const [{ member }] of waiting) member.end(CLOSE.tooBig)
       else this.#fetched(history, request, outcome, waiting)

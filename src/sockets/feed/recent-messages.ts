@@ -66,8 +66,7 @@ export class RecentMessages {
   after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
     if (tail === undefined) return { next: since }
     if (!this.#reaches(tail.epoch)) {
-      const oldest = this.#entries[0]?.sequence ?? since
-      return { next: isLatest ? Math.min(since, oldest) : since }
+      return { next: isLatest ? (this.#entries[0]?.sequence ?? since) : since }
     }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)

@@ -18,7 +18,7 @@ export interface Seam {
   readonly epoch: number
   /** The number of the oldest message of that epoch that may still have to be sent. Undefined for none. */
   readonly first: number | undefined
-  /** Whether all further messages are later than the history. */
+  /** Whether all further messages are later than the history, although the latest one was not. */
   readonly isOver: boolean
 
   /** How many of the values so far the history contains. Undefined when it contains more than these. */

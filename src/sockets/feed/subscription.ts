@@ -43,12 +43,12 @@ export class Subscription {
    */
   afterAnswer(onAnswer: OnAnswer): void {
     if (this.#isServed) onAnswer(true)
-    else if (this.isAttached) (this.#onAnswer ??= []).push(onAnswer)
+    else (this.#onAnswer ??= []).push(onAnswer)
   }
 
   /** Calls back once every symbol of an array has had its first message, or after a second: some are silent for days. */
   whenComplete(onComplete: () => void): void {
-    if (this.stream.isComplete || !this.isAttached) return onComplete()
+    if (this.stream.isComplete) return onComplete()
     this.#onComplete = onComplete
     setTimeout(() => this.completed(), COMPLETE_MS).unref()
   }
@@ -62,7 +62,6 @@ export class Subscription {
 
   /** Notes that the first answer has been sent. */
   served(): void {
-    if (this.#isServed) return
     this.#isServed = true
     this.#settle(true)
   }

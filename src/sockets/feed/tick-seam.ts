@@ -49,10 +49,7 @@ export class TickSeam implements Seam {
   isLater(point: Point | undefined, sequence: number): boolean {
     if (point === undefined) return true
     if (point.epoch < this.epoch) return false
-    if (this.isPassedBy(point)) {
-      this.#isOver = true
-      return true
-    }
+    if (this.isPassedBy(point)) return true
     this.#first ??= sequence
     this.#values.push(point.value)
     this.#isOver =
@@ -78,5 +75,5 @@ export class TickSeam implements Seam {
 /** Whether one list is the end of the other. */
 function endAlike(left: readonly string[], right: readonly string[]): boolean {
   const length = Math.min(left.length, right.length)
-  return length > 0 && left.slice(-length).every((value, index) => value === right.slice(-length)[index])
+  return left.slice(-length).every((value, index) => value === right.slice(-length)[index])
 }

@@ -136,6 +136,17 @@ await test('a browser that joins others in the middle of a batch gets nothing th
   }
 })
 
+await test('messages that are read together leave in one write, also when a browser has just come', async (t) => {
+  const feed = await startFeed(t)
+  for (const group of [0, 1]) feed.take({ is: 'join', member: 0, group })
+  const { wire } = feed.worlds[0]?.member.outbox ?? {}
+  const writes = wire && t.capture(wire, 'write', wire.write.bind(wire))
+  feed.take({ is: 'hold' })
+  for (const at of [0, 1, 0]) feed.message(at)
+  feed.take({ is: 'flush' })
+  t.equal(writes?.().length, 1)
+})
+
 await test('a slow browser gets the newest message of each stream last, and the others get all', async (t) => {
   const feed = await startFeed(t)
   for (const at of [0, 1]) {
@@ -192,16 +203,19 @@ await test('a browser whose outbox is closed gets nothing that waits in its coho
   await until(() => feed.received[1]?.length === 2, 'the other one has it')
 })
 
-await test('browsers that have left all groups leave nothing behind', async (t) => {
+await test('browsers of the same groups are one cohort, and leave nothing behind when they leave all', async (t) => {
   const feed = await startFeed(t)
   const [first, second] = feed.worlds.map(({ member }) => member.outbox)
-  for (const at of [0, 1]) feed.take({ is: 'join', member: at, group: 0 })
+  const each = (is: 'join' | 'leave'): void => {
+    for (const group of [0, 1]) feed.take({ is, member: 0, group })
+    for (const group of [1, 0]) feed.take({ is, member: 1, group })
+  }
+  each('join')
   feed.message(0)
   t.equal(first?.cohort, second?.cohort)
-  for (const at of [0, 1]) feed.take({ is: 'leave', member: at, group: 0 })
+  each('leave')
   feed.message(0)
-  t.equal(first?.cohort, undefined)
-  t.equal(feed.groups[0]?.cohorts.size, 0)
+  t.same([first?.cohort, feed.groups[0]?.cohorts.size], [undefined, 0])
 })
 
 await test('a batch forgets the browsers that have got what waited for them', (t) => {

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
+import { feedWorld, reply } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
@@ -16,4 +17,19 @@ await test('KeptBytes keeps 16 MiB at most, for as long as it was told', async (
   t.equal(kept.keep(16 * MIB, 20, onOver), true, 'there is room again')
   t.equal(kept.keep(1, 20, onOver), false)
   await until(() => over === 3)
+})
+
+await test('answers take 16 MiB at most, twice their size each, and what has no room is asked for again', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600' })
+  market.auto = (request) => {
+    reply(request, { msg_type: 'contracts_for', contracts_for: 'x'.repeat(950_000) })
+    return true
+  }
+  const browser = await join()
+  const symbols = 'ABCDEFGHI'.split('')
+  for (const symbol of [...symbols, 'A', 'H', 'I']) await browser.ask({ contracts_for: symbol })
+  t.same(
+    market.asked('contracts_for').map(({ message }) => message['contracts_for']),
+    [...symbols, 'I'],
+  )
 })

@@ -174,3 +174,16 @@ await test('a slow browser that leaves while its messages wait leaves no timer b
   member.end(undefined)
   t.same([waits.size, slow.size], [0, 0])
 })
+
+await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {
+  const taken: string[] = []
+  const host = memberHost(taken)
+  const { member, socket, browser } = await startMember(t, {
+    ...host,
+    limits: { ...host.limits, maxBufferedBytes: 200_000 },
+  })
+  member.answer(frameOf(Buffer.alloc(32_000_000)))
+  t.ok(socket.isPaused, 'too much waits for it')
+  browser.send('next')
+  await until(() => taken.length === 1, 'its next message is taken')
+})

@@ -77,6 +77,8 @@ await test('dissect changes nothing inside a value: digits, escapes and spaces s
   t.equal(stream?.subscription.toString(), '"subscription" : {"id":"a-1", "n":1.0},')
   t.equal(stream?.body.toString(), '"tick":{},"msg_type":"tick"}')
   t.equal(stream?.reqId, undefined)
+  const once = dissect(Buffer.from('{"echo_req":{"ticks":"R_100"},"msg_type":"tick","tick":{"id":"a-1"},"req_id":1}'))
+  t.equal(once?.subscriptionId, undefined, 'the id of a price is not that of a stream')
 })
 
 await test('dissect refuses what is no JSON object, and every message that is cut short', async (t) => {
@@ -86,6 +88,7 @@ await test('dissect refuses what is no JSON object, and every message that is cu
     t.notOk(dissect(Buffer.from(whole.slice(0, length))), `${length}`)
   for (const text of [
     ...['', ' ', '[]', 'null', '"{}"', '{}', '{"req_id":1}', '{"echo_req":{},"subscription":{"id":"a"}}', '<html>'],
+    ...['["a","b"]', '["req_id",1,{"a":1}]'],
     ...['{"a":1}}', '{"a":1}{"a":1}', '{"a":1},', '{"a" 1}', '{a:1}', "{'a':1}", '{"a":}', '{"a":1,}', '{,"a":1}'],
     ...['{"a":[}]}', '{"a":{]}}', '{"a":[1,]}', '{"a":nul}', '{"a":01}', '{"a":"\n"}', '\ufeff{"a":1}'],
     ...['{"a":1 "b":2}', '{"a":}"}', '{"a":"\\"}', '{"a":[}', '{"\\x":1}', '{"a":1;}', '{"a"::1}'],

@@ -88,8 +88,8 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     }
     t.match(await second.ask({ forget: 'id-R_10' }), { forget: 0 }, 'the id of another browser')
     await second.ask({ ticks: 'R_10', subscribe: 1, req_id: 5 })
-    t.same(await second.ask({ forget_all: 'candles' }), {
-      echo_req: { forget_all: 'candles' },
+    t.same(await second.ask({ forget_all: ['candles', 'proposal'] }), {
+      echo_req: { forget_all: ['candles', 'proposal'] },
       forget_all: [],
       msg_type: 'forget_all',
     })

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/parse-request.ts'
+import { RequestReader } from '../../src/sockets/feed/request-reader.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
 
 const RUNS = { numRuns: 500 }
@@ -225,4 +226,18 @@ await test('prefixOf echoes an object that is not shared, to the digit, and noth
   for (const text of ['', '[]', '{', '{"a":1}}', 'null', '"req_id"', `{"a":"${'x'.repeat(4096)}"}`]) {
     t.equal(prefix(text), '{', text.slice(0, 20))
   }
+})
+
+await test('RequestReader parses a short text once, and remembers no more than 256 of them', (t) => {
+  const reader = new RequestReader()
+  const read = (id: number, bytes = 0): FeedRequest | undefined =>
+    reader.read(Buffer.from(`{"time":1,"req_id":${id}}`.padEnd(bytes)))
+  const first = read(1)
+  for (let id = 2; id <= 256; id++) read(id)
+  t.equal(read(1), first)
+  read(257)
+  t.not(read(1), first, 'there was no room for one more')
+  t.equal(read(1, 512), read(1, 512))
+  t.not(read(1, 513), read(1, 513), 'a long text')
+  t.end()
 })

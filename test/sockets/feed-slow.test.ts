@@ -1,5 +1,13 @@
 import { test, type Test } from 'tap'
-import { feedWorld, reply, tick, type FeedBrowser, type FeedWorld, type Message } from '../support/feed-world.ts'
+import {
+  feedWorld,
+  quotes,
+  reply,
+  tick,
+  type FeedBrowser,
+  type FeedWorld,
+  type Message,
+} from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 interface SlowWorld extends FeedWorld {
@@ -199,4 +207,23 @@ await test('a slow browser gets what follows its history before the answer to it
     [2, undefined],
   ])
   t.same(await slow.rest(), [])
+})
+
+await test('a slow browser gets the newest of long messages once it reads, without asking for anything', async (t) => {
+  const { market, join, metric } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  const request = await market.next('ticks')
+  tick(request, 1, 1, 'id-1')
+  await browser.next()
+  browser.client.socket.pause()
+  let last = 1
+  await until(async () => {
+    tick(request, ++last, last, 'id-1', 'x'.repeat(100_000))
+    return ((await metric('bff_feed_conflated_messages_total')).get('') ?? 0) > 3
+  }, 'prices give way to newer ones')
+  browser.client.socket.resume()
+  let quote: unknown
+  while (quote !== last) [quote] = quotes([await browser.next()])
+  t.same(await browser.rest(), [], 'it is the last message')
 })

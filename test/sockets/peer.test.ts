@@ -123,3 +123,82 @@ await test('writeAtOnce writes nothing behind what waits, and nothing to a conne
   t.notOk(writeAtOnce(wire, text('late')))
   await once(client, 'close')
 })
+
+await test('what waits for a peer counts with an overhead for each write, and as nothing once it has left', async (t) => {
+  const { peer, wire } = await connectedPeer(t)
+  let sent = 0
+  peer.onSent = () => sent++
+  const overheads = []
+  wire.cork()
+  for (const write of [() => peer.write(text('x'), 0), () => peer.send(Buffer.from('x'), false, 0)]) {
+    write()
+    overheads.push(peer.waitingBytes - peer.bufferedBytes)
+  }
+  wire.uncork()
+  const [one = 0, two = 0] = overheads
+  t.ok(one > 0 && two === 2 * one, `${one} bytes`)
+  await until(() => sent === 2)
+  t.equal(peer.waitingBytes, 0)
+})
+
+await test('a peer that is closing gets no frames after the close frame', async (t) => {
+  const { peer, wire } = await connectedPeer(t)
+  peer.write(text('before'), 1000)
+  peer.socket.close()
+  const writes = t.capture(wire, 'write', wire.write.bind(wire))
+  peer.write(text('after'), 1000)
+  peer.write(text('after'), 0)
+  t.same(writes(), [])
+})
+
+await test('a peer that is hung up on is read no more, and gets everything that waits', async (t) => {
+  const { peer, client } = await connectedPeer(t)
+  const payload = Buffer.alloc(32_000_000)
+  peer.write(frame({ opcode: 2, payload, masked: false }), 0)
+  t.ok(peer.bufferedBytes > 0, 'the kernel cannot take it at once')
+  const received = once(client, 'message')
+  peer.hangUp()
+  t.ok(peer.socket.isPaused)
+  const [message] = (await received) as [Buffer]
+  t.equal(message.length, payload.length)
+  await once(client, 'close')
+})
+
+await test('a peer is silent since its last sign of life, without the time for which it was not read', async (t) => {
+  const { peer, client } = await connectedPeer(t)
+  let now = Math.ceil(performance.now())
+  t.intercept(performance, 'now', { value: () => now })
+  const silentAfter = (ms: number): number => peer.silentMs((now += ms))
+  peer.received()
+  for (const sign of [
+    () => peer.received(),
+    () => peer.receivedMessage(),
+    () => peer.receivedControl(Buffer.alloc(0)),
+    () => peer.excuse(1000),
+  ]) {
+    t.equal(silentAfter(1000), 1000)
+    sign()
+    t.equal(silentAfter(0), 0)
+  }
+  silentAfter(1000)
+  for (let count = 0; count < 2; count++) {
+    peer.pause()
+    now += 5000
+  }
+  peer.resume()
+  t.equal(silentAfter(0), 1000)
+
+  const more = async (): Promise<void> => {
+    client.send('x')
+    await once(peer.socket, 'message')
+  }
+  await more()
+  peer.checkBytes(now - 300)
+  t.equal(silentAfter(0), 300, 'bytes that have come since the last check')
+  peer.checkBytes(now)
+  t.equal(silentAfter(0), 300, 'none have come')
+  await more()
+  peer.received()
+  peer.checkBytes(now - 300)
+  t.equal(silentAfter(0), 0)
+})

@@ -50,6 +50,14 @@ const VIOLATIONS: [why: string, make: (masked: boolean) => Buffer, code: number]
     },
     1008,
   ],
+  [
+    'more than 64 KiB of empty pings in the middle of a message, each with its header',
+    (masked) => {
+      const begin = frame({ opcode: TEXT, payload: 'x', fin: false, masked })
+      return Buffer.concat([begin, ...Array<Buffer>(10_923).fill(frame({ opcode: PING, masked }))])
+    },
+    1008,
+  ],
 ]
 
 /** Every byte until the peer ends the connection. */

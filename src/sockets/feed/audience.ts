@@ -74,7 +74,6 @@ export class Audience {
   clear(): (readonly [Subscription, Buffer])[] {
     const all = this.all()
     for (const [subscription] of all) this.remove(subscription)
-    this.#latest = undefined
     return all
   }
 

@@ -68,12 +68,15 @@ export class Outbox {
     else this.#conflate(frame, stream)
   }
 
-  /** Sends a frame that must not be lost. */
-  answer(frame: Buffer): void {
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
+  answer(frame: Buffer, rest?: Buffer): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#count(frame)
-    this.#send(frame)
+    this.#count(frame, rest?.length)
+    if (rest === undefined) return this.#send(frame)
+    this.flush()
+    this.#peer.writeParts(frame, rest)
+    this.#press()
   }
 
   /** Sends the message that waits of a stream, which is its last one. */
@@ -96,7 +99,7 @@ export class Outbox {
   write(frames: Buffer): void {
     if (this.#isClosed) return
     this.#peer.write(frames, unwatchedBytes(this.#host.limits))
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+    this.#press()
   }
 
   /** Notes that the browser has read something, so that there may be room for what waits. */
@@ -120,10 +123,14 @@ export class Outbox {
     return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
-  #count(frame: Buffer): void {
+  #press(): void {
+    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+  }
+
+  #count(frame: Buffer, restBytes = 0): void {
     const { traffic } = this.#host
     traffic.messages++
-    traffic.bytes += messageBytes(frame)
+    traffic.bytes += messageBytes(frame) + restBytes
   }
 
   #send(frame: Buffer): void {

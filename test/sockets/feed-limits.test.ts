@@ -48,6 +48,20 @@ await test('a forget_all that a limit forbids keeps nobody waiting', async (t) =
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
 })
 
+await test('FEED_REQUESTS_PER_MINUTE refuses no ping of a browser with an own socket', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2' })
+  const browser = await join()
+  browser.send({ proposal: 1 })
+  reply(await market.next('proposal'), { proposal: {} })
+  await browser.next()
+  browser.send({ ping: 1, req_id: 1 })
+  reply(await market.next('ping'), { ping: 'pong of the own socket' })
+  t.match(await browser.next(), { req_id: 1, ping: 'pong of the own socket' })
+  t.match(await browser.ask({ proposal: 1 }), { error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ ping: 1, req_id: 2, passthrough: {} }), { req_id: 2, passthrough: {}, ping: 'pong' })
+  t.equal(market.asked('ping').length, 1)
+})
+
 await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', async (t) => {
   const { market, join, upstream } = await feedWorld(t, {
     FEED_SUBSCRIPTIONS: '3',

@@ -57,6 +57,20 @@ await test('a forget_all that a limit forbids does not hold up later requests', 
   t.same(market.asked('forget_all'), [], 'nothing went upstream')
 })
 
+await test('FEED_REQUESTS_PER_MINUTE refuses no ping of a browser with an own socket', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2' })
+  const browser = await join()
+  browser.send({ proposal: 1 })
+  reply(await market.next('proposal'), { proposal: {} })
+  await browser.next()
+  browser.send({ ping: 1, req_id: 1 })
+  reply(await market.next('ping'), { ping: 'pong of the own socket' })
+  t.match(await browser.next(), { req_id: 1, ping: 'pong of the own socket' })
+  t.match(await browser.ask({ proposal: 1 }), { error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ ping: 1, req_id: 2, passthrough: {} }), { req_id: 2, passthrough: {}, ping: 'pong' })
+  t.equal(market.asked('ping').length, 1)
+})
+
 await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream sockets limit those of all', async (t) => {
   const { market, join, upstream } = await feedWorld(t, {
     FEED_SUBSCRIPTIONS: '3',

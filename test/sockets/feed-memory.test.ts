@@ -1,9 +1,12 @@
 import { test } from 'tap'
 import { measuredServer } from '../support/measured-server.ts'
+import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
 const BROWSERS = 8
 const SAMPLES = 15
+/** Requests of a browser that upstream answers once. */
+const EQUAL = 150
 /** Of nearly 4 KiB, the longest that the feed interprets. Parsed, it takes thirty times as much. */
 const FAT = `[${Array.from({ length: 1270 }, () => '{}').join(',')}]`
 
@@ -30,3 +33,35 @@ for (const [what, count, request] of [
     t.ok(used < 3 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
   })
 }
+
+await test('PUBLIC_FEED=shared: an answer that waits for a browser many times over is in memory once', async (t) => {
+  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+  const asked: (() => void)[] = []
+  upstream.onSocket = (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { req_id: number }
+      asked.push(() => socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(MIB / 4) })))
+    })
+  const clients = await open(BROWSERS)
+  for (const [browser, { socket }] of clients.entries()) {
+    // No two answers begin alike.
+    for (let id = browser * EQUAL; id < (browser + 1) * EQUAL; id++) {
+      socket.send(`{"active_symbols":"brief","req_id":${id}}`)
+    }
+    socket.send('{"ping":1}')
+  }
+  // The answer to the ping: everything before it has been read.
+  for (const client of clients) await client.count(1)
+  for (const { socket } of clients) socket.pause()
+  const before = await usedBytes()
+  t.equal(asked.length, 1)
+  for (const answer of asked) answer()
+  await until(async () => (await memory()).buffered > (BROWSERS * EQUAL * MIB) / 8, 'the answers wait')
+  const used = (await usedBytes()) - before
+  t.ok(used < 3 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+  for (const { socket } of clients) socket.resume()
+  for (const client of clients) {
+    const received = await client.count(1 + EQUAL)
+    t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
+  }
+})

@@ -136,9 +136,9 @@ export class Feed implements MemberHost {
         return this.#reads.single(member, request)
       case 'ping':
         // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
-        return member.own === undefined
-          ? member.answer(localAnswer(request, 'pong'))
-          : this.#pass(member, message, false)
+        return member.own !== undefined && member.spend()
+          ? member.own.send(message, false)
+          : member.answer(localAnswer(request, 'pong'))
       case 'forget':
         return this.#forget(member, request, message)
       case 'forget_all':

@@ -182,7 +182,7 @@ export class HistoryStream extends Stream {
 
   #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
     if (answer === undefined) return
-    subscription.member.answer(answer.for(prefix))
+    answer.send(subscription.member, prefix)
     if (next === undefined) ahead.set(subscription, prefix)
     else this.#follow(subscription, prefix, next)
     subscription.served()

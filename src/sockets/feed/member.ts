@@ -103,9 +103,9 @@ export class Member implements Registered {
     return this.#pace.spend()
   }
 
-  /** Sends a frame that must not be lost. */
-  answer(frame: Buffer): void {
-    this.outbox.answer(frame)
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
+  answer(frame: Buffer, rest?: Buffer): void {
+    this.outbox.answer(frame, rest)
   }
 
   /** Sends a message of the own upstream socket as it is. */

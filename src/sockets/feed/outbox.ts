@@ -55,7 +55,7 @@ export class Outbox {
     if (this.#isClosed) return
     if (this.#isRoomy) return this.write(frames.joined())
     for (const { frame, stream } of frames.each()) {
-      this.#count(frame, -1)
+      this.#count(-messageBytes(frame), -1)
       this.#conflate(frame, stream)
     }
   }
@@ -70,11 +70,15 @@ export class Outbox {
     else this.#conflate(frame, stream)
   }
 
-  /** Sends a frame that must not be lost. */
-  answer(frame: Buffer): void {
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
+  answer(frame: Buffer, rest?: Buffer): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#send(frame)
+    if (rest === undefined) return this.#send(frame)
+    this.#count(messageBytes(frame) + rest.length)
+    this.flush()
+    this.#peer.writeParts(frame, rest)
+    this.#press()
   }
 
   /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
@@ -96,7 +100,7 @@ export class Outbox {
 
   write(frames: Buffer): void {
     this.#peer.write(frames, unwatchedBytes(this.#host.limits))
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+    this.#press()
   }
 
   /** Notes that the browser has read something, so that there may be room for what waits. */
@@ -105,7 +109,7 @@ export class Outbox {
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     this.cohort?.update(this)
-    for (const frame of conflated.values()) this.#count(frame)
+    for (const frame of conflated.values()) this.#count(messageBytes(frame))
     this.write(Buffer.concat([...conflated.values()]))
   }
 
@@ -121,15 +125,19 @@ export class Outbox {
     return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
+  #press(): void {
+    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+  }
+
   /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */
-  #count(frame: Buffer, times: 1 | -1 = 1): void {
+  #count(bytes: number, messages = 1): void {
     const { traffic } = this.#host
-    traffic.messages += times
-    traffic.bytes += times * messageBytes(frame)
+    traffic.messages += messages
+    traffic.bytes += bytes
   }
 
   #send(frame: Buffer): void {
-    this.#count(frame)
+    this.#count(messageBytes(frame))
     const { batch } = this.#host
     if (!batch.isOpen) return this.write(frame)
     this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)

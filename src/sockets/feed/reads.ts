@@ -106,7 +106,7 @@ class Read implements Requester {
 
   /** Gives a browser the answer, now or once it is there. */
   add(member: Member, prefix: Buffer): void {
-    if (this.#answer !== undefined) return member.answer(this.#answer.for(prefix))
+    if (this.#answer !== undefined) return this.#answer.send(member, prefix)
     this.#waiting.push([member, prefix])
     member.awaits(prefix.length + BYTES_PER_WAITER)
   }
@@ -116,7 +116,7 @@ class Read implements Requester {
     const answer = new AnswerFrame(message)
     this.#answer = answer
     for (const [member, prefix] of this.#takeWaiting()) {
-      if (this.#onAnswer === undefined) member.answer(answer.for(prefix))
+      if (this.#onAnswer === undefined) answer.send(member, prefix)
       else this.#onAnswer(message)
     }
     this.#onSettled(message.errorCode === undefined ? answer : undefined)

@@ -7,6 +7,8 @@ const BROWSERS = 8
 const SAMPLES = 15
 /** Requests of a browser that upstream answers once. */
 const EQUAL = 150
+/** Browsers with a history each. */
+const HISTORIES = 40
 /** Of nearly 4 KiB, the longest that the feed interprets. Parsed, it takes thirty times as much. */
 const FAT = `[${Array.from({ length: 1270 }, () => '{}').join(',')}]`
 
@@ -65,3 +67,30 @@ await test('PUBLIC_FEED=shared: an answer that waits for a browser many times ov
     t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
   }
 })
+
+for (const what of ['who has left', 'who stays']) {
+  await test(`PUBLIC_FEED=shared: a history that is ahead of its stream is not kept for a browser ${what}`, async (t) => {
+    const { upstream, usedBytes, open } = await measuredServer(t, { PUBLIC_FEED: 'shared', FEED_CACHE_SECONDS: '0' })
+    const history = { history: { prices: [1], times: [100] }, padding: 'x'.repeat(MIB / 2) }
+    upstream.onSocket = (socket) => {
+      socket.on('message', (data: Buffer) => {
+        const { req_id, count } = JSON.parse(data.toString()) as { readonly req_id: number; readonly count?: number }
+        // The stream begins with an old history, and nothing is traded any more.
+        const answer = count === undefined ? { history: { prices: [1], times: [50] } } : history
+        socket.send(JSON.stringify({ ...answer, msg_type: 'history', subscription: { id: 'h' }, req_id }))
+      })
+    }
+    const [first, ...others] = await open(1 + HISTORIES)
+    first?.socket.send('{"ticks_history":"R_1","subscribe":1,"end":50}')
+    await first?.count(1)
+    const before = await usedBytes()
+    for (const [index, other] of others.entries()) {
+      other.socket.send(`{"ticks_history":"R_1","subscribe":1,"end":"latest","count":${index + 1}}`)
+      await other.count(1)
+      if (what === 'who has left') other.socket.terminate()
+    }
+    // The buffers of what one collection finds may go with the next one.
+    const used = Math.min(await usedBytes(), await usedBytes(), await usedBytes()) - before
+    t.ok(used < 6 * MIB, `${Math.round(used / 1024)} KiB`)
+  })
+}

@@ -3,12 +3,12 @@ import { AnswerFrame } from './answer-frame.ts'
 import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
+import { HistoriesAhead } from './histories-ahead.ts'
 import { History, isLatest } from './history.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { FeedRequest } from './parse-request.ts'
-import { pointOf, tailOf, type Point } from './points.ts'
+import { pointOf, tailOf } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
-import type { Seam } from './seam.ts'
 import type { StreamContext } from './stream-context.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import { Stream, type Tell } from './stream.ts'
@@ -29,8 +29,7 @@ export class HistoryStream extends Stream {
   readonly #waiting = new Map<Subscription, FeedRequest>()
   /** Histories on their way. */
   readonly #pending = new Set<History>()
-  /** Histories that are ahead of the stream. */
-  readonly #ahead = new Map<History, Seam>()
+  readonly #ahead = new HistoriesAhead()
   /** Histories that can be shared, by the key of their request: on their way, or fetched just now. */
   readonly #histories = new Map<string, History>()
   #recent = new RecentMessages()
@@ -59,20 +58,23 @@ export class HistoryStream extends Stream {
   protected left(subscription: Subscription): void {
     this.#audience.remove(subscription)
     this.#waiting.delete(subscription)
-    for (const history of [...this.#pending, ...this.#ahead.keys()]) history.leave(subscription)
+    for (const { waiting } of this.#pending) waiting.delete(subscription)
+    this.#ahead.leave(subscription)
   }
 
   protected took(message: UpstreamMessage): void {
     const point = pointOf(message)
     if (this.#subscription === undefined && point === undefined) return this.#begin(message)
-    const caughtUp = this.#passSeams(point)
-    const needed = [
-      ...Array.from(this.#histories.values(), ({ since, next = since }) => next),
-      ...Array.from(this.#ahead.values(), ({ first = Infinity }) => first),
-    ]
-    this.#recent.add(point, message, Math.min(...needed))
+    const { passed, reached } = this.#ahead.pass(point, this.#recent)
+    for (const { ahead, next } of passed) {
+      for (const [subscription, prefix] of ahead) this.#follow(subscription, prefix, next)
+    }
+    const needed = Array.from(this.#histories.values(), ({ since, next = since }) => next)
+    this.#recent.add(point, message, Math.min(...needed, this.#ahead.first))
     this.#audience.deliver(message)
-    for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
+    for (const { ahead } of reached) {
+      for (const [subscription, prefix] of ahead) this.#audience.add(subscription, prefix)
+    }
   }
 
   protected refused(isOfRequest: boolean, tell: Tell): boolean {
@@ -166,18 +168,31 @@ export class HistoryStream extends Stream {
     const isCandles = this.type === 'candles'
     const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
-    if (seam !== undefined) this.#ahead.set(history, seam)
-    this.#keep(request.key, history)
+    if (seam !== undefined) this.#ahead.add(history, seam)
+    const isKept = this.#keep(request.key, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
+    if (!isKept) this.#release(history)
   }
 
-  /** Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time. */
-  #keep(key: string, history: History): void {
+  /**
+   * Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time.
+   * @returns whether there is room for it
+   */
+  #keep(key: string, history: History): boolean {
     const { historyMs, kept } = this.context
     const drop = (): void => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
+      this.#release(history)
     }
-    if (kept.keep(history.answer?.bytes ?? 0, historyMs, drop)) this.#histories.set(key, history)
+    const isKept = kept.keep(history.answer?.bytes ?? 0, historyMs, drop)
+    if (isKept) this.#histories.set(key, history)
+    return isKept
+  }
+
+  /** Nobody is given this history any more. Those who have it need no more of it than where it goes on. */
+  #release(history: History): void {
+    history.answer = undefined
+    this.#ahead.release(history)
   }
 
   #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
@@ -195,22 +210,6 @@ export class HistoryStream extends Stream {
       outbox.deliver(frameOf(prefix, part, body), this.conflationKey(subscriptionId))
     }
     this.#audience.add(subscription, prefix)
-  }
-
-  /** Ends the seams that the next message reaches. @returns those whose history ends with that message: they get all after it */
-  #passSeams(point: Point | undefined): (readonly [Subscription, Buffer])[] {
-    const caughtUp: (readonly [Subscription, Buffer])[] = []
-    const { nextSequence } = this.#recent
-    for (const [history, seam] of this.#ahead) {
-      const isLater = seam.isLater(point, nextSequence)
-      if (!isLater && !seam.isOver) continue
-      this.#ahead.delete(history)
-      const next = isLater ? this.#recent.afterSeam(seam, point) : nextSequence + 1
-      history.next = next
-      if (isLater) for (const [subscription, prefix] of history.ahead) this.#follow(subscription, prefix, next)
-      else caughtUp.push(...history.ahead)
-    }
-    return caughtUp
   }
 
   #refuse(subscription: Subscription, request: FeedRequest): void {
@@ -236,12 +235,11 @@ export class HistoryStream extends Stream {
     const asking = [this.#waiting, ...Array.from(this.#pending, ({ waiting }) => waiting)]
     const all = [
       ...this.#audience.clear(),
-      ...Array.from(this.#ahead.keys(), ({ ahead }) => Array.from(ahead)).flat(),
+      ...this.#ahead.clear(),
       ...asking.flatMap((waiting) =>
         Array.from(waiting, ([subscription, { prefix }]) => [subscription, prefix] as const),
       ),
     ]
-    this.#ahead.clear()
     for (const waiting of asking) waiting.clear()
     return all
   }

@@ -12,7 +12,7 @@ export class History implements Requester {
   /** The number of the stream's next message when the history was requested. */
   readonly since: number
   readonly waiting = new Map<Subscription, FeedRequest>()
-  /** Undefined until upstream has answered. */
+  /** Undefined until upstream has answered, and once nobody is given it any more. */
   answer: AnswerFrame | undefined
   /** The number of the message that follows it, once that is known. */
   next: number | undefined
@@ -23,12 +23,6 @@ export class History implements Requester {
   constructor(since: number, onSettled: (outcome: HistoryOutcome) => void) {
     this.since = since
     this.#onSettled = onSettled
-  }
-
-  /** Forgets a browser that leaves. */
-  leave(subscription: Subscription): void {
-    this.waiting.delete(subscription)
-    this.ahead.delete(subscription)
   }
 
   received(message: UpstreamMessage): void {

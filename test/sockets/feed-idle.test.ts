@@ -83,3 +83,23 @@ await test('an answer that was lost with its connection is asked for again by wh
   reply(await market.next('active_symbols'), { active_symbols: [] })
   t.match(await second.next(), { active_symbols: [] })
 })
+
+await test('a server that stops ends the connection of requests, also while it is tried again', async (t) => {
+  t.intercept(Math, 'random', { value: () => 1 })
+  for (const isLost of [false, true]) {
+    const pauses = new HeldTimers(t, 'setTimeout', 100)
+    const { market, join, upstream, server } = await idleWorld(t)
+    const browser = await join()
+    browser.send(READ)
+    const request = await market.next('active_symbols')
+    reply(request, { active_symbols: [] })
+    await browser.next()
+    if (isLost) {
+      request.socket.terminate()
+      await until(() => pauses.size === 1, 'it will be tried again')
+    }
+    await server.close()
+    await until(() => upstream.open === 0)
+    t.equal(pauses.size, 0)
+  }
+})

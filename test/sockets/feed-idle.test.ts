@@ -84,6 +84,18 @@ await test('an answer that was lost with its connection is asked for again by wh
   t.match(await second.next(), { active_symbols: [] })
 })
 
+await test('nobody looks after an answer that was too large', async (t) => {
+  const stale = new HeldTimers(t, 'setInterval', STALE_MS)
+  const { market, join } = await idleWorld(t)
+  const browser = await join()
+  browser.send(READ)
+  const request = await market.next('active_symbols')
+  t.equal(stale.size, 1)
+  reply(request, { active_symbols: 'x'.repeat(1_048_576) })
+  t.equal((await browser.client.closed).code, 1009)
+  t.equal(stale.size, 0)
+})
+
 await test('a server that stops ends the connection of requests, also while it is tried again', async (t) => {
   t.intercept(Math, 'random', { value: () => 1 })
   for (const isLost of [false, true]) {

@@ -83,3 +83,35 @@ await test('an answer that was lost with its connection is asked for again by wh
   reply(await market.next('active_symbols'), { active_symbols: [] })
   t.match(await second.next(), { active_symbols: [] })
 })
+
+await test('nobody looks after an answer that was too large', async (t) => {
+  const stale = new HeldTimers(t, 'setInterval', STALE_MS)
+  const { market, join } = await idleWorld(t)
+  const browser = await join()
+  browser.send(READ)
+  const request = await market.next('active_symbols')
+  t.equal(stale.size, 1)
+  reply(request, { active_symbols: 'x'.repeat(1_048_576) })
+  t.equal((await browser.client.closed).code, 1009)
+  t.equal(stale.size, 0)
+})
+
+await test('a server that stops ends the connection of requests, also while it is tried again', async (t) => {
+  t.intercept(Math, 'random', { value: () => 1 })
+  for (const isLost of [false, true]) {
+    const pauses = new HeldTimers(t, 'setTimeout', 100)
+    const { market, join, upstream, server } = await idleWorld(t)
+    const browser = await join()
+    browser.send(READ)
+    const request = await market.next('active_symbols')
+    reply(request, { active_symbols: [] })
+    await browser.next()
+    if (isLost) {
+      request.socket.terminate()
+      await until(() => pauses.size === 1, 'it will be tried again')
+    }
+    await server.close()
+    await until(() => upstream.open === 0)
+    t.equal(pauses.size, 0)
+  }
+})

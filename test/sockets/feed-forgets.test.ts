@@ -119,7 +119,7 @@ await test('forget_all after a history that is refused', async (t) => {
   })
 })
 
-await test('a forget_all with a member that is unknown here is answered by upstream', async (t) => {
+await test('a forget_all with a member that is unknown here or of an unknown type is answered by upstream', async (t) => {
   const { market, join } = await feedWorld(t)
   const browser = await join()
   browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
@@ -132,6 +132,9 @@ await test('a forget_all with a member that is unknown here is answered by upstr
   t.match(await browser.next(), { req_id: 2, error })
   tick(request, 2, 2, 'id-1')
   t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } }, 'nothing was forgotten')
+  browser.send({ forget_all: 'balloons', req_id: 3 })
+  reply(await market.next('forget_all'), { msg_type: 'forget_all' })
+  t.match(await browser.next(), { req_id: 3, forget_all: [] }, 'an answer without a list')
 })
 
 await test('a symbol of an array that starts after the array was forgotten is forgotten too', async (t) => {

@@ -218,7 +218,7 @@ await test('prefixOf echoes an object that is not shared, to the digit, and noth
     '{"echo_req":{"proposal":1,"req_id":12345678901234567890},"req_id":12345678901234567890,',
   )
   t.equal(prefix('{"buy":1,"req\\u005fid":"x"}'), '{"echo_req":{"buy":1,"req\\u005fid":"x"},"req_id":"x",')
-  const passthrough = '"passthrough":{"a":1.50,"req_id":[]}'
+  const passthrough = '"passthrough":{"a":1.50,"req_id":[],"é":"€"}'
   t.equal(
     prefix(`{"req_id":1,${passthrough},"req_id":2}`),
     `{"echo_req":{"req_id":1,${passthrough},"req_id":2},"req_id":2,${passthrough},`,
@@ -239,5 +239,8 @@ await test('RequestReader parses a short text once, and remembers no more than 2
   t.not(read(1), first, 'there was no room for one more')
   t.equal(read(1, 512), read(1, 512))
   t.not(read(1, 513), read(1, 513), 'a long text')
+  // Their bytes are equal but for the highest bits.
+  const [one, other] = ['é', 'C)'].map((symbol) => reader.read(Buffer.from(`{"ticks":"${symbol}"}`)))
+  t.not(one?.key, other?.key)
   t.end()
 })

@@ -143,6 +143,16 @@ export class Peer {
     this.wire.write(frames, () => this.#sent())
   }
 
+  /** Sends a frame that this server has made, in two parts that leave in one write. */
+  writeParts(start: Buffer, end: Buffer): void {
+    if (this.socket.readyState !== this.socket.OPEN) return
+    this.#waiting++
+    this.wire.cork()
+    this.wire.write(start)
+    this.wire.write(end, () => this.#sent())
+    this.wire.uncork()
+  }
+
   /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
   pong(data: Buffer): void {
     if (this.#isPonging) {

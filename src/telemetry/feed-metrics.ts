@@ -4,10 +4,15 @@ import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 /** The gauges, by what the feed calls them. */
 const GAUGES = {
   upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
-  streams: ['bff_feed_streams', 'Upstream subscriptions that browsers share'],
-  streamLimit: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
+  retryingSockets: ['bff_feed_retrying_sockets', 'Upstream sockets that were lost or refused, and are tried again'],
+  streams: ['bff_feed_streams', 'Streams that browsers share; one with several symbols counts once'],
+  takenPlaces: [
+    'bff_feed_taken_places',
+    'Places that the streams take: one for each symbol, and all of a socket for requests with several symbols',
+  ],
+  places: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
   subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
-  ownSockets: ['bff_feed_own_sockets', 'Open upstream sockets that serve one browser'],
+  ownSockets: ['bff_feed_own_sockets', 'Upstream sockets that serve one browser, open or being opened'],
   ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
 } as const
 
@@ -27,7 +32,7 @@ export function createFeedMetrics(registry: Registry) {
     ),
     refused: counter(
       'bff_feed_refused_resubscriptions_total',
-      'Subscriptions that upstream refused to renew after a lost socket, and that are tried again',
+      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
     ),
   }
 }
@@ -37,8 +42,10 @@ const zero = (): number => 0
 function createGauges(registry: Registry): Record<keyof typeof GAUGES, () => number> {
   const counts = {
     upstreamSockets: zero,
+    retryingSockets: zero,
     streams: zero,
-    streamLimit: zero,
+    takenPlaces: zero,
+    places: zero,
     subscribers: zero,
     ownSockets: zero,
     ownSocketLimit: zero,

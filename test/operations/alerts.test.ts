@@ -28,7 +28,13 @@ import {
   secretsScenario,
 } from '../support/alert-scenarios-processes.ts'
 import { identityScenario } from '../support/alert-scenario-identity.ts'
-import { brokenFeedScenario, lostFeedScenario, narrowFeedScenario } from '../support/alert-scenarios-feed.ts'
+import {
+  arraysScenario,
+  brokenFeedScenario,
+  lostFeedScenario,
+  narrowFeedScenario,
+  unusedFeedScenario,
+} from '../support/alert-scenarios-feed.ts'
 import { heldBackScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
 import { NO_BUDGET } from '../support/no-budget.ts'
 import type { Scenario } from '../support/scrapes.ts'
@@ -176,6 +182,8 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   narrowFeedScenario,
   brokenFeedScenario,
   lostFeedScenario,
+  unusedFeedScenario,
+  arraysScenario,
   usedBudgetScenario,
   heldBackScenario,
   secretsScenario,

@@ -78,7 +78,6 @@ await test('of two states of a candle the one with the wider range is the later 
   t.notOk(narrower.includes(true), 'however many older ones come, none of them follows')
   t.equal(seam?.isOver, false)
   t.equal(seam?.isLater(pointOf(ohlc(60, 5, '20.01')), 0), true)
-  t.equal(seam?.isOver, true)
   for (const sent of [ohlc(60, 2, '10'), ohlc(60, 3, '11'), ohlc(60, 4, '11')]) recent.add(pointOf(sent), sent, 0)
   t.same(
     following(recent, candles(60, 7, 10), 0, true),

@@ -218,7 +218,7 @@ await test('browsers of the same groups are one cohort, and leave nothing behind
   t.same([first?.cohort, feed.groups[0]?.cohorts.size], [undefined, 0])
 })
 
-await test('a batch keeps nobody who has got what waited', (t) => {
+await test('a batch forgets the browsers that have got what waited for them', (t) => {
   const batch = new WriteBatch()
   let flushed = 0
   const waiting = { flush: () => void flushed++ }

@@ -12,9 +12,9 @@ const LOSSES = Number(process.env['DAY_LOSSES'] ?? 2)
 const SEED = Number(process.env['SEED'] ?? (WHOLE_DAY === undefined ? 1 : randomInt(2 ** 31)))
 /** Rounds of coming, going and prices between two losses. */
 const ROUNDS = 4
-/** From the first half to the second. In half of a whole day 20,000 members come and go: less than 80 bytes for each. */
+/** How much the memory in use may grow from the first half to the second, in which 20,000 members of a whole day come and go. */
 const MAX_GROWTH_BYTES = (WHOLE_DAY === undefined ? 4 : 1.5) * 1024 * 1024
-/** Three seconds of them on a whole day: connections that are still closing take memory. */
+/** Garbage collections before memory is read. On a whole day they take three seconds, until most connections have closed. */
 const COLLECTIONS = WHOLE_DAY === undefined ? 1 : 15
 /** Just below MAX_BUFFERED_BYTES. The members share a process with this test, and read late at times: nothing may be left out for that. */
 const CONFLATE_BYTES = 1024 * 1024 - 1
@@ -66,8 +66,8 @@ await test(`PUBLIC_FEED=shared: ${MEMBERS} members come and go while upstream is
   t.same(running, wanted, 'upstream sends the streams that are wanted, and no others')
   used.push(await day.end(COLLECTIONS))
   t.same(await day.streams(), { running: [], wanted: [] }, 'no stream is left once all have gone')
-  // How much is still being closed differs from time to time, but a leak raises the least as well. In the first fifth of the
-  // values, caches and compiled code still grow.
+  // How many connections are still closing differs, so the least values are compared: a leak raises these as well. In the first
+  // fifth of the values, caches and compiled code still grow.
   const from = Math.floor(used.length / 5)
   const half = Math.floor(used.length / 2)
   const growth = Math.min(...used.slice(half)) - Math.min(...used.slice(from, half))

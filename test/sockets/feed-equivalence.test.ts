@@ -16,7 +16,7 @@ const RUNS = Number(MORE_RUNS ?? 60)
 const SEED = Number(process.env['SEED'] ?? (MORE_RUNS === undefined ? 1 : randomInt(2 ** 31)))
 /** Sessions in which each planted fault has to happen, and to be found. */
 const FAULTY_RUNS = 3
-/** A message that never comes is waited for so long, each time. */
+/** How long each wait for a message that never comes takes. */
 const FAULTY_PATIENCE_MS = 200
 
 /** Nothing is kept that a move of prices would change; several sockets share the streams; nobody reaches a limit. */

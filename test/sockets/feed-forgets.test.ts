@@ -167,7 +167,7 @@ await test('a browser that waits for its history cannot forget the stream by the
   t.match(await second.next(), { req_id: 2, tick: { quote: 11 } })
 })
 
-await test('who has forgotten a symbol of an array does not hear of its end', async (t) => {
+await test('a browser that has forgotten a symbol of an array does not hear of its end', async (t) => {
   const { market, join } = await feedWorld(t)
   const [first, second] = [await join(), await join()]
   for (const browser of [first, second]) browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })

@@ -22,13 +22,22 @@ const candles = (epoch: number, close: number): Message => ({
 const streamed = (messages: readonly Message[]): unknown[] =>
   messages.map(({ tick, ohlc }) => Number((tick as Message | undefined)?.['quote'] ?? (ohlc as Message)['close']))
 
+interface Course {
+  /** What the stream sends before the later history. */
+  readonly sent?: readonly Message[]
+  readonly later: Message
+  /** Where it was asked to end. */
+  readonly end?: unknown
+  readonly rest: readonly Message[]
+}
+
 await test('a history whose last value the stream does not send is followed by all that may be later', async (t) => {
   const { market, join } = await feedWorld(t)
   /** A stream that begins with `begun`, and a browser that is given `later` after `sent`. @returns what follows for it */
   const follow = async (
     { ticks_history: symbol, ...first }: Message,
     begun: Message,
-    { sent = [], later, rest }: { sent?: readonly Message[]; later: Message; rest: readonly Message[] },
+    { sent = [], later, end = 'latest', rest }: Course,
   ): Promise<unknown[]> => {
     const [one, two] = [await join(), await join()]
     one.send({ ticks_history: symbol, subscribe: 1, ...first })
@@ -39,7 +48,7 @@ await test('a history whose last value the stream does not send is followed by a
       reply(request, message)
       await one.next()
     }
-    two.send({ ticks_history: symbol, subscribe: 1, ...first, end: 'latest' })
+    two.send({ ticks_history: symbol, subscribe: 1, ...first, end })
     reply(await market.next('ticks_history', symbol), later)
     t.match(await two.next(), later)
     for (const message of rest) {
@@ -68,13 +77,13 @@ await test('a history whose last value the stream does not send is followed by a
     t.same(await follow({ ticks_history: 'R_3', start: 1 }, ticks(), course), [3, 4, 5])
   })
 
-  await t.test('the ticks of a second, if the stream has begun with a history that ends long ago', async (t) => {
+  await t.test('the ticks of a second, if the stream has begun with a history that ended long ago', async (t) => {
     const rest = [tick(100, 3), tick(100, 4), tick(101, 5)]
     const course = { later: ticks([99, 0], [100, 1], [100, 2]), rest }
     t.same(await follow({ ticks_history: 'R_4', end: 50 }, ticks([49, 1], [50, 2]), course), [3, 4, 5])
   })
 
-  await t.test('however many they are', async (t) => {
+  await t.test('the ticks of a second, however many they are', async (t) => {
     const many = Array.from({ length: 200 }, (_, index) => tick(100, 3 + index))
     const course = { later: ticks([99, 1], [100, 2]), rest: [...many, tick(101, 999)] }
     const followed = await follow({ ticks_history: 'R_5', start: 1 }, ticks(), course)
@@ -84,5 +93,17 @@ await test('a history whose last value the stream does not send is followed by a
   await t.test('a history that ends before all that the stream has is followed by all of that', async (t) => {
     const course = { sent: [tick(101, 3), tick(102, 4)], later: ticks([99, 1], [100, 2]), rest: [tick(103, 5)] }
     t.same(await follow({ ticks_history: 'R_6', start: 1 }, ticks(), course), [3, 4, 5])
+  })
+
+  await t.test('a history that was asked to end before all that is followed by what comes since then', async (t) => {
+    const course = { sent: [tick(101, 3), tick(102, 4)], later: ticks([49, 1], [50, 2]), end: 50, rest: [tick(103, 5)] }
+    t.same(await follow({ ticks_history: 'R_7', start: 1 }, ticks(), course), [5])
+  })
+
+  await t.test('the wider state of a candle, but none of its range that may be older', async (t) => {
+    const wider = { msg_type: 'ohlc', subscription: { id: 'c' } }
+    const rest = [ohlc(60, 6), { ...wider, ohlc: { open_time: 60, open: '1', high: '10', low: '1', close: '7' } }]
+    const course = { sent: [ohlc(60, 3)], later: candles(60, 5), rest }
+    t.same(await follow({ ticks_history: 'R_8', ...style, count: 1 }, candles(60, 2), course), [7])
   })
 })

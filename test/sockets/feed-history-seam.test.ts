@@ -38,17 +38,17 @@ await test('after a history every later tick follows exactly once, wherever the 
   t.pass(`${RUNS} runs`)
 })
 
-await test('also where far more ticks come than are kept in any case', async (t) => {
+await test('after a history every later tick follows exactly once, also where far more ticks come than are always kept', async (t) => {
   assert(property(seriesOf([0, 1, 2], 300), picks, continuesOnce), { numRuns: RUNS })
   t.pass(`${RUNS} runs`)
 })
 
-await test('a history of a few ticks and what follows it are a part of the series', async (t) => {
+await test('a history of a few ticks and the ticks that follow it are a part of the series', async (t) => {
   assert(property(seriesOf([0, 0, 1, 2], 30), picks, integer({ min: 1, max: 5 }), isPart), { numRuns: RUNS })
   t.pass(`${RUNS} runs`)
 })
 
-await test('a short history is continued where all that it shows of its epoch has been', async (t) => {
+await test('a short history is continued after all ticks that it shows of its last second', async (t) => {
   const complete = new RecentMessages()
   complete.begin({ epoch: 5, values: ['1', '2'], isWhole: true })
   const { next, seam } = complete.after({ epoch: 5, values: ['1', '2', '1', '2'], isWhole: false }, 0, false)
@@ -82,9 +82,27 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.equal(next, undefined)
   t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)
   t.equal(seam?.isOver, true, 'the tick that the history ends with')
+  const again = tickOf({ epoch: 5, quote: 2 }, 2)
+  recent.add(pointOf(again), again, 0)
+  t.same(after(2), [], 'of two equal ticks the later one')
 })
 
-await test('where the stream has passed the last tick of a history, all that it still has of that epoch follows', async (t) => {
+await test('a history is continued in the middle of a second with more ticks than are kept', async (t) => {
+  const recent = new RecentMessages()
+  const begun = [99, 100].map((epoch) => ({ epoch, quote: 0 }))
+  recent.begin(tailOf(historyOf(begun)))
+  const ticks = Array.from({ length: 100 }, (_, place) => ({ epoch: 100, quote: place + 1 }))
+  const add = (tick: Tick, place: number): void => {
+    const sent = tickOf(tick, place)
+    recent.add(pointOf(sent), sent, Infinity)
+  }
+  for (const [place, tick] of ticks.entries()) add(tick, place)
+  const { next = 0 } = recent.after(tailOf(historyOf([...begun, ...ticks])), recent.nextSequence, false)
+  add({ epoch: 100, quote: 200 }, 200)
+  t.same(recent.from(next).map(placeOf), [200])
+})
+
+await test('if the stream has passed the last tick of a history, all that it still has of that second follows', async (t) => {
   const recent = new RecentMessages()
   for (const [place, quote] of [2, 3].entries()) {
     const sent = tickOf({ epoch: 5, quote }, place)
@@ -106,7 +124,7 @@ await test('where the stream has passed the last tick of a history, all that it 
   t.same(following(complete, historyOf(whole), 0, false), [4], 'unless the history has more of it')
 })
 
-await test('a history that is empty or ends long ago is followed by what came since it was asked for', async (t) => {
+await test('a history that is empty or ended long ago is followed by what has come since it was asked for', async (t) => {
   const recent = new RecentMessages()
   recent.begin({ epoch: 50, values: ['1'], isWhole: true })
   for (const place of [0, 1, 2]) {
@@ -123,7 +141,13 @@ await test('a message of upstream’s that is no point or history does no harm',
   const odd = [null, 0, 'x', [], [null], {}, { epoch: { toString: 1 } }, [{ epoch: [{ toString: 1 }], open: {} }]]
   for (const value of odd) {
     for (const key of ['tick', 'ohlc']) t.equal(pointOf(message({ [key]: value })), undefined, JSON.stringify(value))
-    for (const body of [{ history: value }, { candles: value }, { history: { times: value, prices: value } }]) {
+    const partial = [
+      { times: value, prices: value },
+      { times: [1], prices: value },
+      { times: value, prices: [1] },
+    ]
+    const histories = partial.map((history) => ({ history }))
+    for (const body of [{ history: value }, { candles: value }, ...histories]) {
       t.doesNotThrow(() => tailOf(message(body)), JSON.stringify(body))
     }
   }

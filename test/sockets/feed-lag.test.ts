@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { feedWorld, type FeedBrowser, type FeedWorld, type Message } from '../support/feed-world.ts'
+import { feedWorld, reply, type FeedBrowser, type FeedWorld, type Message } from '../support/feed-world.ts'
 import { LaggingSeries } from '../support/feed/lagging-series.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { until } from '../support/until.ts'
@@ -69,7 +69,7 @@ class Session {
       return this.#members.every((member) => this.#isComplete(member))
     }, `all members of ${this.#series.symbol} have the last price`).catch(() => undefined)
     const faults = this.#members.flatMap((member, at) => this.#faults(member).map((fault) => `member ${at}: ${fault}`))
-    // The places of its streams are for the next sessions.
+    // This frees the places of its streams for the next sessions.
     for (const member of this.#members) this.#leave(member)
     return faults
   }
@@ -158,7 +158,9 @@ await test('PUBLIC_FEED=shared: histories ahead of and behind their streams are 
   const { market, join } = await feedWorld(t, { ...settings, PUBLIC_HANDSHAKES_PER_MINUTE: '0', LOG_LEVEL: 'warn' })
   const all = new Map<string, LaggingSeries>()
   market.auto = (request) => {
-    const { ticks_history: symbol, forget } = request.message
+    const { ticks_history: symbol, forget, ping } = request.message
+    // After a minute without an answer to these, the feed would give its connections up.
+    if (ping !== undefined) reply(request, { msg_type: 'ping', ping: 'pong' })
     const series = [...all.values()].find((each) => each.symbol === symbol || each.has(forget))
     series?.take(request)
     return true

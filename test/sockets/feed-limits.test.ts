@@ -30,6 +30,11 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 5 }), { req_id: 5, error: { code: 'RateLimit' } })
   const proposal = { proposal: 2, req_id: 6, passthrough: { deal: 7 } }
   t.match(await browser.ask(proposal), { ...proposal, proposal: undefined, error: { code: 'RateLimit' } })
+  t.match(await browser.ask('{"unknown":1}'), {
+    echo_req: { unknown: 1 },
+    error: { code: 'RateLimit' },
+    msg_type: 'error',
+  })
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 7 }), { req_id: 7, error: { code: 'RateLimit' } })
   t.match(await browser.ask({ active_symbols: 'brief', req_id: 8 }), { req_id: 8, active_symbols: [] })
   t.match(await browser.ask({ forget: 'id-1', req_id: 9 }), { req_id: 9, forget: 1 })
@@ -38,7 +43,7 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   await market.next('time')
 })
 
-await test('a forget_all that a limit forbids keeps nobody waiting', async (t) => {
+await test('a forget_all that a limit forbids does not hold up later requests', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
   const browser = await join()
   browser.send({ time: 1 })
@@ -46,9 +51,27 @@ await test('a forget_all that a limit forbids keeps nobody waiting', async (t) =
   await browser.next()
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
+  const other = await join()
+  other.send({ time: 1 })
+  await market.next('time')
+  t.same(market.asked('forget_all'), [], 'nothing went upstream')
 })
 
-await test('FEED_SUBSCRIPTIONS bounds a browser, and the sockets bound all', async (t) => {
+await test('FEED_REQUESTS_PER_MINUTE refuses no ping of a browser with an own socket', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2' })
+  const browser = await join()
+  browser.send({ proposal: 1 })
+  reply(await market.next('proposal'), { proposal: {} })
+  await browser.next()
+  browser.send({ ping: 1, req_id: 1 })
+  reply(await market.next('ping'), { ping: 'pong of the own socket' })
+  t.match(await browser.next(), { req_id: 1, ping: 'pong of the own socket' })
+  t.match(await browser.ask({ proposal: 1 }), { error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ ping: 1, req_id: 2, passthrough: {} }), { req_id: 2, passthrough: {}, ping: 'pong' })
+  t.equal(market.asked('ping').length, 1)
+})
+
+await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream sockets limit those of all', async (t) => {
   const { market, join, upstream } = await feedWorld(t, {
     FEED_SUBSCRIPTIONS: '3',
     FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
@@ -147,7 +170,7 @@ await test('a slow browser gets the newest message of each stream, and every ans
   )
 })
 
-await test('a browser that does not read its answers is asked nothing more, and closed with 4408', async (t) => {
+await test('nothing more is read from a browser that does not read its answers, and it is closed with 4408', async (t) => {
   const { market, join, metric } = await feedWorld(t, {
     MAX_BUFFERED_BYTES: '200000',
     SLOW_CONSUMER_SECONDS: '1',
@@ -179,7 +202,7 @@ async function ask(browser: FeedBrowser): Promise<unknown> {
   return (await browser.ask({ time: 1 }))['error'] ?? 'the time'
 }
 
-await test('once upstream limits the requests of all, an address gets no more of them than one browser', async (t) => {
+await test('once upstream limits the requests of all, all browsers of an address together get as many as one', async (t) => {
   const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   const from = async (address: string): Promise<FeedBrowser> =>
     new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
@@ -203,6 +226,21 @@ await test('once upstream limits the requests of all, an address gets no more of
   const others = [await from('192.0.2.2'), await from('192.0.2.3')]
   for (const browser of others) for (let count = 0; count < 2; count++) t.equal(await ask(browser), 'the time')
   t.same(await ask(await from('192.0.2.2')), ofThisServer, 'all browsers of an address together')
+})
+
+await test('what a browser asks beyond its own limit takes nothing from the share of its address', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '3' })
+  const [greedy, other, third] = [await join(), await join(), await join()]
+  for (let count = 0; count < 3; count++) greedy.send(`{"proposal":${count}}`)
+  for (let count = 0; count < 3; count++) t.match(await ask(greedy), { code: 'RateLimit' }, 'its own limit')
+  market.auto = (request) => {
+    const isFirst = market.asked('time').length === 1
+    reply(request, isFirst ? { error: { code: 'RateLimit', message: 'of upstream' } } : { time: 1 })
+    return true
+  }
+  t.match(await ask(other), { message: 'of upstream' })
+  for (const browser of [other, third]) t.equal(await ask(browser), 'the time')
+  t.match(await ask(third), { message: 'You have reached the rate limit for time.' })
 })
 
 await test('a message that this server fails to handle ends the socket of its browser, and no other', async (t) => {

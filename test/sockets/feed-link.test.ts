@@ -1,42 +1,8 @@
-import { pino } from 'pino'
-import { Registry } from 'prom-client'
-import { test, type Test } from 'tap'
-import { UpstreamLink, type LinkOwner } from '../../src/sockets/feed/upstream-link.ts'
-import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
-import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
+import { test } from 'tap'
+import { openLink } from '../support/feed/open-link.ts'
+import { feedWorld, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
-
-/** A connection that ends with the test, and what its owner is told. */
-async function openLink(
-  t: Test,
-  heartbeatMs?: number,
-  isNeeded: () => boolean = () => true,
-): Promise<{ upstream: ScriptedUpstream; link: UpstreamLink; told: string[] }> {
-  const upstream = await ScriptedUpstream.start(t)
-  const told: string[] = []
-  const owner: LinkOwner = {
-    kind: 'stream',
-    isNeeded,
-    opened: () => told.push('opened'),
-    unclaimed: () => told.push('unclaimed'),
-    lost: () => told.push('lost'),
-  }
-  const link = new UpstreamLink(
-    {
-      url: `ws://${upstream.host}/`,
-      maxMessageBytes: 1000,
-      batch: new WriteBatch(),
-      log: pino({ level: 'silent' }),
-      metrics: createFeedMetrics(new Registry()),
-      heartbeatMs,
-    },
-    owner,
-  )
-  t.teardown(() => link.close())
-  return { upstream, link, told }
-}
 
 await test('a connection of the feed whose upstream goes silent is lost, and opened again', async (t) => {
   const { upstream, link, told } = await openLink(t, 50)
@@ -56,8 +22,9 @@ await test('a connection of the feed whose upstream goes silent is lost, and ope
 
   const second = await upstream.socket()
   second.send('x'.repeat(2000))
+  second.send('x'.repeat(5 * 1_048_576))
   await until(() => told.length === 7)
-  t.same(told.slice(5), ['lost', 'opened'], 'a message that is too long ends it too')
+  t.same(told.slice(5), ['lost', 'opened'], 'a message that is far too long ends it too')
 })
 
 await test('a message that cannot be handled ends its connection and nothing else', async (t) => {
@@ -83,7 +50,7 @@ await test('a message that cannot be handled ends its connection and nothing els
 
 await test('a connection of the feed asks for a pong every 30 seconds, and is lost without one', async (t) => {
   const timers = new HeldTimers(t, 'setInterval', 30_000)
-  const { upstream, link, told } = await openLink(t)
+  const { upstream, link, told, metrics } = await openLink(t)
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
@@ -99,9 +66,11 @@ await test('a connection of the feed asks for a pong every 30 seconds, and is lo
     t.match(pings.at(-1), { ping: 1, req_id: Number })
     // Whatever is answered after the pong shows that the pong has been taken.
     const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
-    for (const id of [pings.at(-1)?.req_id, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
+    const pong = pings.at(-1)?.req_id
+    for (const id of [pong, pong, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
     await until(() => told.filter((what) => what === 'received').length === count)
   }
+  t.equal((await metrics.unattributed.get()).values[0]?.value, 2, 'a second pong answers nothing')
   timers.run()
   t.equal(link.isOpen, true)
   timers.run()
@@ -128,4 +97,62 @@ await test('a connection of the feed that nobody needs ends without being lost',
   t.equal(timers.size, 0)
   await until(() => socket.readyState === socket.CLOSED)
   t.same(told, ['opened'])
+})
+
+await test('the feed has connections for streams and one for requests, which ends after the last browser', async (t) => {
+  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '3600' })
+  const sockets = async (): Promise<number | undefined> => (await metric('bff_feed_upstream_sockets')).get('')
+  market.auto = (request) => {
+    const isPing = 'ping' in request.message
+    if (isPing) reply(request, { msg_type: 'ping', ping: 'pong' })
+    return isPing
+  }
+  t.equal(await sockets(), 0)
+  const browser = await join()
+  const askTime = async (): Promise<void> => {
+    browser.send({ time: 1 })
+    reply(await market.next('time'), { time: 1 })
+    await browser.next()
+  }
+  await askTime()
+  t.equal(await sockets(), 1)
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  const stream = await market.next('ticks')
+  tick(stream, 1)
+  await browser.next()
+  t.equal(await sockets(), 2)
+  timers.run()
+  await until(() => market.asked('ping').length === 2)
+  // Whatever is answered after the pongs shows that they have been taken.
+  tick(stream, 2)
+  await browser.next()
+  await askTime()
+  t.equal(await sockets(), 2)
+  browser.client.socket.terminate()
+  await until(async () => (await metric('bff_relays')).get('kind="public"') === 0, 'it is gone')
+  timers.run()
+  t.equal(await sockets(), 1, 'that of the stream, which lingers')
+})
+
+await test('messages that were read together are one batch, and a message that comes alone does not wait', async (t) => {
+  const { upstream, link, batch } = await openLink(t)
+  link.open()
+  const socket = await upstream.socket()
+  await until(() => link.isOpen)
+  const waits: boolean[] = []
+  const requester = { received: () => waits.push(batch.isOpen), lost: () => undefined }
+  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+  const message = `{"msg_type":"time","req_id":${reqId}}`
+  socket.send(message)
+  await until(() => waits.length === 1)
+  const { _socket: wire } = socket as unknown as { _socket: { cork(): void; uncork(): void } }
+  wire.cork()
+  for (let count = 0; count < 3; count++) socket.send(message)
+  wire.uncork()
+  await until(() => waits.length === 4)
+  t.equal(batch.isOpen, false)
+  socket.send(message)
+  await until(() => waits.length === 5)
+  t.same(waits, [false, true, true, true, false])
 })

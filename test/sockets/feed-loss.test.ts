@@ -56,7 +56,7 @@ await test('when the connection of streams is lost, their browsers are closed an
   t.equal((await market.next('forget', 'other-id')).socket === renewed.socket, true, 'the stream lingers, and ends')
 })
 
-await test('when the connection of requests is lost, only those are closed who wait for an answer', async (t) => {
+await test('when the connection of requests is lost, only browsers that wait for an answer are closed', async (t) => {
   const world = await feedWorld(t, SETTINGS)
   const { market, join } = world
   const { browser, request } = await subscribed(world, 'R_1')
@@ -80,7 +80,7 @@ await test('when the connection of requests is lost, only those are closed who w
   t.match(await joiner.next(), { tick: { quote: 2 } })
 })
 
-await test('who subscribes again to a stream that was lost before its first message is closed like all others', async (t) => {
+await test('a browser that subscribes again to a stream that was lost before its first message is closed like all others', async (t) => {
   const { market, join, server } = await feedWorld(t, { ...SETTINGS, FEED_RECONNECT_SPREAD_SECONDS: '1' })
   const [first, second] = [await join(), await join()]
   const lost = (kind: string): Promise<void> =>
@@ -105,7 +105,7 @@ await test('who subscribes again to a stream that was lost before its first mess
   )
 })
 
-await test('a history that arrives after its stream was lost is for nobody', async (t) => {
+await test('a history that arrives after its stream was lost is sent to no browser', async (t) => {
   const world = await feedWorld(t, SETTINGS)
   const { market, join } = world
   const first = await join()
@@ -160,7 +160,7 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   t.ok(((await metric('bff_feed_refused_resubscriptions_total')).get('') ?? 0) > 0)
 })
 
-await test('who waits for a stream that is still to be renewed is closed if upstream is lost again', async (t) => {
+await test('a browser that waits for a stream that is still to be renewed is closed if upstream is lost again', async (t) => {
   const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '60' })
   const { upstream, market, join, metric } = world
   const { browser, request } = await subscribed(world, 'R_1')
@@ -178,7 +178,7 @@ await test('who waits for a stream that is still to be renewed is closed if upst
   t.same(await back.client.closed, LOST)
 })
 
-await test('a forget that upstream refuses is sent again after a pause, and not for every price', async (t) => {
+await test('a forget that upstream refuses is sent again after a pause, not for every price that still comes', async (t) => {
   const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '0' })
   const { market } = world
   const { browser, request } = await subscribed(world, 'R_1')

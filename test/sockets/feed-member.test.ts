@@ -1,7 +1,10 @@
+import type { Socket } from 'node:net'
 import { test } from 'tap'
+import type { WebSocket } from 'ws'
 import { frameOf } from '../../src/sockets/feed/frame-of.ts'
-import { memberHost, startMember } from '../support/feed/started-member.ts'
-import { until } from '../support/until.ts'
+import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
+import { HeldTimers } from '../support/held-timers.ts'
+import { nextEvent, until } from '../support/until.ts'
 
 await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
   const { member, socket, browser, taken } = await startMember(t)
@@ -74,7 +77,7 @@ await test('prices stay in order when a browser that reads late gets an answer i
   t.ok(prices.length < price, `${price - prices.length} prices were left out`)
 })
 
-await test('a browser whose requests wait for too many answers is read no more until they are there', async (t) => {
+await test('nothing is read from a browser while too many of its requests wait for answers', async (t) => {
   const host = memberHost()
   const { member, socket } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
   member.awaits(1000)
@@ -84,7 +87,92 @@ await test('a browser whose requests wait for too many answers is read no more u
   member.awaitsNoMore(501)
   t.equal(socket.isPaused, true, 'half of it may wait')
   member.awaitsNoMore(1)
-  t.equal(socket.isPaused, false)
+  t.equal(socket.isPaused, true, 'the answer itself comes first')
+  await until(() => !socket.isPaused)
+})
+
+await test('of a browser that one of its messages ends no later message is taken', async (t) => {
+  const taken: string[] = []
+  const host = memberHost(taken)
+  const { member, socket, browser } = await startMember(t, {
+    ...host,
+    received: (member, message) => {
+      taken.push(message.toString())
+      member.end(undefined)
+    },
+  })
+  const release = member.hold()
+  // All are read at once.
+  const { _socket: wire } = browser as WebSocket & { readonly _socket: Socket }
+  wire.cork()
+  for (const message of ['0', '1', '2']) browser.send(message)
+  wire.uncork()
+  await until(() => socket.isPaused)
+  release()
+  t.same(taken, ['0', 'left'])
+})
+
+await test('a browser that has sent 200 messages in a second is read no more until the next one, whatever it is sent', async (t) => {
+  let now = 1_000_000
+  t.intercept(performance, 'now', { value: () => now })
+  const seconds = new HeldTimers(t, 'setTimeout', 1000)
+  const { member, socket, browser, taken } = await startMember(t)
+  const all = Array.from({ length: 250 }, (_, count) => `${count}`)
+  for (const message of all) browser.send(message)
+  await until(() => socket.isPaused, 'it is read no more')
+  // As after every message that has been sent.
+  member.relieve()
+  t.same(taken, all.slice(0, 201))
+  t.equal(socket.isPaused, true)
+  now += 1000
+  seconds.run()
+  await until(() => taken.length === all.length)
+  t.same(taken, all)
+
+  for (const message of all) browser.send(message)
+  await until(() => seconds.size === 1, 'it must wait again')
+  member.end(undefined)
+  t.equal(seconds.size, 0, 'nothing of it is left')
+})
+
+await test('a browser has SLOW_CONSUMER_SECONDS to read down to half of MAX_BUFFERED_BYTES, each time anew', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', 60_000)
+  const host = memberHost()
+  const limits = { ...host.limits, maxBufferedBytes: 1000 }
+  const { member, browser, wire } = await startMember(t, { ...host, limits })
+  const wait = waitingOn(wire, 1000)
+  member.press()
+  t.equal(timers.size, 0)
+  for (const time of ['the first time', 'the second time']) {
+    wait(1001)
+    member.press()
+    t.equal(timers.size, 1, time)
+    wait(500)
+    member.relieve()
+    t.equal(timers.size, 1)
+    wait(499)
+    member.relieve()
+    t.equal(timers.size, 0)
+  }
+  wait(1001)
+  member.press()
+  member.press()
+  const closed = nextEvent(browser, 'close')
+  timers.run()
+  t.equal((await closed)[0], 4408)
+})
+
+await test('a slow browser that leaves while its messages wait leaves no timer behind', async (t) => {
+  const waits = new HeldTimers(t, 'setTimeout', 7000)
+  const slow = new HeldTimers(t, 'setTimeout', 60_000)
+  const host = memberHost()
+  const { member, wire } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
+  member.hold(7000)
+  waitingOn(wire, 1001)
+  member.press()
+  t.same([waits.size, slow.size], [1, 1])
+  member.end(undefined)
+  t.same([waits.size, slow.size], [0, 0])
 })
 
 await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {

@@ -1,9 +1,14 @@
 import { test } from 'tap'
 import { measuredServer } from '../support/measured-server.ts'
+import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
 const BROWSERS = 8
 const SAMPLES = 15
+/** Requests of a browser that upstream answers once. */
+const EQUAL = 150
+/** Browsers with a history each. */
+const HISTORIES = 40
 /** Of nearly 4 KiB, the longest that the feed interprets. Parsed, it takes thirty times as much. */
 const FAT = `[${Array.from({ length: 1270 }, () => '{}').join(',')}]`
 
@@ -28,5 +33,64 @@ for (const [what, count, request] of [
     let used = 0
     for (let sample = 0; sample < SAMPLES; sample++) used = (await usedBytes()) - before
     t.ok(used < 3 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+  })
+}
+
+await test('PUBLIC_FEED=shared: an answer that waits for a browser many times over is in memory once', async (t) => {
+  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+  const asked: (() => void)[] = []
+  upstream.onSocket = (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { req_id: number }
+      asked.push(() => socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(MIB / 4) })))
+    })
+  const clients = await open(BROWSERS)
+  for (const [browser, { socket }] of clients.entries()) {
+    // No two answers begin alike.
+    for (let id = browser * EQUAL; id < (browser + 1) * EQUAL; id++) {
+      socket.send(`{"active_symbols":"brief","req_id":${id}}`)
+    }
+    socket.send('{"ping":1}')
+  }
+  // The answer to the ping: everything before it has been read.
+  for (const client of clients) await client.count(1)
+  for (const { socket } of clients) socket.pause()
+  const before = await usedBytes()
+  t.equal(asked.length, 1)
+  for (const answer of asked) answer()
+  await until(async () => (await memory()).buffered > (BROWSERS * EQUAL * MIB) / 8, 'the answers wait')
+  const used = (await usedBytes()) - before
+  t.ok(used < 3 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+  for (const { socket } of clients) socket.resume()
+  for (const client of clients) {
+    const received = await client.count(1 + EQUAL)
+    t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
+  }
+})
+
+for (const what of ['who has left', 'who stays']) {
+  await test(`PUBLIC_FEED=shared: a history that is ahead of its stream is not kept for a browser ${what}`, async (t) => {
+    const { upstream, usedBytes, open } = await measuredServer(t, { PUBLIC_FEED: 'shared', FEED_CACHE_SECONDS: '0' })
+    const history = { history: { prices: [1], times: [100] }, padding: 'x'.repeat(MIB / 2) }
+    upstream.onSocket = (socket) => {
+      socket.on('message', (data: Buffer) => {
+        const { req_id, count } = JSON.parse(data.toString()) as { readonly req_id: number; readonly count?: number }
+        // The stream begins with an old history, and nothing is traded any more.
+        const answer = count === undefined ? { history: { prices: [1], times: [50] } } : history
+        socket.send(JSON.stringify({ ...answer, msg_type: 'history', subscription: { id: 'h' }, req_id }))
+      })
+    }
+    const [first, ...others] = await open(1 + HISTORIES)
+    first?.socket.send('{"ticks_history":"R_1","subscribe":1,"end":50}')
+    await first?.count(1)
+    const before = await usedBytes()
+    for (const [index, other] of others.entries()) {
+      other.socket.send(`{"ticks_history":"R_1","subscribe":1,"end":"latest","count":${index + 1}}`)
+      await other.count(1)
+      if (what === 'who has left') other.socket.terminate()
+    }
+    // The buffers of what one collection finds may go with the next one.
+    const used = Math.min(await usedBytes(), await usedBytes(), await usedBytes()) - before
+    t.ok(used < 6 * MIB, `${Math.round(used / 1024)} KiB`)
   })
 }

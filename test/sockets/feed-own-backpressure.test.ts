@@ -1,11 +1,7 @@
-import { pino } from 'pino'
-import { test, type Test } from 'tap'
-import type { WebSocket } from 'ws'
-import { OwnSocket } from '../../src/sockets/feed/own-socket.ts'
-import { memberHost, startMember } from '../support/feed/started-member.ts'
+import { test } from 'tap'
+import { LARGE, ownWorld } from '../support/feed/own-world.ts'
 import { feedWorld } from '../support/feed-world.ts'
 import { flood, inOrder, MANY, MESSAGE, stalled } from '../support/isolated-relay.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 
 await test('upstream waits while a browser reads nothing of its own socket, and the browser then receives every message', async (t) => {
@@ -26,39 +22,6 @@ await test('upstream waits while a browser reads nothing of its own socket, and 
   t.ok(got.length === MANY && inOrder(got.map(({ data }) => data)))
 })
 
-/** More than fits into the buffers of the kernel. */
-const LARGE = 32_000_000
-
-/** A browser whose messages go to its own socket, and the upstream of that, which opens it when it is told. */
-async function ownWorld(t: Test) {
-  const upstream = await ScriptedUpstream.start(t, 2 * LARGE)
-  const host = memberHost()
-  const limits = { ...host.limits, maxBufferedBytes: 200_000 }
-  const world = await startMember(t, {
-    ...host,
-    limits,
-    received: (member, message, isBinary) => member.own?.send(message, isBinary),
-  })
-  const { member } = world
-  const handshake = new Promise<() => void>((resolve) => {
-    upstream.onUpgrade = (...args) => resolve(() => upstream.accept(...args))
-  })
-  member.own = new OwnSocket(member, {
-    url: `ws://${upstream.host}/`,
-    maxMessageBytes: 2 * LARGE,
-    maxBufferedBytes: limits.maxBufferedBytes,
-    log: pino({ level: 'silent' }),
-    traffic: { messages: 0, bytes: 0 },
-    onEnd: () => undefined,
-  })
-  const open = async (): Promise<WebSocket> => {
-    const accept = await handshake
-    accept()
-    return upstream.socket()
-  }
-  return { ...world, open }
-}
-
 await test('a browser waits while its own socket takes nothing, and upstream then receives every message', async (t) => {
   const { member, socket, browser, open } = await ownWorld(t)
   const peer = await open()
@@ -71,6 +34,9 @@ await test('a browser waits while its own socket takes nothing, and upstream the
   await until(() => socket.isPaused, 'the browser is read no more')
   const waiting = member.own?.bufferedBytes ?? 0
   t.ok(waiting > 100_000 && waiting < 300_000, `${waiting} bytes wait in the server`)
+  // As after every message that has been sent to the browser.
+  member.relieve()
+  t.equal(socket.isPaused, true)
   peer.resume()
   await until(() => bytes === count * message.length, 'upstream gets everything')
 })
@@ -85,6 +51,21 @@ await test('a browser that has sent much waits until its own socket is open', as
   peer.on('message', (data: Buffer) => sizes.push(data.length))
   await until(() => sizes.length === 2, 'upstream gets everything')
   t.same(sizes, [300_000, 4])
+})
+
+await test('a browser that has sent much in single messages is read again once its own socket is open', async (t) => {
+  const { member, socket, browser, open } = await ownWorld(t)
+  // Each is read alone, and upstream takes each at once.
+  for (let sent = 1; !socket.isPaused; sent++) {
+    browser.send(Buffer.alloc(60_000))
+    await until(() => (member.own?.bufferedBytes ?? 0) === sent * 60_000, 'the server has it')
+  }
+  const sizes: number[] = []
+  browser.send('next')
+  const peer = await open()
+  peer.on('message', (data: Buffer) => sizes.push(data.length))
+  await until(() => sizes.length === 5, 'upstream gets everything')
+  t.same(sizes, [60_000, 60_000, 60_000, 60_000, 4])
 })
 
 await test('an own socket that is opened for a browser that reads nothing is not read until the browser reads', async (t) => {

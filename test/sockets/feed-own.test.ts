@@ -68,7 +68,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     await noneOwn()
   })
 
-  await t.test('a key in escapes is its name', async (t) => {
+  await t.test('a key that is written with escapes is read as the name that it spells', async (t) => {
     const browser = await join()
     browser.send('{"tick\\u0073":"R_8","subscribe":1}')
     const request = await market.next('ticks')

@@ -1,11 +1,14 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
+import { Backoff } from '../../src/sockets/feed/backoff.ts'
 import { Patience, PATIENCE_MS } from '../../src/sockets/feed/departures.ts'
+import { FairShare } from '../../src/sockets/feed/fair-share.ts'
 import { Pace } from '../../src/sockets/feed/pace.ts'
 
 /** Time that passes when a test says so. */
 function heldTime(t: Test): (ms: number) => void {
-  let now = performance.now()
+  // Whole, so that sums and differences of it are exact.
+  let now = Math.ceil(performance.now())
   t.intercept(performance, 'now', { value: () => now })
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
@@ -73,5 +76,47 @@ await test('Patience is over once, 5 seconds after its first start, unless it is
   t.equal(lost, 2, 'the time begins anew')
   pass(1)
   t.equal(lost, 3)
+  t.end()
+})
+
+await test('Backoff waits twice as long after each failure, and no longer than 4 seconds', (t) => {
+  const pass = heldTime(t)
+  const backoff = new Backoff()
+  for (const random of [0, 0.5, 1]) {
+    t.intercept(Math, 'random', { value: () => random })
+    for (const longest of [100, 200, 400, 800, 1600, 3200, 4000, 4000]) {
+      let over = 0
+      backoff.wait(() => void over++)
+      const ms = Math.floor(longest * (0.5 + random / 2))
+      pass(ms - 1)
+      t.same([over, backoff.isWaiting], [0, true])
+      pass(1)
+      t.same([over, backoff.isWaiting], [1, false], `after ${ms} ms`)
+    }
+    backoff.reset()
+  }
+  let over = 0
+  backoff.wait(() => void over++)
+  backoff.stop()
+  pass(4000)
+  t.same([over, backoff.isWaiting], [0, false])
+  t.end()
+})
+
+await test('FairShare bounds the browsers of a network for a minute after the latest refusal of upstream', (t) => {
+  const pass = heldTime(t)
+  const share = new FairShare(2)
+  const [address, neighbour, other] = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1']
+  for (let count = 0; count < 5; count++) t.equal(share.allows(address), true)
+  share.refused()
+  t.equal(share.allows(neighbour), false)
+  t.same([share.allows(other), share.allows(other), share.allows(other)], [true, true, false])
+  pass(59_999)
+  t.equal(share.allows(other), false)
+  share.refused()
+  pass(59_999)
+  t.equal(share.allows(other), false)
+  pass(1)
+  t.equal(share.allows(neighbour), true)
   t.end()
 })

@@ -116,7 +116,7 @@ await test('a single price is shared for a moment, however long other answers ar
   t.equal(market.asked('active_symbols').length, 1)
 })
 
-await test('what is answered no longer counts as waiting, however much a browser asks', async (t) => {
+await test('requests that are answered no longer count as waiting, however many a browser sends', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1000', MAX_BUFFERED_BYTES: '200000' })
   market.auto = (request) => {
     reply(request, { msg_type: 'time', time: 1 })
@@ -125,4 +125,31 @@ await test('what is answered no longer counts as waiting, however much a browser
   const browser = await join()
   const passthrough = { a: 'x'.repeat(3000) }
   for (let count = 0; count < 100; count++) t.match(await browser.ask({ time: 1, passthrough }), { time: 1 })
+})
+
+await test('answers that are kept no longer count as waiting, however often a browser asks for them', async (t) => {
+  const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600', MAX_BUFFERED_BYTES: '200000' })
+  market.auto = (request) => {
+    reply(request, { active_symbols: [] })
+    return true
+  }
+  const browser = await join()
+  const request = { active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) } }
+  for (let count = 0; count < 100; count++) t.match(await browser.ask(request), { active_symbols: [] })
+  t.equal(market.requests.length, 1)
+})
+
+await test('a browser whose requests wait for too many answers is read no further until they are there', async (t) => {
+  const { market, join } = await feedWorld(t, { MAX_BUFFERED_BYTES: '200000' })
+  const [browser, other] = [await join(), await join()]
+  for (let req_id = 1; req_id <= 100; req_id++) {
+    browser.send({ active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) }, req_id })
+  }
+  browser.send({ ping: 1, req_id: 101 })
+  const request = await market.next('active_symbols')
+  for (let count = 0; count < 20; count++) await other.ask({ ping: 1 })
+  reply(request, { active_symbols: [] })
+  for (let req_id = 1; req_id <= 100; req_id++) t.match(await browser.next(), { req_id, active_symbols: [] })
+  t.match(await browser.next(), { req_id: 101, ping: 'pong' })
+  t.equal(market.requests.length, 1)
 })

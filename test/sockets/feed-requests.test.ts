@@ -101,9 +101,25 @@ await test('the prefix of a request repeats the text of the browser, its req_id 
   )
 })
 
+await test('parseRequest copies the numbers of a passthrough, and judges all others', async (t) => {
+  const numbers = '{"a":1.50,"b":[1e5,-0,{"ticks":1e400}],"c":12345678901234567890}'
+  t.equal(
+    parse(`{"time":1,"passthrough": ${numbers},"req_id":3}`)?.prefix.toString(),
+    `{"echo_req":{"time":1,"passthrough": ${numbers},"req_id":3},"req_id":3,"passthrough":${numbers},`,
+  )
+  t.equal(parse('{"time":1,"passthrough":{"a":1.0}}')?.key, '{"time":1}')
+  for (const text of [
+    '{"time":1,"passthrough":{"a":1.10},"b":1.10}',
+    '{"time":1,"b":{"passthrough":{"a":1.10}}}',
+    '{"time":1,"passthrough":{"a":1.10,"a":1.10}}',
+  ]) {
+    t.equal(parse(text), undefined, text)
+  }
+})
+
 const nested = (depth: number): string => `{"time":1,"passthrough":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`
 
-await test('parseRequest leaves alone what upstream must judge', async (t) => {
+await test('parseRequest does not interpret what only upstream may judge', async (t) => {
   t.ok(parse(nested(31)), 'depth 32')
   t.ok(parse(`{"time":1}${' '.repeat(4086)}`), '4096 bytes')
   t.ok(parse(`{"time":1,"passthrough":{"a":[${'{},[],'.repeat(40)}1]}}`), 'any number side by side')
@@ -134,7 +150,6 @@ await test('parseRequest leaves alone what upstream must judge', async (t) => {
     ...['1.10', '1.0', '1e400', '1E5', '1e5', '12345678901234567890', '-0', '0.10', '9007199254740993', '-1e-400'].map(
       (number) => `{"ticks":"R_100","count":[${number}]}`,
     ),
-    '{"ticks":"R_100","passthrough":{"a":1.10}}',
     ...['"1"', '1.5', '1e21', '1e+21', 'null', 'true', '[]', '{}', '9007199254740992', '-9007199254740992', '-0'].map(
       (id) => `{"ticks":"R_100","req_id":${id}}`,
     ),

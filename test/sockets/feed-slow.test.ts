@@ -129,6 +129,86 @@ await test('a slow browser gets the last price of a symbol before the end of it,
   t.same(await slow.rest(), [])
 })
 
+await test('the counters of what browsers have got never fall, however short the messages that replace others', async (t) => {
+  const world = await slowWorld(t)
+  const { market, metric, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  const longer = (quote: number): void =>
+    reply(request, { msg_type: 'tick', subscription: { id: 'id-1' }, tick: { quote }, padding: 'x'.repeat(50 - quote) })
+  for (const quote of [1, 2]) longer(quote)
+  const totals = async (): Promise<unknown[]> => {
+    const names = ['bff_relay_messages_total', 'bff_relay_bytes_total']
+    return Promise.all(names.map(async (name) => (await metric(name)).get('direction="to_browser"')))
+  }
+  const conflated = async (): Promise<unknown> => (await metric('bff_feed_conflated_messages_total')).get('')
+  longer(3)
+  await until(async () => (await conflated()) === 1, 'the second has given way')
+  const before = await totals()
+  for (let quote = 4; quote < 10; quote++) {
+    longer(quote)
+    await until(async () => (await conflated()) === quote - 2, 'another has given way')
+    t.same(await totals(), before, 'what may still give way does not count')
+  }
+  slow.send({ time: 1, req_id: 2 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(2), [
+    [1, 1],
+    [2, 0],
+  ])
+  t.match(await slow.next(), { req_id: 1, tick: { quote: 9 } })
+  const { received } = slow.client
+  const bytes = received.reduce((sum, { data }) => sum + data.length, 0)
+  t.same(await totals(), [received.length, bytes])
+})
+
+await test('a slow browser gets the last price of a stream before the end of it, and nothing after', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const request = await market.next('ticks')
+  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1')
+  reply(request, { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
+  slow.send({ time: 1, req_id: 3 })
+  reply(await market.next('time'), { time: 0 })
+  t.same(await readUntil(3), [
+    [1, 10],
+    [1, 12],
+    [1, 'MarketIsClosed'],
+    [3, 0],
+  ])
+  t.same(await slow.rest(), [])
+})
+
+await test('a slow browser gets what follows its history before the answer to its forget, and nothing after', async (t) => {
+  const world = await slowWorld(t)
+  const { market, slow, readUntil } = world
+  const asked = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
+  const history = { msg_type: 'history', history: { prices: [99, 100], times: [99, 100] } }
+  const other = await world.join()
+  other.send(asked)
+  const request = await market.next('ticks_history')
+  reply(request, { ...history, subscription: { id: 'h' } })
+  await other.next()
+  slow.send({ ...asked, count: 2, req_id: 1 })
+  const fetch = await market.next('ticks_history')
+  for (const quote of [101, 102]) {
+    tick(request, quote, quote, 'h')
+    await other.next()
+  }
+  reply(fetch, history)
+  other.send({ time: 1 })
+  reply(await market.next('time'), { time: 0 })
+  await other.next()
+  slow.send({ forget: 'h', req_id: 2 })
+  t.same(await readUntil(2), [
+    [1, undefined],
+    [1, 102],
+    [2, undefined],
+  ])
+  t.same(await slow.rest(), [])
+})
+
 await test('a slow browser gets the newest of long messages once it reads, without asking for anything', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const browser = await join()

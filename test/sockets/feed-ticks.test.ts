@@ -135,7 +135,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.same(quotes(await second.rest()), [3, 4])
   })
 
-  await t.test('a symbol array is served as soon as one of its symbols moves', async (t) => {
+  await t.test('a subscription to a symbol array is answered as soon as one of its symbols moves', async (t) => {
     const browser = await join()
     browser.send({ ticks: ['OPEN', 'CLOSED'], subscribe: 1, req_id: 1 })
     const request = await market.next('ticks')
@@ -223,7 +223,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await browser.next(), { req_id: 1, error })
   })
 
-  await t.test('messages that answer no request are for nobody', async (t) => {
+  await t.test('a message that answers no request is sent to no browser', async (t) => {
     const browser = await join()
     browser.send({ ticks: 'R_7', subscribe: 1, req_id: 1 })
     const request = await market.next('ticks')

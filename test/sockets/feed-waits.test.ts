@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'
@@ -42,6 +43,36 @@ await test('a history that arrives so late that messages since then are gone is 
   }
 })
 
+await test('a history that takes the place of another one is kept for its own time', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', HISTORY_MS)
+  const overs: (() => void)[] = []
+  t.intercept(KeptBytes.prototype, 'keep', {
+    value: (_bytes: number, _ms: number, onOver: () => void) => overs.push(onOver) > 0,
+  })
+  const { market, join } = await feedWorld(t)
+  const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
+  const browsers = [await join(), await join(), await join(), await join()] as const
+  const [first, second, third, fourth] = browsers
+  first.send(wanted)
+  reply(await market.next('ticks_history'), { ...history(100), subscription: { id: 'h' } })
+  await first.next()
+  second.send({ ...wanted, count: 2 })
+  const late = await market.next('ticks_history')
+  timers.run()
+  third.send({ ...wanted, count: 2 })
+  for (const [browser, fetch] of [
+    [third, await market.next('ticks_history')],
+    [second, late],
+  ] as const) {
+    reply(fetch, history(100))
+    t.match(await browser.next(), history(100))
+  }
+  t.equal(overs.length, 3)
+  overs[1]?.()
+  t.match(await fourth.ask({ ...wanted, count: 2 }), history(100))
+  t.equal(market.asked('ticks_history').length, 3)
+})
+
 await test('a browser that leaves while its history is on its way is sent nothing', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const [stays, gone] = [await join(), await join()]
@@ -63,7 +94,7 @@ await test('a browser that leaves while its history is on its way is sent nothin
   t.equal(sent, stays.client.received.length)
 })
 
-await test('a late answer reaches whoever waits for it, and after ten seconds nobody else waits for it', async (t) => {
+await test('a late answer reaches those who wait for it, and whoever asks after ten seconds does not join them', async (t) => {
   const timers = new HeldTimers(t, 'setInterval', READ_MS)
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
   const [first, second, third] = [await join(), await join(), await join()]

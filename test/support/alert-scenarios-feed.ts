@@ -47,7 +47,30 @@ export async function lostFeedScenario(t: Test): Promise<Scenario> {
   await subscribed(world)
   return around(server, 'the feed has lost upstream', ['BffFeedDown'], async () => {
     await upstream.close()
-    await until(async () => /^bff_feed_upstream_sockets 0$/m.test(await scrape(server)), 'no upstream socket')
+    await until(async () => /^bff_feed_retrying_sockets [1-9]/m.test(await scrape(server)), 'the feed tries again')
+  })
+}
+
+/** A browser uses the public socket for proposals alone, so the feed needs no upstream socket. */
+export async function unusedFeedScenario(t: Test): Promise<Scenario> {
+  const { market, join, server } = await feedWorld(t)
+  return around(server, 'browsers ask for nothing that is shared', [], async () => {
+    const browser = await join()
+    browser.send({ proposal: 1 })
+    await market.next('proposal')
+  })
+}
+
+/** Requests with several symbols have all the connections that they may have, and take most of the places there. */
+export async function arraysScenario(t: Test): Promise<Scenario> {
+  const { market, join, server } = await feedWorld(t, {
+    FEED_SUBSCRIPTIONS: '5',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '5',
+    FEED_MAX_SOCKETS: '2',
+  })
+  return around(server, 'few streams take nearly all places', ['BffFeedNearLimit'], async () => {
+    for (const ticks of [['A', 'B'], 'C', 'D', 'E', 'F']) (await join()).send({ ticks, subscribe: 1 })
+    await market.next('ticks', 'F')
   })
 }
 

@@ -1,7 +1,18 @@
 import type { UpstreamMessage } from './dissect.ts'
-import { frameOf } from './frame-of.ts'
+import { frameOf, startOfFrame } from './frame-of.ts'
 
-/** One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next one. */
+/** Who is answered. */
+interface Recipient {
+  answer(frame: Buffer, rest?: Buffer): void
+}
+
+/** From this length on, a copy of a body costs more than a second buffer in a write. */
+const MIN_SHARED_BYTES = 1024
+
+/**
+ * One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next one. For
+ * those whose answers begin otherwise, a long body is not copied: however many times it waits to be sent, it is in memory once.
+ */
 export class AnswerFrame {
   readonly #subscription: Buffer
   readonly #body: Buffer
@@ -14,14 +25,23 @@ export class AnswerFrame {
     this.#body = answer.body
   }
 
-  /** What it takes to keep it. */
+  /** Memory that it takes to keep it: the body, and again in the latest frame. */
   get bytes(): number {
     return 2 * this.#body.length
   }
 
-  /** The frame for a browser whose answers begin like this. */
-  for(prefix: Buffer): Buffer {
+  /** Answers a browser whose answers begin like this. */
+  send(recipient: Recipient, prefix: Buffer): void {
+    const body = this.#body
+    const frame = this.#frameFor(prefix)
+    if (frame === undefined) recipient.answer(startOfFrame(body.length, prefix, this.#subscription), body)
+    else recipient.answer(frame)
+  }
+
+  /** The whole frame, unless another one of a long body is there already. */
+  #frameFor(prefix: Buffer): Buffer | undefined {
     if (this.#frame !== undefined && this.#prefix?.equals(prefix) === true) return this.#frame
+    if (this.#frame !== undefined && this.#body.length >= MIN_SHARED_BYTES) return undefined
     this.#prefix = prefix
     this.#frame = frameOf(prefix, this.#subscription, this.#body)
     return this.#frame

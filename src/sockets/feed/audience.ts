@@ -15,7 +15,7 @@ export class Group {
   /** Ids of a symbol array that these browsers have forgotten. */
   readonly without: ReadonlySet<string> | undefined
   readonly subscriptions = new Set<Subscription>()
-  /** Where the browsers of these subscriptions are. */
+  /** The cohorts that the browsers of these subscriptions belong to. */
   readonly cohorts = new Set<Cohort>()
 
   constructor(key: string, prefix: Buffer, without: ReadonlySet<string> | undefined) {
@@ -37,7 +37,7 @@ export class Audience {
     this.#cohorts = cohorts
   }
 
-  /** Adds a subscription. @param prefix what its messages begin with */
+  /** Adds a subscription. @param prefix what its messages begin with @param without ids whose messages it does not get */
   add(subscription: Subscription, prefix: Buffer, without?: ReadonlySet<string>): void {
     const group = this.#groupFor(prefix, without)
     group.subscriptions.add(subscription)
@@ -54,7 +54,7 @@ export class Audience {
     if (group.subscriptions.size === 0) this.#groups.delete(group.key)
   }
 
-  /** No more messages with this subscription id for a subscription. */
+  /** Has a subscription get no more messages with this subscription id. */
   exclude(subscription: Subscription, id: string): void {
     const { group } = subscription
     if (group === undefined) return
@@ -63,14 +63,14 @@ export class Audience {
     this.add(subscription, group.prefix, subscription.forgotten)
   }
 
-  /** All subscriptions, each with what its messages begin with. */
+  /** All subscriptions, each with the prefix of its messages. */
   all(): (readonly [Subscription, Buffer])[] {
     return [...this.#groups.values()].flatMap(({ prefix, subscriptions }) =>
       Array.from(subscriptions, (subscription) => [subscription, prefix] as const),
     )
   }
 
-  /** Removes all subscriptions. @returns each with what its messages began with */
+  /** Removes all subscriptions. @returns each with the prefix of its messages */
   clear(): (readonly [Subscription, Buffer])[] {
     const all = this.all()
     for (const [subscription] of all) this.remove(subscription)
@@ -94,7 +94,7 @@ export class Audience {
   }
 
   #groupFor(prefix: Buffer, without: ReadonlySet<string> | undefined): Group {
-    // Most often it is the one of the browser before, to the very buffer.
+    // Most often it is the group of the browser before: equal requests have the very same buffer as their prefix.
     const latest = this.#latest
     if (latest?.prefix === prefix && latest.without === without && latest.subscriptions.size > 0) return latest
     const key = [prefix.toString('latin1'), ...(without ?? [])].join('\n')

@@ -1,5 +1,5 @@
 const MIN_MS = 100
-/** Less than a browser has to wait for a connection. */
+/** Less than the time that a browser waits for a connection (`PATIENCE_MS`). */
 const MAX_MS = 4000
 
 /** When to try again: later after each failure, and never all at the same time. */
@@ -11,7 +11,12 @@ export class Backoff {
     return this.#timer !== undefined
   }
 
-  /** Calls back after the next time. */
+  /** Whether the last attempt has failed. */
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
+  /** Calls back after a pause, whose upper limit doubles with each failure. */
   wait(onOver: () => void): void {
     const longest = Math.min(MIN_MS * 2 ** this.#failures++, MAX_MS)
     this.#timer = setTimeout(
@@ -23,7 +28,7 @@ export class Backoff {
     )
   }
 
-  /** Begins with short times again. */
+  /** Begins with short pauses again. */
   reset(): void {
     this.#failures = 0
   }

@@ -2,16 +2,16 @@ import { isWider, type Point, type Tail } from './points.ts'
 import type { Seam, Streamed } from './seam.ts'
 
 /**
- * So many states of a candle are held back of which nobody can tell whether they are older than the history: they have its range,
- * but another close. An upstream that streams every state comes to that of the history long before. One that leaves states out
- * may never come to it.
+ * States of a candle with the range of the history but another close may be older or later: nobody can tell. Up to so many are
+ * held back. An upstream that streams every state reaches that of the history long before; one that leaves states out may never
+ * reach it.
  */
 const MAX_UNDECIDED = 64
 
 /** The seam of a history of candles. The last candle is open, and the stream sends it whole with each change. */
 export class CandleSeam implements Seam {
   readonly epoch: number
-  /** Only the last state may still have to be sent, which is kept in any case. */
+  /** Only the last state may still have to be sent, and the latest messages are kept in any case. */
   readonly first = undefined
   /** The last candle as the history shows it. */
   readonly #shown: string
@@ -37,10 +37,7 @@ export class CandleSeam implements Seam {
   isLater(point: Point | undefined): boolean {
     if (point === undefined) return true
     if (point.epoch < this.epoch) return false
-    if (this.isPassedBy(point) || this.#undecided >= MAX_UNDECIDED) {
-      this.#isOver = true
-      return true
-    }
+    if (this.isPassedBy(point) || this.#undecided >= MAX_UNDECIDED) return true
     this.#isOver = point.value === this.#shown
     if (!isWider(this.#shown, point.value)) this.#undecided++
     return false
@@ -51,7 +48,7 @@ export class CandleSeam implements Seam {
     return point.epoch > this.epoch || isWider(point.value, this.#shown)
   }
 
-  /** If no state is surely later, the last one may be: the stream has closed the candle with it. */
+  /** Even if no state is certainly later, the last one may be: the stream has closed the candle with it. */
   mayBeLater(points: readonly (Point | undefined)[]): number {
     const wider = points.findIndex((point) => this.isPassedBy(point))
     if (wider >= 0) return wider

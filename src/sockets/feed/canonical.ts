@@ -13,11 +13,13 @@ class NotCanonical extends Error {}
 /**
  * Reads valid JSON text whose value is an object. Two objects are equal as JSON values exactly when the texts of their members
  * are equal: white space is gone, keys are sorted and strings have one spelling.
- * @returns undefined for text whose meaning differs between parsers: a duplicate key at any depth, a number that JavaScript would
- *   print otherwise (1.10, 1e400, 12345678901234567890, -0), a string with a lone surrogate or U+0000, or more than 32 levels
+ * @param copied a member that nobody compares. Its numbers may be written in any way, and are copied
+ * @returns undefined for text whose meaning differs between parsers: a duplicate key at any depth, a number outside `copied` that
+ *   JavaScript would print otherwise (1.10, 1e400, 12345678901234567890, -0), a string with a lone surrogate or U+0000, or more
+ *   than 32 levels
  */
-export function canonicalMembers(json: string): CanonicalMembers | undefined {
-  const reader = new CanonicalReader(json)
+export function canonicalMembers(json: string, copied?: string): CanonicalMembers | undefined {
+  const reader = new CanonicalReader(json, copied)
   try {
     return reader.object()
   } catch (error) {
@@ -34,11 +36,14 @@ export function objectText(members: Iterable<readonly [key: string, text: string
 /** Reads from left to right. It relies on the text being valid. */
 class CanonicalReader {
   readonly #json: string
+  readonly #copied: string | undefined
   #at = 0
   #depth = 0
+  #isCopying = false
 
-  constructor(json: string) {
+  constructor(json: string, copied: string | undefined) {
     this.#json = json
+    this.#copied = copied
   }
 
   /** An object, whose brace comes next. The members are sorted by key. */
@@ -47,6 +52,7 @@ class CanonicalReader {
     this.#eachUntil('}', (first) => {
       const key = decoded(first)
       this.#next()
+      if (this.#depth === 1) this.#isCopying = key === this.#copied
       members.push([key, this.#value(this.#next())])
     })
     members.sort(([a], [b]) => (a < b ? -1 : 1))
@@ -72,7 +78,7 @@ class CanonicalReader {
       case '"':
         return JSON.stringify(decoded(first))
       default:
-        return scalar(first)
+        return this.#isCopying ? first : scalar(first)
     }
   }
 

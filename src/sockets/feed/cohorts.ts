@@ -8,8 +8,8 @@ import { unwatchedBytes, type Outbox, type OutboxHost } from './outbox.ts'
 type CohortHost = Pick<OutboxHost, 'batch' | 'limits' | 'traffic'>
 
 /**
- * Browsers that belong to the same groups, so that they get the same messages of all their streams. Whatever one read from
- * upstream brings them is joined once, and takes one pass.
+ * Browsers that belong to the same groups, so that they get the same messages of all their streams. The messages that one read
+ * from upstream brings are joined once for all of them, and sent in one pass.
  */
 export class Cohort {
   readonly key: string
@@ -50,7 +50,7 @@ export class Cohort {
     this.#wires.set(outbox, outbox.wire)
   }
 
-  /** Sends a stream message to all. @param stream what a newer message replaces this one by */
+  /** Sends a stream message to all. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     const { batch } = this.#host
     if (!batch.isOpen) this.#send(new FrameSequence(frame, stream))

@@ -17,7 +17,7 @@ export class Departures {
     this.#spreadMs = spreadMs
   }
 
-  /** Has a browser closed after {@link release}, or 5 seconds from the first call at the latest. */
+  /** Notes a browser, which is closed after {@link release}. If nobody calls that within 5 seconds, it happens by itself. */
   add(member: Member): void {
     this.#waiting.add(member)
     this.#patience ??= setTimeout(() => this.release(), PATIENCE_MS).unref()
@@ -34,7 +34,7 @@ export class Departures {
   }
 }
 
-/** Calls back once if something has waited for a connection for as long as a browser may have to. */
+/** Calls back once something has waited for a connection for as long as a browser waits at most. */
 export class Patience {
   readonly #onLost: () => void
   #timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class Patience {
     this.#onLost = onLost
   }
 
-  /** Starts the time, unless it runs. */
+  /** Starts the wait, unless it has begun. */
   start(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined

@@ -2,16 +2,15 @@ import { eachMember } from './json-members.ts'
 
 /** A message of upstream's: what the feed must know of it, and the text that browsers get. */
 export interface UpstreamMessage {
-  /** That of the echoed request where the message itself has none. Undefined when there is none or it is no safe integer. */
+  /** `req_id`, or that in `echo_req` if the message has none itself. Undefined when there is none or it is no safe integer. */
   readonly reqId: number | undefined
-  readonly msgType: string | undefined
   /** The code of an error, empty if the error has none. Undefined when the message is no error. */
   readonly errorCode: string | undefined
   /** `subscription.id`, which the messages of a stream have. */
   readonly subscriptionId: string | undefined
-  /** The member `subscription` in upstream's words and a comma. It fits between a prefix and a body. Empty if there is none. */
+  /** The member `subscription` as upstream wrote it, and a comma: it goes between a prefix and a body. Empty if there is none. */
   readonly subscription: Buffer
-  /** What is the same for everybody: the other members, in upstream's words, and the closing brace. It follows a prefix. */
+  /** What is the same for everybody: the other members as upstream wrote them, and the closing brace. It follows a prefix. */
   readonly body: Buffer
 }
 
@@ -38,7 +37,6 @@ export function dissect(message: Buffer): UpstreamMessage | undefined {
   const error = parsed['error']
   return {
     reqId: integer(parsed['req_id'] ?? memberOf(parsed['echo_req'], 'req_id')),
-    msgType: text(parsed['msg_type']),
     errorCode: error === undefined || error === null ? undefined : (text(memberOf(error, 'code')) ?? ''),
     subscriptionId: text(memberOf(parsed['subscription'], 'id')),
     subscription: joined(message, subscription, COMMA),

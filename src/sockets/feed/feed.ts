@@ -38,12 +38,12 @@ export interface FeedDependencies {
   readonly log: FastifyBaseLogger
 }
 
-/** Longest time that an answer is kept that changes with every tick. */
+/** Longest time for which an answer that changes with every tick is kept. */
 const BRIEF_MS = 250
-/** Longest time that a history is kept, together with the messages that follow it. */
+/** Longest time for which a history is kept, together with the messages that follow it. */
 const HISTORY_MS = 1000
 
-/** The shared market data of a process: takes the messages of browsers, and has each served the way it should be. */
+/** The shared market data of a process. It takes each message of a browser to what serves it. */
 export class Feed implements MemberHost {
   readonly limits: FeedLimits
   readonly batch = new WriteBatch()
@@ -83,10 +83,12 @@ export class Feed implements MemberHost {
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
+      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.isRetrying),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
-      streamLimit: () => limits.maxSockets * limits.subscriptionsPerSocket,
+      takenPlaces: () => this.#pool.takenPlaces,
+      places: () => this.#pool.places,
       ownSocketLimit: () => limits.maxOwnSockets,
     })
   }
@@ -133,10 +135,10 @@ export class Feed implements MemberHost {
       case 'single':
         return this.#reads.single(member, request)
       case 'ping':
-        // Upstream ends an own socket that asks nothing for long; this is how pages prevent it.
-        return member.own === undefined
-          ? member.answer(localAnswer(request, 'pong'))
-          : this.#pass(member, message, false)
+        // Upstream ends an own socket that sends nothing for long. The pings of the page prevent that.
+        return member.own !== undefined && member.spend()
+          ? member.own.send(message, false)
+          : member.answer(localAnswer(request, 'pong'))
       case 'forget':
         return this.#forget(member, request, message)
       case 'forget_all':
@@ -155,28 +157,29 @@ export class Feed implements MemberHost {
     else this.#reads.single(member, request)
   }
 
-  /** Counts a message as a request, and sends it on the browser's own upstream socket. */
+  /** Counts a message as a request, and sends it on the browser's own upstream socket. Beyond the limit it is refused. */
   #pass(member: Member, message: Buffer, isBinary: boolean): void {
     if (member.spend()) this.#send(member, message, isBinary)
-    else this.#limited(member, message, isBinary)
+    else this.#refuse(member, message, isBinary)
   }
 
-  /** Sends a message that has been counted on the browser's own upstream socket. */
+  /** Sends a message on the browser's own upstream socket. It has been counted. */
   #send(member: Member, message: Buffer, isBinary: boolean): void {
     if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) {
-      return this.#limited(member, message, isBinary)
+      return this.#refuse(member, message, isBinary)
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
   }
 
-  /** Sends a subscription to ticks that has been counted on the browser's own upstream socket. */
+  /** The same for a subscription to ticks that no shared connection has room for. */
   #sendTicks(member: Member, message: Buffer): void {
     this.#send(member, message, false)
     if (member.own !== undefined) member.own.hasArrays = true
   }
 
-  #limited(member: Member, message: Buffer, isBinary: boolean): void {
+  /** Answers a message that exceeds a limit. */
+  #refuse(member: Member, message: Buffer, isBinary: boolean): void {
     const operation = isBinary ? 'other' : operationOf(message)
     member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
   }

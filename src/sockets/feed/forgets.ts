@@ -10,7 +10,7 @@ import type { Subscription } from './subscription.ts'
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
 
-/** Ends the browser's stream with this id, or its part. @returns false if the browser has none */
+/** Ends the browser's stream with this id, or that symbol of an array. @returns false if the browser has none */
 export function forgetStream(member: Member, id: unknown): boolean {
   for (const subscription of member.subscriptions.values()) {
     if (!subscription.isServed || !subscription.ids.some((each) => each === id)) continue
@@ -29,7 +29,7 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
   const isKnown = isBare(request.fields) && types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
   const isLocal = isKnown && member.own === undefined
-  if (!isLocal && member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
+  if (member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
   const release = member.hold()
   const answer = (frame: Buffer): void => {
     member.answer(frame)
@@ -46,7 +46,7 @@ export function forgetAll(member: Member, request: FeedRequest, reads: Reads): v
   else if (!reads.ask(member, request, answered)) release()
 }
 
-/** Takes subscriptions away from their browser, which must still let go of them if it leaves. @returns those that it still had */
+/** Takes subscriptions away from their browser. They still end if it leaves meanwhile. @returns those that it had until now */
 function take(subscriptions: readonly Subscription[]): Subscription[] {
   const taken = subscriptions.filter(({ isAttached }) => isAttached)
   for (const subscription of taken) {
@@ -56,7 +56,7 @@ function take(subscriptions: readonly Subscription[]): Subscription[] {
   return taken
 }
 
-/** Ends subscriptions, those without a first answer after it. Then calls back with the ids that they had. */
+/** Ends subscriptions, each once it has its first answer or an error. Then calls back with the ids that they had. */
 function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) => void): void {
   const ids: string[] = []
   let left = subscriptions.length
@@ -83,7 +83,7 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
   for (const subscription of subscriptions) end(subscription)
 }
 
-/** What a browser has in place of a subscription that was refused: it had asked twice, and the second request has its turn then. */
+/** What a browser has in place of a subscription that was refused: if it had asked twice, the second request is tried then. */
 function askedAgain({ member, stream }: Subscription): Subscription[] {
   const found = new Set(stream.claims.map((claim) => member.subscriptions.get(claim)))
   return [...found].filter((each) => each !== undefined)

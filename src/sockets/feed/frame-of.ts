@@ -10,11 +10,16 @@ const EIGHT_BYTES = 127
  * @param parts of the message in order: the prefix of a request, then what upstream said. They are copied
  */
 export function frameOf(...parts: readonly Buffer[]): Buffer {
+  return startOfFrame(0, ...parts)
+}
+
+/** The same without the last `restBytes` of the message, which must follow. */
+export function startOfFrame(restBytes: number, ...parts: readonly Buffer[]): Buffer {
   let payload = 0
   for (const part of parts) payload += part.length
-  let at = headerBytes(payload)
+  let at = headerBytes(payload + restBytes)
   const frame = Buffer.allocUnsafe(at + payload)
-  writeHeader(frame, payload)
+  writeHeader(frame, payload + restBytes)
   for (const part of parts) {
     frame.set(part, at)
     at += part.length
@@ -22,7 +27,7 @@ export function frameOf(...parts: readonly Buffer[]): Buffer {
   return frame
 }
 
-/** The size of the message in a frame. */
+/** The size of the message in a frame, or of its part in the start of one. */
 export function messageBytes(frame: Buffer): number {
   const size = frame[1] ?? 0
   if (size <= MAX_SHORT) return frame.length - 2

@@ -1,13 +1,13 @@
 import { messageBytes } from './frame-of.ts'
 
 /**
- * Frames that leave together, in order. Those who get the same frames share one sequence and its buffer: each frame is only
- * compared with the one that the last of them has got.
+ * Frames that leave together, in order. Browsers that get the same frames one after the other share one sequence and its buffer:
+ * a next frame is compared only with the latest one that the sequence went on with.
  */
 export class FrameSequence {
   /** The last frame. */
   readonly frame: Buffer
-  /** By what a newer frame replaces the last one for a browser that is slow. Empty for one that must not be lost. */
+  /** The conflation key of the last frame: for a slow browser a newer frame with the same key replaces it. Empty if none may. */
   readonly stream: string
   /** How many frames there are, and the bytes of their messages. */
   readonly messages: number

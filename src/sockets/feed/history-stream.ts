@@ -1,14 +1,17 @@
+import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
+import { HistoriesAhead } from './histories-ahead.ts'
 import { History, isLatest } from './history.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { FeedRequest } from './parse-request.ts'
-import { pointOf, tailOf, type Point } from './points.ts'
+import { pointOf, tailOf } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
-import type { Seam } from './seam.ts'
-import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import type { StreamContext } from './stream-context.ts'
+import type { StreamSpec } from './stream-spec.ts'
+import { Stream, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** How long the stream's messages are kept for a history on its way. */
@@ -26,9 +29,8 @@ export class HistoryStream extends Stream {
   readonly #waiting = new Map<Subscription, FeedRequest>()
   /** Histories on their way. */
   readonly #pending = new Set<History>()
-  /** Histories that are ahead of the stream. */
-  readonly #ahead = new Map<History, Seam>()
-  /** Those that can be shared: on their way, or fetched just now. */
+  readonly #ahead = new HistoriesAhead()
+  /** Histories that can be shared, by the key of their request: on their way, or fetched just now. */
   readonly #histories = new Map<string, History>()
   #recent = new RecentMessages()
   /** The member `subscription` of the stream's messages. Undefined before its history. */
@@ -56,28 +58,28 @@ export class HistoryStream extends Stream {
   protected left(subscription: Subscription): void {
     this.#audience.remove(subscription)
     this.#waiting.delete(subscription)
-    for (const history of [...this.#pending, ...this.#ahead.keys()]) history.leave(subscription)
+    for (const { waiting } of this.#pending) waiting.delete(subscription)
+    this.#ahead.leave(subscription)
   }
 
   protected took(message: UpstreamMessage): void {
     const point = pointOf(message)
     if (this.#subscription === undefined && point === undefined) return this.#begin(message)
-    const caughtUp = this.#passSeams(point)
-    const needed = [
-      ...Array.from(this.#histories.values(), ({ since, next = since }) => next),
-      ...Array.from(this.#ahead.values(), ({ first = Infinity }) => first),
-    ]
-    this.#recent.add(point, message, Math.min(...needed))
+    const { passed, reached } = this.#ahead.pass(point, this.#recent)
+    for (const { ahead, next } of passed) {
+      for (const [subscription, prefix] of ahead) this.#follow(subscription, prefix, next)
+    }
+    const needed = Array.from(this.#histories.values(), ({ since, next = since }) => next)
+    this.#recent.add(point, message, Math.min(...needed, this.#ahead.first))
     this.#audience.deliver(message)
-    for (const [subscription, prefix] of caughtUp) this.#audience.add(subscription, prefix)
+    for (const { ahead } of reached) {
+      for (const [subscription, prefix] of ahead) this.#audience.add(subscription, prefix)
+    }
   }
 
-  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
-    const isOwn = this.state === 'asked' && !this.wasLive
+  protected refused(isOfRequest: boolean, tell: Tell): boolean {
     const { key } = this.#first
-    for (const [subscription, prefix] of isOwn ? this.#takeWaiting(key) : this.#takeAll()) {
-      this.fail(subscription, frameOf(prefix, part, body))
-    }
+    for (const concerned of isOfRequest ? this.#takeWaiting(key) : this.#takeAll()) tell(...concerned)
     // The others have asked for something else, which upstream may take.
     for (const [subscription, request] of this.#waiting) {
       this.#first = request
@@ -103,7 +105,7 @@ export class HistoryStream extends Stream {
     this.#subscription = message.subscription
     const history = new History(this.#recent.nextSequence, () => undefined)
     history.answer = new AnswerFrame(message)
-    // One with an end of its own is not what the stream goes on from.
+    // A history with an end of its own does not reach up to the stream.
     if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
     this.#keep(key, history)
@@ -129,18 +131,18 @@ export class HistoryStream extends Stream {
   #fetch(request: FeedRequest): History {
     const { key } = request
     const { oneShots } = this.context
-    const history = new History(this.#recent.nextSequence, (message) => {
+    const history = new History(this.#recent.nextSequence, (outcome) => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
       // It belongs to the time before the stream was lost.
       if (!this.#pending.delete(history)) return
       const waiting = [...history.waiting]
-      history.waiting.clear()
-      if (message === undefined) this.#depart(waiting.map(([subscription]) => subscription))
-      else this.#fetched(history, request, message, waiting)
+      if (outcome === 'lost') this.#depart(waiting.map(([subscription]) => subscription))
+      else if (outcome === 'tooBig') for (const [{ member }] of waiting) member.end(CLOSE.tooBig)
+      else this.#fetched(history, request, outcome, waiting)
     })
     this.#pending.add(history)
     this.#histories.set(key, history)
-    // The messages since then cannot be kept for ever. If an answer comes all the same, another is asked for.
+    // The messages since then cannot be kept for ever. If they are gone when the answer comes, another history is fetched.
     setTimeout(() => {
       if (history.answer === undefined && this.#histories.get(key) === history) this.#histories.delete(key)
     }, STALE_MS).unref()
@@ -155,64 +157,59 @@ export class HistoryStream extends Stream {
     waiting: readonly (readonly [Subscription, FeedRequest])[],
   ): void {
     if (!this.#recent.covers(history.since)) {
-      for (const [subscription, request] of waiting) this.#give(subscription, request)
+      for (const [subscription, asked] of waiting) this.#give(subscription, asked)
       return
     }
     if (message.errorCode !== undefined) {
-      for (const [subscription, { prefix }] of waiting) {
-        this.fail(subscription, frameOf(prefix, message.body))
-      }
+      for (const [subscription, { prefix }] of waiting) this.fail(subscription, frameOf(prefix, message.body))
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)
     const isCandles = this.type === 'candles'
     const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
-    if (seam !== undefined) this.#ahead.set(history, seam)
-    this.#keep(request.key, history)
+    if (seam !== undefined) this.#ahead.add(history, seam)
+    const isKept = this.#keep(request.key, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
+    if (!isKept) this.#release(history)
   }
 
-  /** Keeps a history for those who ask the same in a moment, as the pages of many browsers do together. */
-  #keep(key: string, history: History): void {
+  /**
+   * Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time.
+   * @returns whether there is room for it
+   */
+  #keep(key: string, history: History): boolean {
     const { historyMs, kept } = this.context
     const drop = (): void => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
+      this.#release(history)
     }
-    if (kept.keep(history.answer?.bytes ?? 0, historyMs, drop)) this.#histories.set(key, history)
+    const isKept = kept.keep(history.answer?.bytes ?? 0, historyMs, drop)
+    if (isKept) this.#histories.set(key, history)
+    return isKept
+  }
+
+  /** Nobody is given this history any more. Those who have it need no more of it than where it goes on. */
+  #release(history: History): void {
+    history.answer = undefined
+    this.#ahead.release(history)
   }
 
   #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
     if (answer === undefined) return
-    subscription.member.answer(answer.for(prefix))
+    answer.send(subscription.member, prefix)
     if (next === undefined) ahead.set(subscription, prefix)
     else this.#follow(subscription, prefix, next)
     subscription.served()
   }
 
-  /** Sends a browser the messages from this number on, and all to come. */
+  /** Sends a browser the messages from this number on, and has it get all later ones. */
   #follow(subscription: Subscription, prefix: Buffer, next: number): void {
     const { outbox } = subscription.member
     for (const { subscription: part, body, subscriptionId } of this.#recent.from(next)) {
       outbox.deliver(frameOf(prefix, part, body), this.conflationKey(subscriptionId))
     }
     this.#audience.add(subscription, prefix)
-  }
-
-  /** Looks which histories the stream has caught up with. @returns those who have the next message, and will get all others */
-  #passSeams(point: Point | undefined): (readonly [Subscription, Buffer])[] {
-    const caughtUp: (readonly [Subscription, Buffer])[] = []
-    const { nextSequence } = this.#recent
-    for (const [history, seam] of this.#ahead) {
-      const isLater = seam.isLater(point, nextSequence)
-      if (!isLater && !seam.isOver) continue
-      this.#ahead.delete(history)
-      const next = isLater ? this.#recent.afterSeam(seam, point) : nextSequence + 1
-      history.next = next
-      if (isLater) for (const [subscription, prefix] of history.ahead) this.#follow(subscription, prefix, next)
-      else caughtUp.push(...history.ahead)
-    }
-    return caughtUp
   }
 
   #refuse(subscription: Subscription, request: FeedRequest): void {
@@ -226,23 +223,23 @@ export class HistoryStream extends Stream {
     }
   }
 
-  /** Those whose request is the one that upstream has got. */
+  /** Removes those whose request is the one that upstream has refused. @returns each with its prefix */
   #takeWaiting(key: string): (readonly [Subscription, Buffer])[] {
     const equal = [...this.#waiting].filter(([, request]) => request.key === key)
     for (const [subscription] of equal) this.#waiting.delete(subscription)
     return equal.map(([subscription, { prefix }]) => [subscription, prefix])
   }
 
+  /** Removes all subscriptions. @returns each with its prefix */
   #takeAll(): (readonly [Subscription, Buffer])[] {
     const asking = [this.#waiting, ...Array.from(this.#pending, ({ waiting }) => waiting)]
     const all = [
       ...this.#audience.clear(),
-      ...Array.from(this.#ahead.keys(), ({ ahead }) => Array.from(ahead)).flat(),
+      ...this.#ahead.clear(),
       ...asking.flatMap((waiting) =>
         Array.from(waiting, ([subscription, { prefix }]) => [subscription, prefix] as const),
       ),
     ]
-    this.#ahead.clear()
     for (const waiting of asking) waiting.clear()
     return all
   }

@@ -1,40 +1,40 @@
 import type { AnswerFrame } from './answer-frame.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import type { Requester } from './link-users.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { Subscription } from './subscription.ts'
-import type { Requester } from './upstream-link.ts'
 
-/** A history of a stream, and those who wait for it. */
+/** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */
+type HistoryOutcome = UpstreamMessage | 'tooBig' | 'lost'
+
+/** A history that belongs to a stream, and those who wait for it. */
 export class History implements Requester {
   /** The number of the stream's next message when the history was requested. */
   readonly since: number
   readonly waiting = new Map<Subscription, FeedRequest>()
-  /** Undefined until upstream has answered. */
+  /** Undefined until upstream has answered, and once nobody is given it any more. */
   answer: AnswerFrame | undefined
   /** The number of the message that follows it, once that is known. */
   next: number | undefined
-  /** Those who were given it before that, each with what its messages begin with. */
+  /** Those who were given it before that, each with the prefix of its messages. */
   readonly ahead = new Map<Subscription, Buffer>()
-  readonly #onSettled: (message: UpstreamMessage | undefined) => void
+  readonly #onSettled: (outcome: HistoryOutcome) => void
 
-  /** @param onSettled called with upstream's answer, or with nothing when there will be none */
-  constructor(since: number, onSettled: (message: UpstreamMessage | undefined) => void) {
+  constructor(since: number, onSettled: (outcome: HistoryOutcome) => void) {
     this.since = since
     this.#onSettled = onSettled
-  }
-
-  /** Forgets a browser that leaves. */
-  leave(subscription: Subscription): void {
-    this.waiting.delete(subscription)
-    this.ahead.delete(subscription)
   }
 
   received(message: UpstreamMessage): void {
     this.#onSettled(message)
   }
 
+  tooBig(): void {
+    this.#onSettled('tooBig')
+  }
+
   lost(): void {
-    this.#onSettled(undefined)
+    this.#onSettled('lost')
   }
 }
 

@@ -1,24 +1,24 @@
 import { frameOf } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
 
-/** The `msg_type` of an answer, where it is not the name of the operation (docs/upstream.md, Messages). */
+/** The `msg_type` of upstream's answers, where it is not the name of the operation. */
 const MESSAGE_TYPES: ReadonlyMap<string, string> = new Map([
   ['ticks', 'tick'],
   ['ticks_history', 'history'],
   ['other', 'error'],
 ])
 
-/** The answer to a request that would exceed a limit of this server (docs/reference.md, Shared market data). */
+/** A frame that answers a request beyond a limit of this server (docs/reference.md, Shared market data). */
 export function rateLimitError(request: Pick<FeedRequest, 'operation' | 'prefix'>): Buffer {
   return errorAnswer(request, 'RateLimit', `You have reached the rate limit for ${request.operation}.`)
 }
 
-/** The answer to a second subscription to the same. */
+/** A frame that answers a subscription which the browser has already. */
 export function alreadySubscribed(request: FeedRequest, symbol: string): Buffer {
   return errorAnswer(request, 'AlreadySubscribed', `You are already subscribed to ${symbol}`)
 }
 
-/** An answer made here. @param value the member that has the name of the operation */
+/** A frame with an answer of this server's. @param value the value of the member that has the name of the operation */
 export function localAnswer({ operation, prefix }: FeedRequest, value: unknown): Buffer {
   return frameOf(prefix, Buffer.from(`"${operation}":${JSON.stringify(value)},"msg_type":"${operation}"}`))
 }

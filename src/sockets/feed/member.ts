@@ -37,14 +37,17 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
-/** Upstream does not answer any more what it has not answered by then. */
+/** What upstream has not answered after this time it will hardly answer at all. */
 const HOLD_MS = 10_000
 
-/** A browser's socket. While too much waits for it, or its requests wait for too many answers, it is asked nothing more. */
+/**
+ * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
+ * their answers.
+ */
 export class Member implements Registered {
-  /** Its subscriptions, by what it may have once. */
+  /** Its subscriptions by claim, of each of which a browser may have one (`StreamSpec`). */
   readonly subscriptions = new Map<string, Subscription>()
-  /** Those that it has forgotten before their first answer, with which they end. */
+  /** Subscriptions that it has forgotten before their first answer. They end with that answer. */
   readonly leaving = new Set<Subscription>()
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
@@ -64,6 +67,7 @@ export class Member implements Registered {
   #hold: NodeJS.Timeout | undefined
   /** Messages that had been read when reading stopped. */
   #unread: (readonly [Buffer, boolean])[] = []
+  /** True while these are taken, so that nothing that they cause takes the next one. */
   #isTaking = false
   #isOver = false
 
@@ -99,14 +103,13 @@ export class Member implements Registered {
     return this.#pace.spend()
   }
 
-  /** Sends a frame that must not be lost. */
-  answer(frame: Buffer): void {
-    this.outbox.answer(frame)
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
+  answer(frame: Buffer, rest?: Buffer): void {
+    this.outbox.answer(frame, rest)
   }
 
   /** Sends a message of the own upstream socket as it is. */
   pass(message: Buffer, isBinary: boolean): void {
-    if (this.#isOver) return
     const { traffic } = this.#host
     traffic.messages++
     traffic.bytes += message.length
@@ -114,27 +117,28 @@ export class Member implements Registered {
     this.press()
   }
 
-  /** Sends the message that waits of a stream, which is its last one. */
+  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void {
     this.outbox.sendConflated(stream)
   }
 
-  /** Notes that a request of so many bytes waits for its answer. */
+  /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
   awaits(bytes: number): void {
     this.#askedBytes += bytes
     this.press()
   }
 
-  /** Notes that it has been answered. */
+  /** Notes that such a request waits no more. */
   awaitsNoMore(bytes: number): void {
     this.#askedBytes -= bytes
-    this.relieve()
+    // Not at once: the next request may have the same answer, which those that have waited for it get first.
+    if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
   }
 
   /**
    * Takes no further message for now, so that none is answered before the present one.
    * @param longestMs after this time messages are taken in any case
-   * @returns how to go on earlier
+   * @returns a function that ends the wait
    */
   hold(longestMs = HOLD_MS): () => void {
     const release = (): void => {
@@ -148,7 +152,19 @@ export class Member implements Registered {
     return release
   }
 
-  /** Reads on, if nothing speaks against it any more. */
+  /** Notes that more may wait now, and stops reading if it is too much. */
+  press(): void {
+    if (this.#isOver) return
+    const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
+    const { waitingBytes } = this.#peer
+    if (waitingBytes > maxBufferedBytes) {
+      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
+      this.own?.pause()
+    }
+    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
+  }
+
+  /** Notes that less may wait now, and reads on unless something still forbids it. */
   relieve(): void {
     if (this.#isOver) return
     const half = this.#host.limits.maxBufferedBytes / 2
@@ -191,7 +207,7 @@ export class Member implements Registered {
 
   #readOn(): void {
     this.#isTaking = true
-    while (!this.#isBusy && !this.#isOver) {
+    while (!this.#isBusy) {
       const next = this.#unread.shift()
       if (next === undefined) {
         this.#peer.resume()
@@ -202,7 +218,7 @@ export class Member implements Registered {
     this.#isTaking = false
   }
 
-  /** Whether too much waits, so that the browser must be asked nothing more. */
+  /** Whether nothing more may be read from the browser for now. */
   get #isBusy(): boolean {
     const waitingBytes = this.#peer.waitingBytes + this.#askedBytes
     const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
@@ -213,18 +229,6 @@ export class Member implements Registered {
     if (this.#isOver) return
     this.outbox.relieve()
     this.relieve()
-  }
-
-  /** Stops reading while too much waits for the browser or for upstream. */
-  press(): void {
-    if (this.#isOver) return
-    const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
-    const { waitingBytes } = this.#peer
-    if (waitingBytes > maxBufferedBytes) {
-      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
-      this.own?.pause()
-    }
-    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
   }
 
   /** The only way it ends. */

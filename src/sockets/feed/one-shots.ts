@@ -2,10 +2,14 @@ import { Departures, Patience } from './departures.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { FairShare } from './fair-share.ts'
 import type { Member } from './member.ts'
-import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** The text of a request with the given `req_id`. */
 export type WriteRequest = (reqId: number) => Buffer
+
+/** Whoever wants the one answer to a request. */
+type Asker = Required<Requester>
 
 /** A request that gets one answer. */
 export interface Asked {
@@ -43,8 +47,8 @@ export class OneShots implements LinkOwner {
     return this.#link.isOpen
   }
 
-  get bufferedBytes(): number {
-    return this.#link.bufferedBytes
+  get isRetrying(): boolean {
+    return this.#link.isRetrying
   }
 
   /** Counts a request that is to be sent for a browser. False when it exceeds the limit of the browser or the share of its address. */
@@ -53,7 +57,7 @@ export class OneShots implements LinkOwner {
   }
 
   /** Sends a request, at once or as soon as the connection is open. If that takes too long, the requester is told. */
-  ask(write: WriteRequest, requester: Requester): Asked {
+  ask(write: WriteRequest, requester: Asker): Asked {
     const oneShot = new OneShot(write, requester, {
       settled: (reqId) => {
         this.#unsent.delete(oneShot)
@@ -119,10 +123,10 @@ class OneShot implements Requester, Asked {
   readonly write: WriteRequest
   /** Undefined until the request has been sent. */
   reqId: number | undefined
-  readonly #requester: Requester
+  readonly #requester: Asker
   readonly #owner: OneShotOwner
 
-  constructor(write: WriteRequest, requester: Requester, owner: OneShotOwner) {
+  constructor(write: WriteRequest, requester: Asker, owner: OneShotOwner) {
     this.write = write
     this.#requester = requester
     this.#owner = owner
@@ -132,6 +136,11 @@ class OneShot implements Requester, Asked {
     this.#owner.settled(this.reqId)
     if (message.errorCode === 'RateLimit') this.#owner.refused()
     this.#requester.received(message)
+  }
+
+  tooBig(message: UpstreamMessage): void {
+    this.#owner.settled(this.reqId)
+    this.#requester.tooBig(message)
   }
 
   lost(): void {

@@ -15,7 +15,7 @@ export interface OutboxHost {
   readonly conflated: { messages: number }
 }
 
-/** While nothing waits, frames up to this size need no callback. */
+/** While nothing waits, frames of up to so many bytes need no callback. */
 export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
   return conflateBytes / 2
 }
@@ -27,7 +27,7 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
 export class Outbox {
   /** The groups whose messages it gets. Owned by the cohorts. */
   readonly groups: Group[] = []
-  /** Who gets the same. Owned by the cohorts, and undefined while they do not know yet. */
+  /** Those who get the same. Owned by the cohorts, and undefined until they have found it. */
   cohort: Cohort | undefined
   readonly #peer: Peer
   readonly #host: OutboxHost
@@ -53,30 +53,35 @@ export class Outbox {
   /** Takes stream messages of the cohort, which has counted them. They are sent, or kept until there is room. */
   receive(frames: FrameSequence): void {
     if (this.#isClosed) return
-    if (this.#isRoomy) this.write(frames.joined())
-    else for (const { frame, stream } of frames.each()) this.#conflate(frame, stream)
+    if (this.#isRoomy) return this.write(frames.joined())
+    for (const { frame, stream } of frames.each()) {
+      this.#count(-messageBytes(frame), -1)
+      this.#conflate(frame, stream)
+    }
   }
 
-  /** Sends a stream message to this browser alone, or keeps it until there is room. */
+  /** Sends a stream message to this browser alone, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#count(frame)
-    // A batch is what one read from upstream brings, so that the rest of it needs no further look for room.
+    // A batch is what one read from upstream brings: if its first frame had room, the rest need not be checked.
     const isFollowing = this.#batched !== undefined && this.#conflated === undefined
     if (isFollowing || this.#isRoomy) this.#send(frame)
     else this.#conflate(frame, stream)
   }
 
-  /** Sends a frame that must not be lost. */
-  answer(frame: Buffer): void {
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
+  answer(frame: Buffer, rest?: Buffer): void {
     if (this.#isClosed) return
     this.cohort?.settle()
-    this.#count(frame)
-    this.#send(frame)
+    if (rest === undefined) return this.#send(frame)
+    this.#count(messageBytes(frame) + rest.length)
+    this.flush()
+    this.#peer.writeParts(frame, rest)
+    this.#press()
   }
 
-  /** Sends the message that waits of a stream, which is its last one. */
+  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void {
     this.cohort?.settle()
     const frame = this.#conflated?.get(stream)
@@ -94,9 +99,8 @@ export class Outbox {
   }
 
   write(frames: Buffer): void {
-    if (this.#isClosed) return
     this.#peer.write(frames, unwatchedBytes(this.#host.limits))
-    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+    this.#press()
   }
 
   /** Notes that the browser has read something, so that there may be room for what waits. */
@@ -105,7 +109,8 @@ export class Outbox {
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     this.cohort?.update(this)
-    if (conflated.size > 0) this.write(Buffer.concat([...conflated.values()]))
+    for (const frame of conflated.values()) this.#count(messageBytes(frame))
+    this.write(Buffer.concat([...conflated.values()]))
   }
 
   /** Sends nothing more. */
@@ -120,32 +125,31 @@ export class Outbox {
     return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
-  #count(frame: Buffer): void {
+  #press(): void {
+    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+  }
+
+  /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */
+  #count(bytes: number, messages = 1): void {
     const { traffic } = this.#host
-    traffic.messages++
-    traffic.bytes += messageBytes(frame)
+    traffic.messages += messages
+    traffic.bytes += bytes
   }
 
   #send(frame: Buffer): void {
+    this.#count(messageBytes(frame))
     const { batch } = this.#host
     if (!batch.isOpen) return this.write(frame)
     this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
   }
 
   #conflate(frame: Buffer, stream: string): void {
-    const { traffic, conflated } = this.#host
     if (this.#conflated === undefined) {
       this.#conflated = new Map()
       this.cohort?.update(this)
     }
-    const older = this.#conflated.get(stream)
-    if (older !== undefined) {
-      conflated.messages++
-      traffic.messages--
-      traffic.bytes -= messageBytes(older)
-      // The newest goes to the end, so that messages leave in the order in which upstream sent them.
-      this.#conflated.delete(stream)
-    }
+    // The newest goes to the end, so that messages leave in the order in which upstream sent them.
+    if (this.#conflated.delete(stream)) this.#host.conflated.messages++
     this.#conflated.set(stream, frame)
   }
 }

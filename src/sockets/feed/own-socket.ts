@@ -22,7 +22,7 @@ export interface OwnSocketDependencies {
   readonly onEnd: () => void
 }
 
-/** The first `req_id` of our own on such a socket. Pages count from 1 upwards. */
+/** The first `req_id` of this server's own requests on such a socket. Pages count from 1 upwards. */
 const FIRST_REQ_ID = -9_007_199_254_000_000
 
 /**
@@ -30,7 +30,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  /** Whether symbol arrays without a place have gone there, so that upstream may have a symbol of theirs already. */
+  /** Whether a symbol array for which no shared connection had room was sent here, so that upstream may have its symbols. */
   hasArrays = false
   readonly #member: Member
   readonly #deps: OwnSocketDependencies
@@ -42,7 +42,6 @@ export class OwnSocket {
   #nextReqId = FIRST_REQ_ID
   #peer: Peer | undefined
   #heartbeat: Heartbeat | undefined
-  #isPaused = false
   #isOver = false
 
   constructor(member: Member, deps: OwnSocketDependencies) {
@@ -76,7 +75,7 @@ export class OwnSocket {
     this.#member.press()
   }
 
-  /** Sends a request of this server's, whose answer the browser does not get to see. */
+  /** Sends a request of this server's, whose answer the browser does not get. */
   ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): void {
     const reqId = this.#nextReqId++
     this.#asked.set(reqId, onAnswer)
@@ -85,16 +84,14 @@ export class OwnSocket {
 
   /** Reads nothing from upstream while the browser is slow. */
   pause(): void {
-    this.#isPaused = true
     this.#peer?.pause()
   }
 
   resume(): void {
-    this.#isPaused = false
     this.#peer?.resume()
   }
 
-  /** Ends the socket, and not the browser's. */
+  /** Ends this socket, but not the browser's. */
   end(close: CloseStatus | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -128,8 +125,8 @@ export class OwnSocket {
     for (const [message, isBinary] of this.#early) peer.send(message, isBinary, this.#deps.maxBufferedBytes / 2)
     this.#early = []
     this.#earlyBytes = 0
-    if (this.#isPaused) peer.pause()
-    else peer.socket.resume()
+    // It is read as soon as the browser is not slow.
+    peer.pause()
     this.#member.relieve()
   }
 
@@ -137,7 +134,7 @@ export class OwnSocket {
     const { socket } = peer
     socket.on('message', (data, isBinary) => {
       peer.receivedMessage()
-      if (!this.#isOver && !this.#isOurs(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
+      if (!this.#isOver && !this.#tookAnswer(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
     })
     // ws has already sent upstream the close frame for its violation; the browser is not to blame.
     socket.on('error', ({ code, name }: Error & { readonly code?: string }) => {
@@ -161,8 +158,8 @@ export class OwnSocket {
     logFailure(this.#deps.log, 'upstream broke the WebSocket protocol', { kind: 'public', why })
   }
 
-  /** Whether a message answers a request of this server's. */
-  #isOurs(message: Buffer, isBinary: boolean): boolean {
+  /** Hands over the answer to a request of this server's. @returns false for any other message */
+  #tookAnswer(message: Buffer, isBinary: boolean): boolean {
     if (this.#asked.size === 0 || isBinary) return false
     const answer = dissect(message)
     const onAnswer = answer?.reqId === undefined ? undefined : this.#asked.get(answer.reqId)

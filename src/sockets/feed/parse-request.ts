@@ -7,8 +7,8 @@ export interface FeedRequest {
   /** The one operation that it names, such as `ticks`. */
   readonly operation: string
   /**
-   * Its members as JSON.parse reads them. An empty object stands for an object or a list, unless it is that of the operation:
-   * nobody reads it, and parsed it can take thirty times the memory of its text.
+   * Its members as JSON.parse reads them. Only the operation may have an object or a list: elsewhere an empty object stands for
+   * it, since nobody reads it, and parsed it can take thirty times the memory of its text.
    */
   readonly fields: ReadonlyMap<string, unknown>
   /** Two requests have the same key exactly when they are equal as JSON values but for `req_id` and `passthrough`. */
@@ -21,7 +21,7 @@ export interface FeedRequest {
   toUpstreamOnce(reqId: number): Buffer
 }
 
-/** Real requests have a few hundred bytes. Every message of a stream repeats its request, so a stranger could ask for a flood. */
+/** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096
 
 /** Stands for an object or a list. */
@@ -38,7 +38,7 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
   const text = message.toString()
   const parsed = parseObject(text)
   if (parsed === undefined) return undefined
-  const members = canonicalMembers(text)
+  const members = canonicalMembers(text, 'passthrough')
   if (members === undefined) return undefined
   const operation = onlyOperation(members)
   const entries = Object.entries(parsed)
@@ -48,8 +48,8 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
 }
 
 /**
- * What an error begins with that answers a message which {@link parseRequest} does not interpret. Like upstream's errors, it
- * echoes the request, its `req_id` and its `passthrough`, if the message is a JSON object of at most 4 KiB.
+ * What an error of this server begins with, for any message that belongs on an own socket. Like an error of upstream's, it echoes
+ * the request, its `req_id` and its `passthrough` if the message is a JSON object of at most 4 KiB. Otherwise it echoes nothing.
  */
 export function prefixOf(message: Buffer): Buffer {
   const text = message.length > MAX_REQUEST_BYTES ? '' : message.toString()

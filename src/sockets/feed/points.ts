@@ -13,7 +13,7 @@ export interface Tail {
   readonly epoch: number
   /** The values of its last epoch, in order. */
   readonly values: readonly string[]
-  /** Whether it has an earlier epoch too, so that it has all values of the last one that there were. */
+  /** Whether the history has an earlier epoch too, and so all values that the last one had by then. */
   readonly isWhole: boolean
 }
 
@@ -82,7 +82,7 @@ function valueOf(candle: Candle | null | undefined): string {
   return [open, high, low, close].map(numberOf).join(' ')
 }
 
-/** Prices are numbers or, in candles of a stream, texts of numbers. An object could not even be converted. */
+/** Prices are numbers or, in candles of a stream, strings. The conversion of an object might throw. */
 function numberOf(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN
 }

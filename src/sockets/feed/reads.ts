@@ -1,14 +1,15 @@
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import type { KeptBytes } from './kept-bytes.ts'
+import type { Requester } from './link-users.ts'
 import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
-import type { Requester } from './upstream-link.ts'
 
-/** A browser does not share a request that upstream has not answered for so long. */
+/** A request that upstream has not answered for so long is not shared any more. */
 const STALE_MS = 10_000
 /** What a waiting browser costs besides the prefix of its answer. */
 const BYTES_PER_WAITER = 512
@@ -105,7 +106,7 @@ class Read implements Requester {
 
   /** Gives a browser the answer, now or once it is there. */
   add(member: Member, prefix: Buffer): void {
-    if (this.#answer !== undefined) return member.answer(this.#answer.for(prefix))
+    if (this.#answer !== undefined) return this.#answer.send(member, prefix)
     this.#waiting.push([member, prefix])
     member.awaits(prefix.length + BYTES_PER_WAITER)
   }
@@ -115,11 +116,17 @@ class Read implements Requester {
     const answer = new AnswerFrame(message)
     this.#answer = answer
     for (const [member, prefix] of this.#takeWaiting()) {
-      if (member.isOver) continue
-      if (this.#onAnswer === undefined) member.answer(answer.for(prefix))
+      if (this.#onAnswer === undefined) answer.send(member, prefix)
       else this.#onAnswer(message)
     }
     this.#onSettled(message.errorCode === undefined ? answer : undefined)
+  }
+
+  tooBig(): void {
+    clearInterval(this.#stale)
+    for (const [member] of this.#waiting) member.end(CLOSE.tooBig)
+    this.#takeWaiting()
+    this.#onSettled(undefined)
   }
 
   lost(): void {
@@ -135,7 +142,7 @@ class Read implements Requester {
     return waiting
   }
 
-  /** A late answer still reaches whoever waits for it. Only when nobody does, it is given up. */
+  /** A late answer still reaches whoever waits for it. It is given up only when nobody does. */
   #checkStale(): void {
     this.onStale()
     this.#waiting = this.#waiting.filter(([member]) => !member.isOver)

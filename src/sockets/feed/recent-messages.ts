@@ -4,13 +4,13 @@ import { CandleSeam } from './candle-seam.ts'
 import type { Seam, Streamed } from './seam.ts'
 import { TickSeam } from './tick-seam.ts'
 
-/** Messages that are kept besides those that are needed: enough for a history that upstream answers a little behind its streams. */
+/** Messages that are kept beyond those that are needed: enough for a history that is a little behind upstream's streams. */
 const KEPT = 64
 
 interface Recent {
   readonly sequence: number
   readonly point: Point | undefined
-  /** Undefined for what a history has shown, which is never sent. */
+  /** Undefined for a point of the history that the stream began with, which is never sent. */
   readonly message: UpstreamMessage | undefined
 }
 
@@ -31,7 +31,7 @@ export class RecentMessages {
     return this.#nextSequence
   }
 
-  /** Begins with the history that upstream's own stream has begun with. */
+  /** Takes over the end of the history that the stream has begun with. */
   begin(tail: Tail | undefined): void {
     if (tail === undefined || this.#entries.length > 0) return
     this.#isWhole = tail.isWhole
@@ -61,13 +61,12 @@ export class RecentMessages {
   /**
    * Where a history that has just arrived goes on, so that each later message follows once, and none that it contains.
    * @param since the number of the next message when the history was requested
-   * @param isLatest whether the newest history was asked for. If it ends before all that is here, it is behind the stream
+   * @param isLatest whether a history up to now was asked for. If it ends before everything here, it is behind the stream
    */
   after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
     if (tail === undefined) return { next: since }
     if (!this.#reaches(tail.epoch)) {
-      const oldest = this.#entries[0]?.sequence ?? since
-      return { next: isLatest ? Math.min(since, oldest) : since }
+      return { next: isLatest ? (this.#entries[0]?.sequence ?? since) : since }
     }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
@@ -85,19 +84,19 @@ export class RecentMessages {
     return { next: (this.#possiblyLater(seam) ?? beyond).sequence }
   }
 
-  /** Where a history goes on whose seam says that the next message, with this point, is later. */
+  /** Where a history goes on once its seam has found the next message, with this point, to be later. */
   afterSeam(seam: Seam, point: Point | undefined): number {
     const isPassed = point !== undefined && point.epoch > seam.epoch
     return (isPassed ? this.#possiblyLater(seam)?.sequence : undefined) ?? this.#nextSequence
   }
 
-  /** The first message that is sent if the stream has passed the last value of a history without sending it, if any. */
+  /** The first message that is sent, if any, when the stream has passed the end of a history without sending that value. */
   #possiblyLater(seam: Seam): Recent | undefined {
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === seam.epoch)
     return ofEpoch[seam.mayBeLater(ofEpoch.map(({ point }) => point))]
   }
 
-  /** Whether a history that ends with this epoch can be continued. If not, it ends before all that is here. */
+  /** Whether a history that ends with this epoch can be continued. If not, everything here is later. */
   #reaches(epoch: number): boolean {
     return this.#entries.length === 0 || this.#entries.some(({ point }) => point !== undefined && point.epoch <= epoch)
   }

@@ -1,9 +1,10 @@
 import { parseRequest, type FeedRequest } from './parse-request.ts'
 
+/** How many texts are remembered, and how long each may be. */
 const MAX_REMEMBERED = 256
 const MAX_REMEMBERED_BYTES = 512
 
-/** Reads the requests of browsers. Pages of one build send the same texts, so the latest ones are parsed once. */
+/** Reads the requests of browsers. Pages of one build send the same texts, so each of the latest is parsed only once. */
 export class RequestReader {
   readonly #known = new Map<string, FeedRequest>()
 

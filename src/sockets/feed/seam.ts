@@ -6,19 +6,19 @@ export interface Streamed {
   readonly first: number | undefined
   /** Its values so far, in order. */
   readonly values: readonly string[]
-  /** How many of these were in the history that the stream has begun with. */
+  /** How many of these come from the history that the stream began with. */
   readonly begun: number
-  /** Whether none is missing before them. */
+  /** Whether no earlier value of the epoch is missing. */
   readonly isComplete: boolean
 }
 
-/** Where a history ends and its stream goes on, if the history is ahead: messages will still come that it contains. */
+/** Where a history ends and its stream goes on. While the history is ahead, messages that it contains are still to come. */
 export interface Seam {
   /** The last epoch of the history. */
   readonly epoch: number
   /** The number of the oldest message of that epoch that may still have to be sent. Undefined for none. */
   readonly first: number | undefined
-  /** Whether all further messages are later than the history. */
+  /** Whether all further messages are later than the history, although the latest one was not. */
   readonly isOver: boolean
 
   /** How many of the values so far the history contains. Undefined when it contains more than these. */
@@ -34,7 +34,7 @@ export interface Seam {
   isPassedBy(point: Point | undefined): boolean
 
   /**
-   * Which messages are sent if the stream has passed the history without sending its last value.
+   * Which messages are sent when the stream has passed the history without sending its last value.
    * @param points what the stream still has of the last epoch
    * @returns the index of the first; -1 for none of them
    */

@@ -1,13 +1,17 @@
 import type { FeedRequest } from './parse-request.ts'
 
 /**
- * How a request is served. `ticks`, `history`: by a stream. `kept`: one answer for all who ask the same within FEED_CACHE_SECONDS.
- * `brief`: one answer for all who ask the same at once. `single`: by an upstream request of its own on a shared connection.
- * `ping`, `forget`, `forget_all`: here. `own`: by an upstream socket of this browser's own.
+ * How a request is served:
+ * - `ticks`, `history`: by a stream.
+ * - `kept`, `brief`: by one upstream request for all who ask the same. The answer is kept for FEED_CACHE_SECONDS, or for a
+ *   quarter of a second at most.
+ * - `single`: by an upstream request for this browser alone, on the connection that all browsers share.
+ * - `ping`, `forget`, `forget_all`: here, together with the browser's own socket if it has one.
+ * - `own`: by an upstream socket of this browser's own.
  */
 export type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping' | 'forget' | 'forget_all' | 'own'
 
-/** The operations that are shared. All others are served by an own socket, and so is what no entry recognises. */
+/** The operations that are shared. All others are served by an own socket, and so are unusual forms of these. */
 const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map([
   ['ticks', ticks],
   ['ticks_history', history],
@@ -21,12 +25,12 @@ const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map
   ['forget_all', () => 'forget_all'],
 ])
 
-/** How a request is served. */
+/** Decides how a request is served. */
 export function serviceOf(request: FeedRequest): Service {
   return SERVICES.get(request.operation)?.(request) ?? 'own'
 }
 
-/** Whether a request consists of so many members, besides what every request may have. One is its operation. */
+/** Whether a request has exactly so many members, its operation included, besides `req_id` and `passthrough`. */
 export function isBare(fields: FeedRequest['fields'], members = 1): boolean {
   return fields.size === members + Number(fields.has('req_id')) + Number(fields.has('passthrough'))
 }
@@ -37,7 +41,7 @@ function once(service: Service): (request: FeedRequest) => Service {
 
 function ticks({ fields }: FeedRequest): Service {
   const symbols: unknown = fields.get('ticks')
-  // Streams that differ only in what upstream ignores would take the places of others.
+  // Each would be a stream of its own, even if upstream ignores the member: such streams would take the places of others.
   if (fields.has('subscribe') && !isBare(fields, 2)) return 'own'
   // An array without `subscribe` has an answer for each symbol.
   if (!fields.has('subscribe')) return typeof symbols === 'string' ? 'brief' : 'own'

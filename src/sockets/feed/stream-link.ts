@@ -1,15 +1,17 @@
 import { Departures, Patience } from './departures.ts'
+import type { Member } from './member.ts'
 import type { Stream } from './stream.ts'
-import { UpstreamLink, type LinkDependencies, type LinkOwner, type Requester } from './upstream-link.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
-/** How long the others wait for an answer to one of these. */
+/** How long the others wait for one of these that upstream does not answer. */
 const ANSWER_MS = 10_000
 /** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/** How long upstream may start a stream of a symbol array of which it has refused a part. */
+/** How long after an error upstream may still start the streams of other symbols of the array. */
 const LATE_MS = 60_000
 
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
@@ -17,12 +19,12 @@ export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
   /** Whether it carries symbol arrays, and nothing else. Changed by the pool while it carries nothing. */
   isForArrays: boolean
-  readonly streams = new Set<Stream>()
+  readonly #streams = new Set<Stream>()
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
-  /** What upstream allows once on a connection. */
-  readonly #names = new Set<string>()
+  /** How many streams have each name (`StreamSpec`). */
+  readonly #names = new Map<string, number>()
   #load = 0
   readonly #renewing = new Set<Stream>()
   #pause: NodeJS.Timeout | undefined
@@ -38,8 +40,8 @@ export class StreamLink implements LinkOwner {
     return this.#link.isOpen
   }
 
-  get bufferedBytes(): number {
-    return this.#link.bufferedBytes
+  get isRetrying(): boolean {
+    return this.#link.isRetrying
   }
 
   /** How many symbols its streams have. */
@@ -47,37 +49,31 @@ export class StreamLink implements LinkOwner {
     return this.#load
   }
 
-  /** Whether a stream could take the place of another one. */
-  couldReplace(lingering: Stream, { names }: Stream): boolean {
-    return names.every((name) => !this.#names.has(name) || lingering.names.includes(name))
+  /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
+  mightConfuse({ names }: Stream, ending?: Stream): boolean {
+    return names.some((name) => (this.#names.get(name) ?? 0) > (ending?.names.includes(name) === true ? 1 : 0))
   }
 
   /** Whether a stream fits on this connection. One with more symbols than the limit fits on an empty connection. */
-  hasRoomFor({ symbols, names }: Stream, limit: number): boolean {
-    if (names.some((name) => this.#names.has(name))) return false
+  hasRoomFor({ symbols }: Stream, limit: number): boolean {
     return this.#load === 0 || this.#load + symbols.length <= limit
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Stream): void {
-    this.streams.add(stream)
-    for (const name of stream.names) this.#names.add(name)
+    this.#streams.add(stream)
+    this.#count(stream, 1)
     this.#load += stream.symbols.length
-    if (this.#link.isOpen) this.subscribe(stream)
+    if (this.#link.isOpen) this.#subscribe(stream)
     else this.#link.open()
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
   remove(stream: Stream): void {
-    if (!this.streams.delete(stream)) return
-    for (const name of stream.names) this.#names.delete(name)
+    if (!this.#streams.delete(stream)) return
+    this.#count(stream, -1)
     this.#load -= stream.symbols.length
     this.#settled(stream)
-  }
-
-  /** Sends the request of a stream. The connection must be open. */
-  subscribe(stream: Stream): void {
-    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
   }
 
   /** Ends subscriptions, whose messages are ignored from now on. */
@@ -94,7 +90,7 @@ export class StreamLink implements LinkOwner {
     this.#link.release(reqId)
   }
 
-  /** A stream has its first message, so upstream takes more. */
+  /** A stream has its first message, so the next one can be renewed. */
   answered(stream: Stream): void {
     this.#refusals = 0
     this.#settled(stream)
@@ -112,7 +108,7 @@ export class StreamLink implements LinkOwner {
   }
 
   /** A browser may have missed something. */
-  depart(member: Parameters<Departures['add']>[0]): void {
+  depart(member: Member): void {
     this.#departures.add(member)
   }
 
@@ -122,7 +118,7 @@ export class StreamLink implements LinkOwner {
   }
 
   isNeeded(): boolean {
-    return this.streams.size > 0
+    return this.#streams.size > 0
   }
 
   opened(): void {
@@ -133,14 +129,27 @@ export class StreamLink implements LinkOwner {
 
   lost(): void {
     this.#stopRenewing()
-    // These had joined a stream that was still to be renewed.
-    if ([...this.streams].some(({ size }) => size > 0)) this.#patience.start()
+    // Whoever has joined a stream that was still to be renewed goes on waiting.
+    if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
   }
 
   close(): void {
     this.#stopRenewing()
     this.#patience.stop()
     this.#link.close()
+  }
+
+  #count({ names }: Stream, change: 1 | -1): void {
+    for (const name of names) {
+      const count = (this.#names.get(name) ?? 0) + change
+      if (count === 0) this.#names.delete(name)
+      else this.#names.set(name, count)
+    }
+  }
+
+  /** Sends the request of a stream. The connection must be open. */
+  #subscribe(stream: Stream): void {
+    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
   }
 
   #stopRenewing(): void {
@@ -161,24 +170,24 @@ export class StreamLink implements LinkOwner {
   /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
   #renew(): void {
     if (!this.#link.isOpen || this.#pause !== undefined) return
-    const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
+    const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
     for (const stream of unmade) {
       if (this.#renewing.size >= RENEWED_AT_A_TIME) return
       this.#renewing.add(stream)
-      this.subscribe(stream)
+      this.#subscribe(stream)
       // The others do not wait for one that upstream does not answer.
       setTimeout(() => this.#settled(stream), ANSWER_MS).unref()
     }
   }
 
   #giveUp(): void {
-    for (const stream of this.streams) stream.giveUp()
+    for (const stream of this.#streams) stream.giveUp()
     this.#departures.release()
   }
 }
 
-/** How long upstream is not asked after so many refusals and one more. */
+/** How long to wait after a refusal. @param refusals how many there were before it */
 function pauseMs(refusals: number): number {
   return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
 }

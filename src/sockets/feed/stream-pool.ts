@@ -16,6 +16,8 @@ export class StreamPool {
   readonly #links: StreamLink[] = []
   /** The streams without subscribers, the longest unused first. */
   readonly #lingering = new Set<Stream>()
+  /** Whether upstream has refused a stream where another one had the same name, as `ticks` and a history of ticks have. */
+  #refusesEqualNames = false
 
   constructor(deps: LinkDependencies, limits: PoolLimits) {
     this.#deps = deps
@@ -26,25 +28,37 @@ export class StreamPool {
     return this.#links.filter(({ isOpen }) => isOpen).length
   }
 
-  /** Whether more than half of the places are taken. A connection for symbol arrays has none left for a single symbol. */
-  get isScarce(): boolean {
-    const { maxSockets, subscriptionsPerSocket } = this.#limits
+  get retryingSockets(): number {
+    return this.#links.filter(({ isRetrying }) => isRetrying).length
+  }
+
+  get places(): number {
+    return this.#limits.maxSockets * this.#limits.subscriptionsPerSocket
+  }
+
+  /** How many places are taken. A connection for symbol arrays has none left for a single symbol. */
+  get takenPlaces(): number {
+    const { subscriptionsPerSocket } = this.#limits
     let taken = 0
     for (const { isForArrays, load } of this.#links) {
       taken += isForArrays && load > 0 ? subscriptionsPerSocket : load
     }
-    return taken > (maxSockets * subscriptionsPerSocket) / 2
+    return taken
   }
 
   /**
    * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
-   * @param except a connection that upstream does not want it on
+   * @param refusedBy the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
-  place(stream: Stream, except?: StreamLink): boolean {
-    let link = this.#find(stream, except) ?? this.#turn(stream.isArray, except) ?? this.#add(stream.isArray)
+  place(stream: Stream, refusedBy?: StreamLink): boolean {
+    const isExplained = refusedBy?.mightConfuse(stream) === true
+    if (isExplained) this.#refusesEqualNames = true
+    // If a name is the reason, the stream may come back to that connection once the name is free there.
+    const except = isExplained ? undefined : refusedBy
+    let link = this.#find(stream, except) ?? this.#reuse(stream.isArray, except) ?? this.#add(stream.isArray)
     while (link === undefined) {
-      const oldest = [...this.#lingering].find((each) => givesWayTo(each, stream, except))
+      const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
       if (oldest === undefined) return false
       oldest.end()
       link = this.#find(stream, except)
@@ -70,14 +84,15 @@ export class StreamPool {
 
   #find(stream: Stream, except: StreamLink | undefined): StreamLink | undefined {
     const { subscriptionsPerSocket } = this.#limits
-    return this.#links.find(
+    const links = this.#links.filter(
       (link) =>
         link !== except && link.isForArrays === stream.isArray && link.hasRoomFor(stream, subscriptionsPerSocket),
     )
+    return links.find((link) => !link.mightConfuse(stream)) ?? (this.#isApart(stream) ? undefined : links[0])
   }
 
-  /** Takes a connection that carries nothing any more for the other kind of streams. */
-  #turn(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
+  /** Takes a connection that carries no streams, of whichever kind it was. */
+  #reuse(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
     if (isForArrays && !this.#mayHaveArrays) return undefined
     const unused = this.#links.find((link) => link !== except && link.load === 0)
     if (unused !== undefined) unused.isForArrays = isForArrays
@@ -100,10 +115,16 @@ export class StreamPool {
     const forArrays = this.#links.filter((link) => link.isForArrays).length
     return forArrays < Math.floor(this.#limits.maxSockets / 2)
   }
-}
 
-/** Whether the end of a stream without subscribers could make room for another one. */
-function givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
-  const { link } = lingering
-  return link !== except && lingering.isArray === stream.isArray && link?.couldReplace(lingering, stream) === true
+  /** Whether the end of a stream without subscribers could make room for another one. */
+  #givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
+    const { link } = lingering
+    if (link === undefined || link === except || lingering.isArray !== stream.isArray) return false
+    return !this.#isApart(stream) || !link.mightConfuse(stream, lingering)
+  }
+
+  /** Whether a stream needs a connection where its names are free. Upstream is known to take each symbol of arrays once. */
+  #isApart({ isArray }: Stream): boolean {
+    return isArray || this.#refusesEqualNames
+  }
 }

@@ -1,52 +1,21 @@
-import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../telemetry/failure-log.ts'
-import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
-import type { Cohorts } from './cohorts.ts'
+import { CLOSE } from '../close-codes.ts'
 import type { UpstreamMessage } from './dissect.ts'
-import type { KeptBytes } from './kept-bytes.ts'
-import type { OneShots } from './one-shots.ts'
+import { frameOf } from './frame-of.ts'
+import type { Requester } from './link-users.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamLink } from './stream-link.ts'
+import type { StreamContext } from './stream-context.ts'
+import type { StreamSpec } from './stream-spec.ts'
 import type { Subscription } from './subscription.ts'
-import type { Requester } from './upstream-link.ts'
 
-/** What makes a stream the stream that it is. */
-export interface StreamSpec {
-  /** Equal for equal streams. */
-  readonly identity: string
-  /** What `forget_all` calls it. */
-  readonly type: 'ticks' | 'candles'
-  /** Upstream counts a subscription for each. */
-  readonly symbols: readonly string[]
-  /** What a browser may have once. Different streams may share one. */
-  readonly claims: readonly string[]
-  /** What upstream may allow only once on a connection. */
-  readonly names: readonly string[]
-  /** The network of the browser that was the first to ask for it. */
-  readonly startedBy: string
-}
+/** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
+export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
-/** What streams work with. */
-export interface StreamContext {
-  readonly feedMetrics: FeedMetrics
-  readonly log: FastifyBaseLogger
-  readonly oneShots: OneShots
-  readonly cohorts: Cohorts
-  /** How long a stream without subscribers is kept. */
-  readonly lingerMs: number
-  /** How long browsers take to come back after a connection was lost. */
-  readonly returnMs: number
-  readonly kept: KeptBytes
-  /** How long a history may be given to others. */
-  readonly historyMs: number
-  place(stream: Stream, except: StreamLink | undefined): boolean
-  lingers(stream: Stream): void
-  lingersNoMore(stream: Stream): void
-  ended(stream: Stream): void
-}
-
-/** How often upstream may say of a stream that it has it already, before the browsers are told. */
+/** How often a stream moves when upstream says that it has it already. After that the browsers are told. */
 const MAX_MOVES = 2
+/** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
+const UNANSWERED_MS = 60_000
 
 /** One upstream subscription and the browsers that share it. */
 export abstract class Stream implements Requester {
@@ -88,7 +57,7 @@ export abstract class Stream implements Requester {
     return this.symbols.length > 1
   }
 
-  /** Whether every symbol has had its first message. */
+  /** Whether every symbol of an array has had its first message. Always true of a single symbol. */
   get isComplete(): boolean {
     return !this.isArray || this.ids.size >= this.symbols.length
   }
@@ -96,11 +65,6 @@ export abstract class Stream implements Requester {
   /** How many subscriptions browsers have. */
   get size(): number {
     return this.#size
-  }
-
-  /** Whether upstream had taken the subscription before: its errors are no longer about the request. */
-  protected get wasLive(): boolean {
-    return this.#wasLive
   }
 
   /** The request that upstream gets. */
@@ -111,14 +75,18 @@ export abstract class Stream implements Requester {
   protected abstract left(subscription: Subscription): void
   /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
   protected abstract took(message: UpstreamMessage, isFirst: boolean): void
-  /** Tells those whom an error concerns. @returns whether the stream goes on for others, whose request has not been sent */
-  protected abstract refused(message: UpstreamMessage): boolean
-  /** All subscriptions, none of which belongs to the stream any more. */
+  /**
+   * Tells those who will get no more of the stream, and lets go of them.
+   * @param isOfRequest whether only those are concerned whose request upstream has got
+   * @returns whether the stream goes on for others, whose request has not been sent
+   */
+  protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
+  /** Takes all subscriptions out of the stream. @returns these */
   protected abstract detachAll(): Iterable<Subscription>
-  /** Browsers will need all messages of one subscription id no more. */
+  /** Ends a subscription, or only the symbol of an array that has this subscription id. */
   abstract forgetOne(subscription: Subscription, id: string): void
 
-  /** By what a newer message replaces an older one for a browser that is slow. */
+  /** For a slow browser, a newer message replaces the older one with the same key. */
   conflationKey(subscriptionId = ''): string {
     return `${this.identity} ${subscriptionId}`
   }
@@ -138,6 +106,7 @@ export abstract class Stream implements Requester {
     this.left(subscription)
     if (--this.#size > 0) return
     if (this.state === 'live') this.#lingers()
+    else if (this.state === 'asked') this.#endAfter(UNANSWERED_MS)
     else if (this.state === 'unasked' && !this.#wasLive) this.end()
   }
 
@@ -145,6 +114,7 @@ export abstract class Stream implements Requester {
   asked(reqId: number): void {
     this.#reqId = reqId
     this.state = 'asked'
+    if (this.#size === 0) this.#endAfter(UNANSWERED_MS)
   }
 
   received(message: UpstreamMessage): void {
@@ -158,6 +128,12 @@ export abstract class Stream implements Requester {
     if (!isFirst) return
     this.link?.answered(this)
     if (this.#size === 0) this.#lingers()
+  }
+
+  /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
+  tooBig({ subscriptionId }: UpstreamMessage): void {
+    if (subscriptionId !== undefined) this.ids.add(subscriptionId)
+    this.#endFor(this.state === 'asked', ({ member }) => member.end(CLOSE.tooBig))
   }
 
   lost(): void {
@@ -192,7 +168,7 @@ export abstract class Stream implements Requester {
     this.link?.remove(this)
   }
 
-  /** Answers a subscription with an error. To be called with those that belong to the stream no more. */
+  /** Answers a subscription with an error. It must have been taken out of the stream before. */
   protected fail(subscription: Subscription, error: Buffer): void {
     for (const id of this.ids) subscription.member.sendConflated(this.conflationKey(id))
     subscription.member.answer(error)
@@ -200,20 +176,26 @@ export abstract class Stream implements Requester {
     if (--this.#size === 0 && this.state === 'live') this.#lingers()
   }
 
-  /** Has upstream asked anew. */
-  protected restart(): void {
-    const from = this.link
-    if (this.#reqId !== undefined) from?.release(this.#reqId)
+  /** Subscribes again, with another request. */
+  #restart(): void {
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
     this.#reqId = undefined
+    this.ids.clear()
     this.state = 'unasked'
-    from?.remove(this)
+    this.link?.remove(this)
     if (!this.context.place(this, undefined)) this.end()
   }
 
   #refused(message: UpstreamMessage): void {
     if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
     if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
-    if (this.refused(message)) this.restart()
+    const { subscription: part, body } = message
+    const isOfRequest = this.state === 'asked' && !this.#wasLive
+    this.#endFor(isOfRequest, (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
+  }
+
+  #endFor(isOfRequest: boolean, tell: Tell): void {
+    if (this.refused(isOfRequest, tell)) this.#restart()
     else this.end()
   }
 
@@ -228,7 +210,7 @@ export abstract class Stream implements Requester {
     this.link?.refused(this)
   }
 
-  /** Browsers that subscribe twice are told so here. If upstream says it, another stream is in the way on the connection. */
+  /** Leaves a connection where another stream is in the way. (A browser that subscribes twice is refused here, not by upstream.) */
   #moved(): boolean {
     if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
     const from = this.link
@@ -241,8 +223,12 @@ export abstract class Stream implements Requester {
 
   #lingers(): void {
     this.context.lingers(this)
+    this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+  }
+
+  /** Ends it unless somebody joins before. */
+  #endAfter(ms: number): void {
     clearTimeout(this.#linger)
-    const returnMs = Math.max(this.#returnsUntil - performance.now(), 0)
-    this.#linger = setTimeout(() => this.end(), this.context.lingerMs + returnMs).unref()
+    this.#linger = setTimeout(() => this.end(), ms).unref()
   }
 }

@@ -4,24 +4,23 @@ import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamPool } from './stream-pool.ts'
-import type { Stream, StreamContext, StreamSpec } from './stream.ts'
+import type { StreamContext } from './stream-context.ts'
+import type { Stream } from './stream.ts'
+import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
-import { tickClaim, TickStream } from './tick-stream.ts'
+import { TickStream } from './tick-stream.ts'
 
-/** Upstream's granularity of candles in seconds, where a request names none. */
-const DEFAULT_GRANULARITY = 60
-/** What a request costs that waits for an earlier one: that much, and its text in several forms. */
+/** Memory of a request that waits for an earlier one: a fixed part in bytes, and its text in so many forms. */
 const BYTES_PER_REQUEST = 4096
 const TEXTS_PER_REQUEST = 4
 
-/** An address may start streams for so many browsers when places are scarce. */
+/** When places are scarce, an address may start as many streams as so many browsers may have. */
 const BROWSERS_PER_ADDRESS = 5
-
-/** What a request says about its stream. */
-type Spec = Omit<StreamSpec, 'startedBy'>
 
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
+  readonly #all = new Set<Stream>()
+  /** Those that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
   readonly #pool: StreamPool
   readonly #context: StreamContext
@@ -30,7 +29,7 @@ export class Streams {
   /** @param maxSubscriptions of one browser */
   constructor(
     pool: StreamPool,
-    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
+    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'retired' | 'ended'>,
     maxSubscriptions: number,
   ) {
     this.#pool = pool
@@ -40,25 +39,28 @@ export class Streams {
       place: (stream, except) => pool.place(stream, except),
       lingers: (stream) => pool.lingers(stream),
       lingersNoMore: (stream) => pool.lingersNoMore(stream),
+      retired: (stream) => this.#retire(stream),
       ended: (stream) => {
-        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
+        this.#all.delete(stream)
+        this.#retire(stream)
       },
     }
   }
 
   get size(): number {
-    return this.#byIdentity.size
+    return this.#all.size
   }
 
   /** How many subscriptions browsers have. */
   get subscribers(): number {
     let count = 0
-    for (const { size } of this.#byIdentity.values()) count += size
+    for (const { size } of this.#all) count += size
     return count
   }
 
   /**
    * Subscribes a browser to the stream that a request describes.
+   * Answers with an error if a limit forbids it, or if the browser has the stream already.
    * @param pass called instead for a symbol array that fits on no connection, and from then on for all ticks of that browser
    */
   subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
@@ -71,7 +73,7 @@ export class Streams {
       return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
     }
     const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
-    // Only upstream knows which symbols it still has there, and says AlreadySubscribed to these.
+    // Only upstream knows which symbols the own socket still has, and answers AlreadySubscribed for these.
     if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
       return member.spend() ? pass() : member.answer(rateLimitError(request))
     }
@@ -83,7 +85,7 @@ export class Streams {
     stream.join(new Subscription(member, stream), request)
   }
 
-  /** Upstream would refuse a second subscription, unless the first is refused itself. */
+  /** Answers a second subscription once the first is answered. If that was refused, the second takes its place. */
   #again(
     member: Member,
     request: FeedRequest,
@@ -104,45 +106,30 @@ export class Streams {
    */
   #mayStart(member: Member): boolean {
     const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
-    if (this.#pool.isScarce && this.#startedBy(network(member.address)) >= most) return false
+    const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
+    if (isScarce && this.#startedBy(network(member.address)) >= most) return false
     return member.spend()
   }
 
   /** How many symbols the streams have that browsers of a network have started, and that are used. */
   #startedBy(address: string): number {
     let count = 0
-    for (const { size, startedBy, symbols } of this.#byIdentity.values()) {
+    for (const { size, startedBy, symbols } of this.#all) {
       if (size > 0 && startedBy === address) count += symbols.length
     }
     return count
   }
 
-  #start(member: Member, spec: Spec, request: FeedRequest): Stream | undefined {
+  #start(member: Member, spec: RequestedSpec, request: FeedRequest): Stream | undefined {
     const kind = request.operation === 'ticks' ? TickStream : HistoryStream
     const stream = new kind({ ...spec, startedBy: network(member.address) }, request, this.#context)
     if (!this.#pool.place(stream)) return undefined
+    this.#all.add(stream)
     this.#byIdentity.set(spec.identity, stream)
     return stream
   }
-}
 
-function tickSpec({ fields, key }: FeedRequest): Spec {
-  const symbols = [fields.get('ticks')].flat() as string[]
-  return {
-    identity: key,
-    type: 'ticks',
-    symbols,
-    claims: symbols.map(tickClaim),
-    names: symbols.map((symbol) => `tick ${symbol}`),
+  #retire(stream: Stream): void {
+    if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
   }
-}
-
-function historySpec({ fields }: FeedRequest): Spec {
-  const symbol = fields.get('ticks_history') as string
-  const isCandles = fields.get('style') === 'candles'
-  const type = isCandles ? 'candles' : 'ticks'
-  const granularity = isCandles ? (fields.get('granularity') ?? DEFAULT_GRANULARITY) : undefined
-  const identity = JSON.stringify(['history', type, symbol, granularity])
-  // Upstream may take the ticks of a history for those of `ticks`.
-  return { identity, type, symbols: [symbol], claims: [identity], names: [isCandles ? identity : `tick ${symbol}`] }
 }

@@ -5,14 +5,14 @@ import type { Stream } from './stream.ts'
 /** Called when a subscription has its first answer, or an error. */
 type OnAnswer = (isServed: boolean) => void
 
-/** How long the end of a symbol array waits for symbols without a message. */
+/** How long `forget_all` waits for symbols of an array that have had no message yet. */
 const COMPLETE_MS = 1000
 
 /** What one browser has asked of one stream. */
 export class Subscription {
   readonly member: Member
   readonly stream: Stream
-  /** Who else gets the same messages. Owned by the audience. */
+  /** Those who get the same messages. Owned by the audience. */
   group: Group | undefined
   /** Ids of a symbol array that the browser has forgotten one by one. */
   forgotten: ReadonlySet<string> | undefined
@@ -38,17 +38,17 @@ export class Subscription {
   }
 
   /**
-   * Calls back at once if it has its first answer, else as soon as it has an answer. One that was lost before gets none: its
-   * browser is about to be closed.
+   * Calls back once it has its first answer or an error, at once if it has been answered. A subscription that was lost before
+   * gets no answer: its browser is about to be closed.
    */
   afterAnswer(onAnswer: OnAnswer): void {
     if (this.#isServed) onAnswer(true)
-    else if (this.isAttached) (this.#onAnswer ??= []).push(onAnswer)
+    else (this.#onAnswer ??= []).push(onAnswer)
   }
 
   /** Calls back once every symbol of an array has had its first message, or after a second: some are silent for days. */
   whenComplete(onComplete: () => void): void {
-    if (this.stream.isComplete || !this.isAttached) return onComplete()
+    if (this.stream.isComplete) return onComplete()
     this.#onComplete = onComplete
     setTimeout(() => this.completed(), COMPLETE_MS).unref()
   }
@@ -62,12 +62,11 @@ export class Subscription {
 
   /** Notes that the first answer has been sent. */
   served(): void {
-    if (this.#isServed) return
     this.#isServed = true
     this.#settle(true)
   }
 
-  /** Ends it with an error that has been sent. */
+  /** Ends it. The error has been sent. */
   failed(): void {
     this.isAttached = false
     this.releaseClaims()
@@ -81,7 +80,7 @@ export class Subscription {
     this.stream.leave(this)
   }
 
-  /** The browser may subscribe to the same again. */
+  /** Lets the browser subscribe to the same again. */
   releaseClaims(claims = this.stream.claims): void {
     const { subscriptions } = this.member
     for (const claim of claims) if (subscriptions.get(claim) === this) subscriptions.delete(claim)

@@ -10,9 +10,9 @@ export class TickSeam implements Seam {
   readonly #values: string[]
   /** How many of these the history contains, if that is known. */
   readonly #contained: number | undefined
-  /** It contains at least so many: what the stream has begun with and, if nothing is missing, as many as it shows itself. */
+  /** It contains at least so many: those that the stream began with and, if the stream lacks none, as many as the history shows. */
   readonly #least: number
-  /** It contains no more than these: all of the epoch that there were. */
+  /** It contains no more than so many: if it is whole, it shows all ticks of the epoch up to its end. */
   readonly #most: number
   #isOver = false
 
@@ -49,10 +49,7 @@ export class TickSeam implements Seam {
   isLater(point: Point | undefined, sequence: number): boolean {
     if (point === undefined) return true
     if (point.epoch < this.epoch) return false
-    if (this.isPassedBy(point)) {
-      this.#isOver = true
-      return true
-    }
+    if (this.isPassedBy(point)) return true
     this.#first ??= sequence
     this.#values.push(point.value)
     this.#isOver =
@@ -64,7 +61,7 @@ export class TickSeam implements Seam {
     return point !== undefined && point.epoch > this.epoch
   }
 
-  /** What the stream still has of the epoch is later, if its beginning is missing. */
+  /** If the stream lacks the beginning of the epoch, everything that it has of it may be later. */
   mayBeLater(): number {
     return this.#isComplete ? -1 : 0
   }
@@ -78,5 +75,5 @@ export class TickSeam implements Seam {
 /** Whether one list is the end of the other. */
 function endAlike(left: readonly string[], right: readonly string[]): boolean {
   const length = Math.min(left.length, right.length)
-  return length > 0 && left.slice(-length).every((value, index) => value === right.slice(-length)[index])
+  return left.slice(-length).every((value, index) => value === right.slice(-length)[index])
 }

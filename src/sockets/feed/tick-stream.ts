@@ -2,7 +2,9 @@ import { Audience } from './audience.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
 import type { FeedRequest } from './parse-request.ts'
-import { Stream, type StreamContext, type StreamSpec } from './stream.ts'
+import type { StreamContext } from './stream-context.ts'
+import { tickClaim, type StreamSpec } from './stream-spec.ts'
+import { Stream, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** `ticks`: one symbol or several. Whoever comes later gets the newest message of each at once. */
@@ -31,7 +33,7 @@ export class TickStream extends Stream {
   forgetOne(subscription: Subscription, id: string): void {
     const symbol = symbolOf(this.#newest.get(id))
     this.#audience.exclude(subscription, id)
-    // A symbol that has not moved yet has no id.
+    // Nobody can forget a symbol that has had no message, since it has no id: for that one the subscription goes on.
     if ((subscription.forgotten?.size ?? 0) >= this.symbols.length) subscription.leave()
     else if (symbol !== undefined) subscription.releaseClaims([tickClaim(symbol)])
   }
@@ -58,10 +60,8 @@ export class TickStream extends Stream {
     if (isNew && this.isComplete) this.#audience.forEach((subscription) => subscription.completed())
   }
 
-  protected refused({ subscription: part, body }: UpstreamMessage): boolean {
-    for (const [subscription, prefix] of this.#audience.clear()) {
-      this.fail(subscription, frameOf(prefix, part, body))
-    }
+  protected refused(_isOfRequest: boolean, tell: Tell): boolean {
+    for (const concerned of this.#audience.clear()) tell(...concerned)
     return false
   }
 
@@ -71,8 +71,8 @@ export class TickStream extends Stream {
   }
 
   #endSymbol({ subscriptionId: id = '', subscription: part, body }: UpstreamMessage): void {
-    // Upstream must tell whoever comes later what has become of the symbol.
-    this.context.ended(this)
+    // Whoever comes later gets a stream of its own, so that upstream says what has become of the symbol.
+    this.context.retired(this)
     for (const [subscription, prefix] of this.#audience.all()) {
       if (subscription.forgotten?.has(id) === true) continue
       subscription.member.sendConflated(this.conflationKey(id))
@@ -81,16 +81,11 @@ export class TickStream extends Stream {
     }
   }
 
-  /** Even for a slow browser the first message is the answer to its request, which comes before those to later ones. */
+  /** The first message is the answer to the request: even a slow browser gets it before the answers to later requests. */
   #answered(subscription: Subscription, id: string): void {
     subscription.member.sendConflated(this.conflationKey(id))
     subscription.served()
   }
-}
-
-/** What a browser may have once: the ticks of a symbol, through whatever request. */
-export function tickClaim(symbol: string): string {
-  return `ticks ${symbol}`
 }
 
 function symbolOf(message: UpstreamMessage | undefined): string | undefined {

@@ -9,15 +9,8 @@ import { onPeerClose } from '../receiver.ts'
 import { openUpstreamSocket } from '../upstream-socket.ts'
 import { Backoff } from './backoff.ts'
 import { dissect, type UpstreamMessage } from './dissect.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
 import type { WriteBatch } from './write-batch.ts'
-
-/** Whoever has sent a request upstream. */
-export interface Requester {
-  /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
-  received(message: UpstreamMessage): void
-  /** The connection has ended. Nothing more will come. */
-  lost(): void
-}
 
 /** What all connections of a feed work with. */
 export interface LinkDependencies {
@@ -30,19 +23,11 @@ export interface LinkDependencies {
   readonly heartbeatMs?: number | undefined
 }
 
-/** Whoever uses a connection. */
-export interface LinkOwner {
-  /** `stream` or `request`, for metrics and logs. */
-  readonly kind: string
-  /** Whether the connection must come back by itself, and stay although nothing is asked. */
-  isNeeded(): boolean
-  opened(): void
-  /** A message of a stream that belongs to no requester. */
-  unclaimed(reqId: number, subscriptionId: string): void
-  /** Called after all requesters have been told. */
-  lost(): void
-}
-
+/**
+ * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only those are closed whose it is.
+ * Beyond that the connection is lost.
+ */
+const EXCESS_BYTES = 4 * 1_048_576
 /** Upstream ends a connection that has asked nothing for about two minutes (docs/upstream.md). A WebSocket ping is no request. */
 const PING_MS = 30_000
 
@@ -74,9 +59,9 @@ export class UpstreamLink {
     return this.#peer !== undefined
   }
 
-  /** Bytes that wait in this process for upstream. */
-  get bufferedBytes(): number {
-    return this.#peer?.bufferedBytes ?? 0
+  /** Whether it was lost or refused, and is being opened again. */
+  get isRetrying(): boolean {
+    return this.#backoff.isWaiting || (this.#opening !== undefined && this.#backoff.hasFailed)
   }
 
   /** Opens the connection, unless it is open or about to be. */
@@ -119,7 +104,7 @@ export class UpstreamLink {
   async #attempt(): Promise<void> {
     const { url, maxMessageBytes, log } = this.#deps
     this.#opening = new AbortController()
-    const outcome = await openUpstreamSocket(url, maxMessageBytes, this.#opening.signal)
+    const outcome = await openUpstreamSocket(url, maxMessageBytes + EXCESS_BYTES, this.#opening.signal)
     this.#opening = undefined
     if (outcome.is === 'open') {
       if (this.#isClosed) outcome.connection.socket.terminate()
@@ -175,12 +160,12 @@ export class UpstreamLink {
   }
 
   #receive(data: Buffer): void {
-    const { batch, metrics, log } = this.#deps
+    const { batch, metrics, log, maxMessageBytes } = this.#deps
     const isLast = isLastOfRead(data)
     if (!isLast) batch.hold()
     const message = dissect(data)
     const requester = message?.reqId === undefined ? undefined : this.#requesters.get(message.reqId)
-    if (message !== undefined && requester !== undefined) this.#hand(message, requester)
+    if (message !== undefined && requester !== undefined) this.#hand(message, requester, data.length > maxMessageBytes)
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
@@ -190,9 +175,12 @@ export class UpstreamLink {
     if (isLast) batch.flush()
   }
 
-  #hand(message: UpstreamMessage, requester: Requester): void {
+  #hand(message: UpstreamMessage, requester: Requester, isTooBig: boolean): void {
     try {
-      requester.received(message)
+      if (isTooBig && requester.tooBig !== undefined) {
+        this.#noteTooBig()
+        requester.tooBig(message)
+      } else requester.received(message)
       // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
       this.#backoff.reset()
     } catch (error) {
@@ -202,6 +190,17 @@ export class UpstreamLink {
       if (message.reqId !== undefined) this.#requesters.set(message.reqId, requester)
       if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
     }
+  }
+
+  #noteTooBig(): void {
+    const { batch, log } = this.#deps
+    // As for a socket of the browser's own, which could not receive it.
+    logFailure(log, 'upstream broke the WebSocket protocol', {
+      kind: 'public',
+      why: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+    })
+    // Browsers still get what was read before it.
+    batch.settle()
   }
 
   #keepAlive(): void {

@@ -15,7 +15,7 @@ export class WriteBatch {
   #isOpen = false
   #browsers: Batched[] = []
   #cohorts: Batched[] = []
-  /** What the latest of those who wait began with. */
+  /** What the frames of the latest browser or cohort begin with. */
   #first: FrameSequence | undefined
 
   /** Whether frames must wait for now. */
@@ -36,7 +36,7 @@ export class WriteBatch {
     return this.#beginning(frame, '')
   }
 
-  /** The same for a cohort. @param stream what a newer message replaces this one by */
+  /** The same for a cohort. @param stream the conflation key of the message */
   beginAll(cohort: Batched, frame: Buffer, stream: string): FrameSequence {
     this.#cohorts.push(cohort)
     return this.#beginning(frame, stream)

@@ -21,7 +21,7 @@ export interface Script {
 
 const SYMBOLS = ['R_10', 'R_25', 'R_50', 'R_75'] as const
 /** All symbols that a script subscribes to. */
-export const ALL_SYMBOLS = [...SYMBOLS, 'R_100', 'O_1', 'O_2'] as const
+export const ALL_SYMBOLS = [...SYMBOLS, 'R_100', 'O_1'] as const
 
 const member = fc.nat(49)
 const send = fc.record({ do: fc.constant('send' as const), member, text: requestText })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Member, type MemberHost } from '../../../src/sockets/feed/member.ts'
@@ -11,6 +11,8 @@ export interface MemberWorld {
   readonly member: Member
   /** This server's end of the browser's socket. */
   readonly socket: WebSocket
+  /** The connection of that. */
+  readonly wire: Socket
   readonly browser: WebSocket
   /** The messages that the host has taken. */
   readonly taken: readonly string[]
@@ -41,5 +43,12 @@ export async function startMember(t: Test, host?: MemberHost): Promise<MemberWor
   const ownHost = host ?? memberHost(taken)
   const member = new Member({ socket, wire }, '127.0.0.1', ownHost, () => undefined)
   await once(browser, 'open')
-  return { member, socket, browser, taken, host: ownHost }
+  return { member, socket, wire, browser, taken, host: ownHost }
+}
+
+/** From now on so many bytes wait to be sent on a connection, whatever is written to it. @returns how to change that */
+export function waitingOn(wire: Socket, bytes: number): (bytes: number) => void {
+  let waiting = bytes
+  Object.defineProperty(wire, 'writableLength', { configurable: true, get: () => waiting })
+  return (bytes) => void (waiting = bytes)
 }

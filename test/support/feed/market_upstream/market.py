@@ -9,7 +9,7 @@ import re
 KEPT_TICKS = 400
 FIRST_TICKS = 60
 FIRST_EPOCH = 1_760_000_000
-SYMBOLS = ["R_10", "R_25", "R_50", "R_75", "R_100", "O_1", "O_2"]
+SYMBOLS = ["R_10", "R_25", "R_50", "R_75", "R_100", "O_1"]
 
 
 class Number(str):

@@ -1,0 +1,139 @@
+import { test } from 'tap'
+import type { WebSocket } from 'ws'
+import {
+  feedWorld,
+  reply,
+  tick,
+  type FeedBrowser,
+  type FeedWorld,
+  type Message,
+  type UpstreamRequest,
+} from '../support/feed-world.ts'
+import { until } from '../support/until.ts'
+
+const TICKS = { ticks: 'R_1', subscribe: 1, req_id: 1 }
+const HISTORY = { ticks_history: 'R_1', end: 'latest', style: 'ticks', subscribe: 1, req_id: 2 }
+const REFUSED = { error: { code: 'AlreadySubscribed', message: 'of upstream' } }
+const LIMITED = { error: { code: 'RateLimit' } }
+
+/** Starts every stream, and gives it an id that names its operation. */
+function serve(request: UpstreamRequest): boolean {
+  const { message } = request
+  if ('ticks' in message) tick(request, 1, 1, 'of-ticks', String(message['ticks']))
+  else if ('ticks_history' in message) {
+    const history = { prices: [1], times: [1] }
+    reply(request, { msg_type: 'history', history, subscription: { id: 'of-history' } })
+  } else if ('forget' in message) reply(request, { msg_type: 'forget', forget: 1 })
+  return true
+}
+
+/** The same, but a connection takes a symbol once, whatever request names it. */
+function serveSymbolsOnce(): (request: UpstreamRequest) => boolean {
+  const bySocket = new WeakMap<WebSocket, Map<unknown, unknown>>()
+  return (request) => {
+    const { message, socket } = request
+    const subjects = bySocket.get(socket) ?? new Map<unknown, unknown>()
+    bySocket.set(socket, subjects)
+    if ('forget' in message) subjects.delete(message['forget'])
+    const symbol = message['ticks'] ?? message['ticks_history']
+    if (symbol === undefined) return serve(request)
+    if ([...subjects.values()].includes(symbol)) reply(request, { msg_type: 'tick', ...REFUSED })
+    else {
+      subjects.set('ticks' in message ? 'of-ticks' : 'of-history', symbol)
+      serve(request)
+    }
+    return true
+  }
+}
+
+/** Subscribes one browser to the ticks of a symbol and another one to a history of its ticks. */
+async function both(
+  { join }: FeedWorld,
+  symbol = 'R_1',
+): Promise<{ readonly answers: Message[]; ticker: FeedBrowser }> {
+  const [ticker, charter] = [await join(), await join()]
+  const first = await ticker.ask({ ...TICKS, ticks: symbol })
+  return { answers: [first, await charter.ask({ ...HISTORY, ticks_history: symbol })], ticker }
+}
+
+await test('the ticks of a symbol and a history of its ticks share a connection, where upstream lets them', async (t) => {
+  const world = await feedWorld(t, { FEED_MAX_SOCKETS: '1' })
+  const { market, upstream, join } = world
+  market.auto = serve
+  const { answers } = await both(world)
+  t.match(answers[0], { req_id: 1, tick: {}, subscription: { id: 'of-ticks' } })
+  t.match(answers[1], { req_id: 2, history: {}, subscription: { id: 'of-history' } })
+  t.equal(upstream.open, 1)
+
+  const browser = await join()
+  t.match(await browser.ask(TICKS), { tick: {} })
+  t.match(await browser.ask(HISTORY), { history: {} })
+  const [ofTicks] = market.asked('ticks')
+  const [ofHistory] = market.asked('ticks_history')
+  if (ofTicks === undefined || ofHistory === undefined) throw new Error('upstream was not asked')
+  t.match(await browser.ask({ forget: 'of-ticks', req_id: 3 }), { req_id: 3, forget: 1 })
+  tick(ofTicks, 2, 2, 'of-ticks', 'R_1')
+  tick(ofHistory, 3, 3, 'of-history', 'R_1')
+  t.match(await browser.next(), { req_id: 2, tick: { quote: 3 } }, 'the other stream goes on')
+})
+
+await test('where symbol arrays have the other connection, ticks and a history of ticks share the first', async (t) => {
+  const world = await feedWorld(t, { FEED_MAX_SOCKETS: '2' })
+  const { market, upstream, join } = world
+  market.auto = serve
+  await (await join()).ask({ ticks: ['R_1', 'R_2'], subscribe: 1 })
+  t.match((await both(world)).answers, [{ tick: {} }, { history: {} }])
+  t.equal(upstream.open, 2)
+})
+
+await test('where upstream takes a symbol once on a connection, it refuses only the first stream', async (t) => {
+  const world = await feedWorld(t)
+  const { market, upstream } = world
+  market.auto = serveSymbolsOnce()
+  for (const symbol of ['R_1', 'R_2', 'R_3']) {
+    t.match((await both(world, symbol)).answers, [{ tick: {} }, { history: {} }], symbol)
+  }
+  t.equal(market.asked('ticks_history').length, 4)
+  t.equal(upstream.open, 2)
+})
+
+await test('a stream that upstream refused for its name takes the place of the other one once nobody watches that', async (t) => {
+  const world = await feedWorld(t, { FEED_MAX_SOCKETS: '1', FEED_LINGER_SECONDS: '600' })
+  const { market, join, metric } = world
+  market.auto = serveSymbolsOnce()
+  const { answers, ticker } = await both(world)
+  t.match(answers[1], { req_id: 2, ...REFUSED }, 'there is no other connection')
+  t.match(await (await join()).ask(HISTORY), { req_id: 2, ...LIMITED }, 'it is known by now')
+  t.equal(market.asked('ticks_history').length, 1)
+  ticker.client.socket.close()
+  await until(async () => (await metric('bff_feed_subscribers')).get('') === 0, 'the ticks have no subscriber')
+  t.match(await (await join()).ask(HISTORY), { req_id: 2, history: {} })
+  t.equal(market.asked('forget').length, 1, 'the ticks have made room')
+})
+
+await test('a stream without subscribers, for which upstream refuses another, makes room for that', async (t) => {
+  const { market, join, metric } = await feedWorld(t, { FEED_MAX_SOCKETS: '1', FEED_LINGER_SECONDS: '600' })
+  market.auto = serveSymbolsOnce()
+  const ticker = await join()
+  await ticker.ask(TICKS)
+  ticker.client.socket.close()
+  await until(async () => (await metric('bff_feed_subscribers')).get('') === 0, 'the ticks have no subscriber')
+  t.match(await (await join()).ask(HISTORY), { req_id: 2, history: {} })
+})
+
+await test('a full pool gives up the stream that was unused longest, as long as upstream has refused none for its name', async (t) => {
+  const world = await feedWorld(t, {
+    FEED_MAX_SOCKETS: '1',
+    FEED_SUBSCRIPTIONS: '2',
+    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
+    FEED_LINGER_SECONDS: '600',
+  })
+  const { market, join, metric } = world
+  market.auto = serve
+  const [stays, leaves] = [await join(), await join()]
+  await stays.ask(TICKS)
+  await leaves.ask({ ...TICKS, ticks: 'R_2' })
+  leaves.client.socket.close()
+  await until(async () => (await metric('bff_feed_subscribers')).get('') === 1, 'R_2 has no subscriber')
+  t.match(await stays.ask(HISTORY), { req_id: 2, history: {} })
+})

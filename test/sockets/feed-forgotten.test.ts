@@ -1,0 +1,95 @@
+import { test } from 'tap'
+import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed-world.ts'
+import { breakConnection } from '../support/feed/broken-connection.ts'
+import { HeldTimers } from '../support/held-timers.ts'
+import { until } from '../support/until.ts'
+
+/** The messages of upstream that were for nobody. */
+async function unattributed({ metric }: FeedWorld): Promise<unknown> {
+  return (await metric('bff_feed_unattributed_messages_total')).get('')
+}
+
+/** A browser with living streams of R_1 and R_2. */
+async function withTwoStreams({ join, market }: FeedWorld) {
+  const browser = await join()
+  const requests = []
+  for (const symbol of ['R_1', 'R_2'] as const) {
+    browser.send({ ticks: symbol, subscribe: 1 })
+    const request = await market.next('ticks', symbol)
+    tick(request, 1, 1, `id-${symbol}`, symbol)
+    await browser.next()
+    requests.push(request)
+  }
+  const [first, second] = requests
+  if (first === undefined || second === undefined) throw new Error('there are two')
+  return { browser, first, second }
+}
+
+await test('what upstream sends of a forgotten stream is ignored until the forget is answered, and then forgotten again', async (t) => {
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const { market } = world
+  const { browser, first, second } = await withTwoStreams(world)
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  const forget = await market.next('forget', 'id-R_1')
+  for (const quote of [2, 3, 4]) tick(first, quote, quote, 'id-R_1', 'R_1')
+  tick(second, 2, 2, 'id-R_2', 'R_2')
+  t.match(await browser.next(), { tick: { symbol: 'R_2', quote: 2 } })
+  t.equal(await unattributed(world), 0)
+  for (let count = 0; count < 2; count++) reply(forget, { msg_type: 'forget', forget: 1 })
+  tick(second, 3, 3, 'id-R_2', 'R_2')
+  t.match(await browser.next(), { tick: { symbol: 'R_2', quote: 3 } })
+  t.equal(await unattributed(world), 1, 'the second answer answers nothing')
+  tick(first, 5, 5, 'id-R_1', 'R_1')
+  const again = await market.next('forget', 'id-R_1')
+  t.equal(await unattributed(world), 2)
+  reply(again, { msg_type: 'forget', forget: 1 })
+  t.same(await browser.rest(), [])
+  t.equal(market.asked('forget').length, 2)
+})
+
+await test('for a minute after upstream has refused a subscription, a stream that it starts all the same is forgotten', async (t) => {
+  const timers = new HeldTimers(t, 'setTimeout', 60_000)
+  const world = await feedWorld(t)
+  const { market } = world
+  const { browser, second } = await withTwoStreams(world)
+  const error = { code: 'MarketIsClosed', message: '' }
+  const refusals = []
+  for (const symbol of ['R_3', 'R_4']) {
+    browser.send({ ticks: symbol, subscribe: 1 })
+    const request = await market.next('ticks', symbol)
+    reply(request, { msg_type: 'tick', error })
+    t.match(await browser.next(), { error })
+    refusals.push(request)
+  }
+  for (const request of refusals) reply(request, { msg_type: 'tick', error })
+  const [late] = refusals
+  if (late !== undefined) tick(late, 1, 1, 'late', 'R_3')
+  reply(await market.next('forget', 'late'), { msg_type: 'forget', forget: 1 })
+  t.equal(await unattributed(world), 0)
+  t.equal(timers.size, 2)
+  timers.run()
+  for (const request of refusals) reply(request, { msg_type: 'tick', error })
+  tick(second, 2, 2, 'id-R_2', 'R_2')
+  t.same(quotes([await browser.next()]), [2])
+  t.equal(await unattributed(world), 2, 'nothing is remembered any more')
+})
+
+await test('a forget that upstream has refused is not repeated on another connection', async (t) => {
+  t.intercept(Math, 'random', { value: () => 1 })
+  const timers = new HeldTimers(t, 'setTimeout', 1000)
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0', FEED_RECONNECT_SPREAD_SECONDS: '600' })
+  const { market, join } = world
+  const { browser, first } = await withTwoStreams(world)
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  const error = { code: 'RateLimit', message: '' }
+  const before = timers.size
+  reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', error })
+  await until(() => timers.size > before, 'it will be repeated')
+  ;(await breakConnection(world, first.socket))()
+  tick(await market.next('ticks', 'R_2'), 2, 2, 'new-R_2', 'R_2')
+  timers.run()
+  const other = await join()
+  other.send({ ticks: 'R_3', subscribe: 1 })
+  t.ok((await market.next('ticks', 'R_3')).socket !== first.socket)
+  t.equal(market.asked('forget').length, 1)
+})

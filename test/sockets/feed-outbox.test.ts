@@ -1,0 +1,64 @@
+import { test } from 'tap'
+import { frameOf } from '../../src/sockets/feed/frame-of.ts'
+import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
+import { until } from '../support/until.ts'
+
+/** Sends a message of a stream. */
+function deliver({ member }: MemberWorld, text: string, stream: string): void {
+  member.outbox.deliver(frameOf(Buffer.from(text)), stream)
+}
+
+/** The messages that arrive at a browser. */
+function textsOf({ browser }: MemberWorld): string[] {
+  const texts: string[] = []
+  browser.on('message', (data: Buffer) => texts.push(data.toString()))
+  return texts
+}
+
+await test('above FEED_CONFLATE_BYTES the newest message of each stream waits until half of that is left', async (t) => {
+  const world = await startMember(t)
+  const { member, host, wire } = world
+  const { conflateBytes } = host.limits
+  const texts = textsOf(world)
+  const wait = waitingOn(wire, conflateBytes)
+  deliver(world, 'first of A', 'A')
+  await until(() => texts.length === 1, 'there is room for it')
+  wait(conflateBytes + 1)
+  deliver(world, 'second of A, which gives way', 'A')
+  deliver(world, 'first of B', 'B')
+  deliver(world, 'third of A', 'A')
+  t.same(host.traffic, { messages: 1, bytes: 'first of A'.length }, 'what may still give way does not count')
+  wait(conflateBytes / 2 + 1)
+  member.outbox.relieve()
+  deliver(world, 'last of A', 'A')
+  wait(conflateBytes / 2)
+  member.outbox.relieve()
+  deliver(world, 'second of B', 'B')
+  const expected = ['first of A', 'first of B', 'last of A', 'second of B']
+  await until(() => texts.at(-1) === expected.at(-1), 'the rest arrives')
+  t.same(texts, expected, 'in the order in which upstream sent them')
+  t.same(host.traffic, { messages: 4, bytes: expected.join('').length }, 'what gave way does not count')
+  t.equal(host.conflated.messages, 2)
+})
+
+await test('what waits behind a message larger than FEED_CONFLATE_BYTES leaves after it', async (t) => {
+  const world = await startMember(t)
+  const texts = textsOf(world)
+  const large = 'large'.padEnd(2 * world.host.limits.conflateBytes)
+  world.wire.cork()
+  deliver(world, large, 'A')
+  deliver(world, 'newest', 'A')
+  world.wire.uncork()
+  await until(() => texts.length === 2, 'both arrive')
+  t.ok(texts[0] === large)
+  t.equal(texts[1], 'newest')
+})
+
+await test('a browser that is gone is sent nothing, and nothing is counted for it', async (t) => {
+  const world = await startMember(t)
+  const { member, host } = world
+  member.end(undefined)
+  member.answer(frameOf(Buffer.from('late')))
+  deliver(world, 'late', 'A')
+  t.same(host.traffic, { messages: 0, bytes: 0 })
+})

@@ -135,3 +135,21 @@ await test('the first answer to a request is its history, and whatever comes lat
   tick(request, 101, 101, 'h')
   t.same(quotes(await browser.rest()), [101])
 })
+
+await test('a long history reaches all who have asked for the same, each with the id of the stream', async (t) => {
+  const world = await feedWorld(t)
+  await living(t, world, 'R_1')
+  const times = Array.from({ length: 1000 }, (_, index) => index - 899)
+  const long = { msg_type: 'history', history: { prices: times, times } }
+  const browsers = [await world.join(), await world.join(), await world.join()]
+  const requests = browsers.map((_, reqId) => asked('R_1', reqId, { count: 1000 }))
+  for (const [reqId, browser] of browsers.entries()) {
+    browser.send(requests[reqId] ?? {})
+    await browser.rest()
+  }
+  reply(await world.market.next('ticks_history'), long)
+  for (const [reqId, browser] of browsers.entries()) {
+    const own = { echo_req: requests[reqId], req_id: reqId }
+    t.same(await browser.next(), { ...own, ...long, subscription: { id: 'h' } })
+  }
+})

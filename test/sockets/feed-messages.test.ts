@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { dissect } from '../../src/sockets/feed/dissect.ts'
-import { frameOf, messageBytes } from '../../src/sockets/feed/frame-of.ts'
+import { frameOf, messageBytes, startOfFrame } from '../../src/sockets/feed/frame-of.ts'
+import { rateLimitError } from '../../src/sockets/feed/local-answers.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
 import { frame } from '../support/raw-frames.ts'
 
@@ -129,8 +130,26 @@ function parsedObject(text: string): Record<string, Json> | undefined {
 await test('frameOf writes the frame of RFC 6455 for every length', async (t) => {
   for (const size of [0, 1, 124, 125, 126, 127, 128, 65_534, 65_535, 65_536, 70_000]) {
     const payload = Buffer.alloc(size, 'xyz')
-    const written = frameOf(payload.subarray(0, size / 3), payload.subarray(size / 3))
+    const [head, rest] = [payload.subarray(0, size / 3), payload.subarray(size / 3)]
+    const written = frameOf(head, rest)
     t.ok(frame({ opcode: 1, payload }).equals(written), `${size} bytes`)
     t.equal(messageBytes(written), size)
+    const start = startOfFrame(rest.length, head)
+    t.ok(Buffer.concat([start, rest]).equals(written))
+    t.equal(messageBytes(start), head.length)
   }
+})
+
+await test('an error of this server has the type that upstream gives its own', (t) => {
+  for (const [operation, type] of [
+    ['ticks', 'tick'],
+    ['ticks_history', 'history'],
+    ['time', 'time'],
+    ['other', 'error'],
+  ] as const) {
+    const written = rateLimitError({ operation, prefix: Buffer.from('{') })
+    const error = JSON.parse(written.subarray(-messageBytes(written)).toString()) as Record<string, unknown>
+    t.equal(error['msg_type'], type)
+  }
+  t.end()
 })

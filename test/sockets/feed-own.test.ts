@@ -35,6 +35,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
       '{"ticks_history":["R_1"],"subscribe":1}',
       '{"ticks_history":"R_1","subscribe":1,"granularity":60}',
       '{"ticks_history":"R_1","subscribe":1,"style":"candles","granularity":"60"}',
+      '{"ticks_history":"R_1","subscribe":1,"style":"lines"}',
       '{"ticks":"R_1","time":1}',
       '{"active_symbols":"brief","subscribe":1}',
       '{"unknown":1}',

@@ -17,9 +17,9 @@ await test('the metrics of the feed tell what it holds, and how much it may', as
     FEED_LINGER_SECONDS: '0',
   })
   const { market, join, upstream } = world
-  const held = () => feedMetrics(world, 'upstream_sockets', 'streams', 'subscribers', 'own_sockets')
+  const held = () => feedMetrics(world, 'upstream_sockets', 'streams', 'taken_places', 'subscribers', 'own_sockets')
   t.same(await feedMetrics(world, 'stream_limit', 'own_socket_limit'), { stream_limit: 8, own_socket_limit: 3 })
-  t.same(await held(), { upstream_sockets: 0, streams: 0, subscribers: 0, own_sockets: 0 })
+  t.same(await held(), { upstream_sockets: 0, streams: 0, taken_places: 0, subscribers: 0, own_sockets: 0 })
 
   const [first, second] = [await join(), await join()]
   for (const symbol of ['R_1', 'R_2', 'R_3']) {
@@ -28,20 +28,30 @@ await test('the metrics of the feed tell what it holds, and how much it may', as
     await first.next()
     await second.ask({ ticks: symbol, subscribe: 1 })
   }
-  t.same(await held(), { upstream_sockets: 2, streams: 3, subscribers: 6, own_sockets: 0 })
+  t.same(await held(), { upstream_sockets: 2, streams: 3, taken_places: 3, subscribers: 6, own_sockets: 0 })
+  first.send({ ticks: ['R_4', 'R_5'], subscribe: 1 })
+  await market.next('ticks')
   first.send({ time: 1 })
   await market.next('time')
   second.send({ proposal: 1 })
   await market.next('proposal')
-  t.same(await held(), { upstream_sockets: 3, streams: 3, subscribers: 6, own_sockets: 1 })
-  t.equal(upstream.open, 4)
+  t.same(await held(), { upstream_sockets: 4, streams: 4, taken_places: 5, subscribers: 7, own_sockets: 1 })
+  t.equal(upstream.open, 5)
 
   second.client.socket.close()
   await second.client.closed
   await first.ask({ forget: 'id-R_3' })
   await market.next('forget', 'id-R_3')
   await until(async () => (await held())['own_sockets'] === 0, 'the own socket is gone')
-  t.match(await held(), { streams: 2, subscribers: 2 })
+  t.match(await held(), { streams: 3, subscribers: 3 })
+
+  // Upstream takes connections, and does not answer their handshakes.
+  upstream.onUpgrade = (_request, socket) => void socket.resume()
+  const retrying = () => feedMetrics(world, 'upstream_sockets', 'retrying_sockets')
+  t.match(await retrying(), { retrying_sockets: 0 })
+  for (const socket of market.sockets) socket.terminate()
+  await until(async () => (await retrying())['upstream_sockets'] === 0, 'all are lost')
+  t.same(await retrying(), { upstream_sockets: 0, retrying_sockets: 2 }, 'for R_1 and R_2, and for requests')
 })
 
 await test('an array that has lost a symbol counts until it is over, beside the one that others get', async (t) => {

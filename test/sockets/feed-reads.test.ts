@@ -79,6 +79,9 @@ await test('reads with PUBLIC_FEED=shared', async (t) => {
     t.ok(odd.socket === request.socket, 'on the connection without streams')
     reply(odd, { msg_type: 'ping', error: { code: 'InputValidationFailed', message: '' } })
     t.match(await first.next(), { req_id: 3, error: { code: 'InputValidationFailed' } })
+    first.send({ ping: 2, req_id: 4 })
+    reply(await market.next('ping', 2), { msg_type: 'ping', error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await first.next(), { req_id: 4, error: { code: 'InputValidationFailed' } })
   })
 })
 

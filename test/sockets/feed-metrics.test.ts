@@ -54,6 +54,28 @@ await test('the metrics of the feed tell what it holds, and how much it may', as
   t.same(await retrying(), { upstream_sockets: 0, retrying_sockets: 2 }, 'for R_1 and R_2, and for requests')
 })
 
+await test('an array that has lost a symbol counts until it is over, beside the one that others get', async (t) => {
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const { market, join } = world
+  const held = () => feedMetrics(world, 'streams', 'subscribers', 'taken_places')
+  const [first, second] = [await join(), await join()]
+  const asked = { ticks: ['A', 'B'], subscribe: 1 }
+  first.send(asked)
+  const request = await market.next('ticks')
+  for (const symbol of ['A', 'B']) tick(request, 1, 1, `id-${symbol}`, symbol)
+  for (let count = 0; count < 2; count++) await first.next()
+  reply(request, { msg_type: 'tick', subscription: { id: 'id-A' }, error: { code: 'MarketIsClosed', message: '' } })
+  await first.next()
+  t.match(await held(), { streams: 1, subscribers: 1 })
+  second.send(asked)
+  tick(await market.next('ticks'), 2, 2, 'id-2', 'B')
+  await second.next()
+  t.match(await held(), { streams: 2, subscribers: 2 })
+  first.client.socket.close()
+  await market.next('forget', 'id-B')
+  t.match(await held(), { streams: 1, subscribers: 1 })
+})
+
 await test('bff_feed_cache_hits_total counts the requests that needed none upstream', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const hits = () => metric('bff_feed_cache_hits_total')

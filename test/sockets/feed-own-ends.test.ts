@@ -71,29 +71,25 @@ await test('a message of an own socket above MAX_UPSTREAM_MESSAGE_BYTES closes b
   t.equal(await ownSockets(world), 0)
 })
 
-await test('an own socket whose upstream violates RFC 6455 ends with 1002, and its browser with 1013', async (t) => {
-  const world = await feedWorld(t)
-  const { browser, own } = await withOwn(world)
-  const closed = nextEvent(own, 'close')
-  writeRaw(own, INVALID)
-  t.same(await browser.client.closed, { code: 1013, reason: 'upstream_lost' })
-  t.equal((await closed)[0], 1002)
-  t.equal(failureCount(world.server.log, BROKEN), 1)
-  t.equal(await ownSockets(world), 0)
-})
-
-await test('an own socket with too many pings inside a message ends with 1008, and its browser with 1013', async (t) => {
-  const world = await feedWorld(t)
-  const { browser, own } = await withOwn(world)
-  const closed = nextEvent(own, 'close')
-  const begin = frame({ opcode: TEXT, payload: 'x', fin: false })
-  const ping = frame({ opcode: PING, payload: Buffer.alloc(125) })
-  writeRaw(own, Buffer.concat([begin, ...Array<Buffer>(600).fill(ping)]))
-  t.same(await browser.client.closed, { code: 1013, reason: 'upstream_lost' })
-  t.equal((await closed)[0], 1008)
-  t.equal(failureCount(world.server.log, BROKEN), 1)
-  t.equal(await ownSockets(world), 0, 'it has ended once')
-})
+const TOO_MANY_PINGS = Buffer.concat([
+  frame({ opcode: TEXT, payload: 'x', fin: false }),
+  ...Array<Buffer>(600).fill(frame({ opcode: PING, payload: Buffer.alloc(125) })),
+])
+for (const [what, bytes, code] of [
+  ['whose upstream violates RFC 6455', INVALID, 1002],
+  ['with too many pings inside a message', TOO_MANY_PINGS, 1008],
+] as const) {
+  await test(`an own socket ${what} ends with ${code}, and its browser with 1013`, async (t) => {
+    const world = await feedWorld(t)
+    const { browser, own } = await withOwn(world)
+    const closed = nextEvent(own, 'close')
+    writeRaw(own, bytes)
+    t.same(await browser.client.closed, { code: 1013, reason: 'upstream_lost' })
+    t.equal((await closed)[0], code)
+    t.equal(failureCount(world.server.log, BROKEN), 1)
+    t.equal(await ownSockets(world), 0, 'it has ended once')
+  })
+}
 
 await test('what arrives on the own socket of a browser that is gone is neither sent nor logged', async (t) => {
   const world = await feedWorld(t)

@@ -110,24 +110,28 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
   t.same(await slow.rest(), [])
 })
 
-await test('a slow browser gets the last price of a symbol before the end of it, and nothing after', async (t) => {
-  const world = await slowWorld(t)
-  const { market, slow, readUntil } = world
-  slow.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1', 'R_1')
-  const error = { code: 'MarketIsClosed', message: '' }
-  reply(request, { msg_type: 'tick', subscription: { id: 'id-1' }, error })
-  slow.send({ time: 1, req_id: 3 })
-  reply(await market.next('time'), { time: 0 })
-  t.same(await readUntil(3), [
-    [1, 10],
-    [1, 12],
-    [1, 'MarketIsClosed'],
-    [3, 0],
-  ])
-  t.same(await slow.rest(), [])
-})
+for (const [what, ticks, ended] of [
+  ['symbol of an array', ['R_1', 'R_2'], { subscription: { id: 'id-1' } }],
+  ['stream', 'R_1', {}],
+] as const) {
+  await test(`a slow browser gets the last price of a ${what} before the end of it, and nothing after`, async (t) => {
+    const world = await slowWorld(t)
+    const { market, slow, readUntil } = world
+    slow.send({ ticks, subscribe: 1, req_id: 1 })
+    const request = await market.next('ticks')
+    for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1', 'R_1')
+    reply(request, { ...ended, msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
+    slow.send({ time: 1, req_id: 3 })
+    reply(await market.next('time'), { time: 0 })
+    t.same(await readUntil(3), [
+      [1, 10],
+      [1, 12],
+      [1, 'MarketIsClosed'],
+      [3, 0],
+    ])
+    t.same(await slow.rest(), [])
+  })
+}
 
 await test('the counters of what browsers have got never fall, however short the messages that replace others', async (t) => {
   const world = await slowWorld(t)
@@ -160,24 +164,6 @@ await test('the counters of what browsers have got never fall, however short the
   const { received } = slow.client
   const bytes = received.reduce((sum, { data }) => sum + data.length, 0)
   t.same(await totals(), [received.length, bytes])
-})
-
-await test('a slow browser gets the last price of a stream before the end of it, and nothing after', async (t) => {
-  const world = await slowWorld(t)
-  const { market, slow, readUntil } = world
-  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1')
-  reply(request, { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
-  slow.send({ time: 1, req_id: 3 })
-  reply(await market.next('time'), { time: 0 })
-  t.same(await readUntil(3), [
-    [1, 10],
-    [1, 12],
-    [1, 'MarketIsClosed'],
-    [3, 0],
-  ])
-  t.same(await slow.rest(), [])
 })
 
 await test('a slow browser gets what follows its history before the answer to its forget, and nothing after', async (t) => {

@@ -73,6 +73,25 @@ await test('a history that takes the place of another one is kept for its own ti
   t.equal(market.asked('ticks_history').length, 3)
 })
 
+await test('a history that is ahead of its stream is still kept when the browser leaves for which it was fetched', async (t) => {
+  t.intercept(KeptBytes.prototype, 'keep', { value: () => true })
+  const { market, join } = await feedWorld(t)
+  const [first, second, third] = [await join(), await join(), await join()]
+  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
+  const request = await market.next('ticks_history')
+  reply(request, { ...history(100), subscription: { id: 'h' } })
+  await first.next()
+  const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
+  second.send(wanted)
+  reply(await market.next('ticks_history'), history(103))
+  await second.next()
+  t.match(await second.ask({ forget: 'h' }), { forget: 1 })
+  t.match(await third.ask(wanted), history(103))
+  for (const epoch of [101, 102, 103, 104]) tick(request, epoch, epoch, 'h')
+  t.same(quotes(await first.rest()), [101, 102, 103, 104])
+  t.same(quotes(await third.rest()), [104])
+})
+
 await test('a browser that leaves while its history is on its way is sent nothing', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const [stays, gone] = [await join(), await join()]

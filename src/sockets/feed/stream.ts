@@ -27,7 +27,8 @@ export abstract class Stream implements Requester {
   readonly startedBy: string
   /**
    * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
-   * may join any more.
+   * may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another one, when
+   * upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
    */
   state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
   /** The ids that upstream has given its subscription, one for each symbol. */

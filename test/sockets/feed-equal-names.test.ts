@@ -121,6 +121,18 @@ await test('a stream without subscribers, for which upstream refuses another, ma
   t.match(await (await join()).ask(HISTORY), { req_id: 2, history: {} })
 })
 
+await test('a browser whose stream moves to a connection that does not open is closed with 1013', async (t) => {
+  const world = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '0' })
+  const { market, upstream, join } = world
+  market.auto = serveSymbolsOnce()
+  const [ticker, charter] = [await join(), await join()]
+  await ticker.ask(TICKS)
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  charter.send(HISTORY)
+  t.same(await charter.client.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await ticker.rest(), [], 'the other one stays')
+})
+
 await test('a full pool gives up the stream that was unused longest, as long as upstream has refused none for its name', async (t) => {
   const world = await feedWorld(t, {
     FEED_MAX_SOCKETS: '1',

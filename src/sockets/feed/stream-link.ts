@@ -64,8 +64,10 @@ export class StreamLink implements LinkOwner {
     this.#streams.add(stream)
     this.#count(stream, 1)
     this.#load += stream.symbols.length
-    if (this.#link.isOpen) this.#subscribe(stream)
-    else this.#link.open()
+    if (this.#link.isOpen) return this.#subscribe(stream)
+    this.#link.open()
+    // One that moves brings its browsers with it.
+    if (stream.size > 0) this.awaited()
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */

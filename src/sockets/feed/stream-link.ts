@@ -11,7 +11,7 @@ const ANSWER_MS = 10_000
 /** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/** How long after an error upstream may still start the streams of other symbols of the array. */
+/** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
 const LATE_MS = 60_000
 
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
@@ -83,7 +83,7 @@ export class StreamLink implements LinkOwner {
     const forgotten = new Forgotten(this.#link, reqId)
     this.#link.assign(reqId, forgotten)
     for (const id of subscriptionIds) forgotten.forget(id)
-    // Upstream has refused the request: nothing is expected.
+    // Upstream has refused the request or not answered it. Hardly anything will come.
     if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
   }
 

@@ -121,6 +121,37 @@ await test('a stream without subscribers, for which upstream refuses another, ma
   t.match(await (await join()).ask(HISTORY), { req_id: 2, history: {} })
 })
 
+await test('a history that no connection takes any more after a refusal is answered, and not forgotten', async (t) => {
+  const world = await feedWorld(t, { FEED_MAX_SOCKETS: '1' })
+  const { market, join } = world
+  const serveOnce = serveSymbolsOnce()
+  market.auto = (request) => request.message['ticks_history'] !== 'R_1' && serveOnce(request)
+  const [ticker, first, second] = [await join(), await join(), await join()]
+  await ticker.ask(TICKS)
+  first.send({ ...HISTORY, count: 1 })
+  const asked = await market.next('ticks_history', 'R_1')
+  second.send({ ...HISTORY, count: 2 })
+  await second.rest()
+  t.match((await both(world, 'R_2')).answers[1], REFUSED, 'equal names need connections of their own from now on')
+  reply(asked, { msg_type: 'history', error: { code: 'InputValidationFailed' } })
+  t.match(await first.next(), { req_id: 2, error: { code: 'InputValidationFailed' } })
+  t.match(await second.next(), { req_id: 2, ...LIMITED }, 'the ticks are in the way of its own request')
+  t.match(await second.ask(HISTORY), { req_id: 2, ...LIMITED }, 'it may ask again')
+  t.equal(market.asked('ticks_history').length, 2)
+})
+
+await test('a browser whose stream moves to a connection that does not open is closed with 1013', async (t) => {
+  const world = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '0' })
+  const { market, upstream, join } = world
+  market.auto = serveSymbolsOnce()
+  const [ticker, charter] = [await join(), await join()]
+  await ticker.ask(TICKS)
+  upstream.onUpgrade = (_request, socket) => void socket.destroy()
+  charter.send(HISTORY)
+  t.same(await charter.client.closed, { code: 1013, reason: 'upstream_lost' })
+  t.same(await ticker.rest(), [], 'the other one stays')
+})
+
 await test('a full pool gives up the stream that was unused longest, as long as upstream has refused none for its name', async (t) => {
   const world = await feedWorld(t, {
     FEED_MAX_SOCKETS: '1',

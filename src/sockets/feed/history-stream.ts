@@ -83,7 +83,7 @@ export class HistoryStream extends Stream {
     // The others have asked for something else, which upstream may take.
     for (const [subscription, request] of this.#waiting) {
       this.#first = request
-      if (subscription.member.spend()) return true
+      if (subscription.member.spend() && this.restart()) return true
       this.#waiting.delete(subscription)
       this.#refuse(subscription, request)
     }

@@ -19,7 +19,7 @@ export interface StreamContext {
   readonly kept: KeptBytes
   /** How long a history may be given to others. */
   readonly historyMs: number
-  place(stream: Stream, except: StreamLink | undefined): boolean
+  place(stream: Stream, refusedBy: StreamLink | undefined): boolean
   lingers(stream: Stream): void
   lingersNoMore(stream: Stream): void
   /** Whoever asks for the same from now on gets a new stream. */

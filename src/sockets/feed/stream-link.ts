@@ -11,7 +11,7 @@ const ANSWER_MS = 10_000
 /** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
 const MIN_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/** How long after an error upstream may still start the streams of other symbols of the array. */
+/** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
 const LATE_MS = 60_000
 
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
@@ -64,8 +64,10 @@ export class StreamLink implements LinkOwner {
     this.#streams.add(stream)
     this.#count(stream, 1)
     this.#load += stream.symbols.length
-    if (this.#link.isOpen) this.#subscribe(stream)
-    else this.#link.open()
+    if (this.#link.isOpen) return this.#subscribe(stream)
+    this.#link.open()
+    // One that moves brings its browsers with it.
+    if (stream.size > 0) this.awaited()
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
@@ -81,7 +83,7 @@ export class StreamLink implements LinkOwner {
     const forgotten = new Forgotten(this.#link, reqId)
     this.#link.assign(reqId, forgotten)
     for (const id of subscriptionIds) forgotten.forget(id)
-    // Upstream has refused the request: nothing is expected.
+    // Upstream has refused the request or not answered it. Hardly anything will come.
     if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
   }
 

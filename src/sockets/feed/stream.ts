@@ -79,7 +79,7 @@ export abstract class Stream implements Requester {
   /**
    * Tells those who will get no more of the stream, and lets go of them.
    * @param isOfRequest whether only those are concerned whose request upstream has got
-   * @returns whether the stream goes on for others, whose request has not been sent
+   * @returns whether the stream goes on for others, with a request of theirs
    */
   protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
   /** Takes all subscriptions out of the stream. @returns these */
@@ -177,14 +177,14 @@ export abstract class Stream implements Requester {
     if (--this.#size === 0 && this.state === 'live') this.#lingers()
   }
 
-  /** Subscribes again, with another request. */
-  #restart(): void {
+  /** Subscribes again, with another request. @returns false when no connection has room for that */
+  protected restart(): boolean {
     if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
     this.#reqId = undefined
     this.ids.clear()
     this.state = 'unasked'
     this.link?.remove(this)
-    if (!this.context.place(this, undefined)) this.end()
+    return this.context.place(this, undefined)
   }
 
   #refused(message: UpstreamMessage): void {
@@ -196,8 +196,7 @@ export abstract class Stream implements Requester {
   }
 
   #endFor(isOfRequest: boolean, tell: Tell): void {
-    if (this.refused(isOfRequest, tell)) this.#restart()
-    else this.end()
+    if (!this.refused(isOfRequest, tell)) this.end()
   }
 
   #retryLater(): void {

@@ -36,7 +36,7 @@ export class Streams {
     this.#maxSubscriptions = maxSubscriptions
     this.#context = {
       ...context,
-      place: (stream, except) => pool.place(stream, except),
+      place: (stream, refusedBy) => pool.place(stream, refusedBy),
       lingers: (stream) => pool.lingers(stream),
       lingersNoMore: (stream) => pool.lingersNoMore(stream),
       retired: (stream) => this.#retire(stream),

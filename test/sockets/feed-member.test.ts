@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { frameOf } from '../../src/sockets/feed/frame-of.ts'
+import type { OwnSocket } from '../../src/sockets/feed/own-socket.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { nextEvent, until } from '../support/until.ts'
@@ -186,4 +187,23 @@ await test('a browser is read again once it has read an answer that the kernel c
   t.ok(socket.isPaused, 'too much waits for it')
   browser.send('next')
   await until(() => taken.length === 1, 'its next message is taken')
+})
+
+await test('an own socket that opens while much waits for its browser is read once that has left', async (t) => {
+  const host = memberHost()
+  // As close to the limit of conflation as the settings allow.
+  const { member, socket, wire } = await startMember(t, {
+    ...host,
+    limits: { ...host.limits, maxBufferedBytes: host.limits.conflateBytes + 1 },
+  })
+  let isRead = false
+  const own = { isFull: false, pause: () => undefined, resume: () => (isRead = true), end: () => undefined }
+  wire.cork()
+  member.outbox.answer(frameOf(Buffer.alloc(host.limits.conflateBytes / 2 - 4)))
+  socket.pong(Buffer.alloc(100))
+  member.own = own as unknown as OwnSocket
+  member.relieve()
+  t.equal(isRead, false)
+  wire.uncork()
+  await until(() => isRead)
 })

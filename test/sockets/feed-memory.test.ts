@@ -11,6 +11,8 @@ const EQUAL = 150
 const HISTORIES = 40
 /** Of nearly 4 KiB, the longest that the feed interprets. Parsed, it takes thirty times as much. */
 const FAT = `[${Array.from({ length: 1270 }, () => '{}').join(',')}]`
+/** Counts requests that nobody else sends. */
+let different = 0
 
 for (const [what, count, request] of [
   ['equal subscriptions', 400, () => `{"ticks":"R_100","subscribe":1,"passthrough":{"a":${FAT}}}`],
@@ -21,6 +23,7 @@ for (const [what, count, request] of [
     (index: number) =>
       `{"ticks_history":"R_100","subscribe":1,"style":"candles","granularity":${index + 1},"passthrough":{"a":${FAT}}}`,
   ],
+  ['different requests', 100, () => `{"contracts_for":${FAT},"a":${++different}}`],
 ] as const) {
   await test(`PUBLIC_FEED=shared: ${what} that wait for upstream cost little more than MAX_BUFFERED_BYTES a browser`, async (t) => {
     const settings = { PUBLIC_FEED: 'shared', FEED_REQUESTS_PER_MINUTE: '1000', PUBLIC_HANDSHAKES_PER_MINUTE: '0' }

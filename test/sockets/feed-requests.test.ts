@@ -12,13 +12,15 @@ const parse = (text: string): FeedRequest | undefined => parseRequest(Buffer.fro
 const echoed = (prefix: Buffer | undefined): unknown => JSON.parse(`${prefix?.toString()}"end":0}`)
 const without = (value: object, ...keys: string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
-/** The members of a request, with an empty object for each object and list that is not the value of the operation. */
-const unnested = (text: string, operation: string): object =>
+/** An empty object for an object or a list. */
+const unnested = (value: unknown): unknown => (typeof value === 'object' && value !== null ? {} : value)
+/** The members of a request as the feed keeps them: of lists only the one that says which streams are meant. */
+const fieldsOf = (text: string, operation: string): object =>
   Object.fromEntries(
-    Object.entries(JSON.parse(text) as object).map(([key, value]: [string, unknown]) => [
-      key,
-      key !== operation && typeof value === 'object' && value !== null ? {} : value,
-    ]),
+    Object.entries(JSON.parse(text) as object).map(([key, value]: [string, unknown]) => {
+      const isRead = Array.isArray(value) && key === operation && ['ticks', 'forget_all'].includes(key)
+      return [key, isRead ? value.map(unnested) : unnested(value)]
+    }),
   )
 
 /** The members of a request besides its operation: no other operation, and only what may be shared. */
@@ -33,7 +35,11 @@ const others = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 )
 const request = fc
-  .tuple(fc.constantFrom('ticks', 'ticks_history', 'proposal'), fc.oneof(fc.constant('R_100'), jsonValue), others)
+  .tuple(
+    fc.constantFrom('ticks', 'ticks_history', 'forget_all', 'proposal'),
+    fc.oneof(fc.constant('R_100'), jsonValue),
+    others,
+  )
   .map(([operation, value, rest]): { [key: string]: Json } => Object.assign(rest, { [operation]: value }))
 
 await test('parseRequest keeps the meaning of a request, however it is spelled', async (t) => {
@@ -46,7 +52,7 @@ await test('parseRequest keeps the meaning of a request, however it is spelled',
     return (
       a.key === b.key &&
       isDeepStrictEqual(JSON.parse(a.key), shared) &&
-      isDeepStrictEqual(Object.fromEntries(a.fields), unnested(text, a.operation)) &&
+      isDeepStrictEqual(Object.fromEntries(a.fields), fieldsOf(text, a.operation)) &&
       isDeepStrictEqual(JSON.parse(a.toUpstream(7).toString()), { ...shared, req_id: 7 }) &&
       a.toUpstream(7).equals(b.toUpstream(7)) &&
       isDeepStrictEqual(JSON.parse(a.toUpstreamOnce(8).toString()), { ...without(shared, 'subscribe'), req_id: 8 })
@@ -202,7 +208,7 @@ await test('parseRequest and prefixOf never throw, and understand only what JSON
     const bytes = Buffer.from(text)
     const prefix = prefixOf(bytes)
     const found = parseRequest(bytes)
-    if (found !== undefined) return isDeepStrictEqual(Object.fromEntries(found.fields), unnested(text, found.operation))
+    if (found !== undefined) return isDeepStrictEqual(Object.fromEntries(found.fields), fieldsOf(text, found.operation))
     return typeof echoed(prefix) === 'object'
   })
   fc.assert(survives, { numRuns: 5000 })

@@ -7,8 +7,8 @@ export interface FeedRequest {
   /** The one operation that it names, such as `ticks`. */
   readonly operation: string
   /**
-   * Its members as JSON.parse reads them. Only the operation may have an object or a list: elsewhere an empty object stands for
-   * it, since nobody reads it, and parsed it can take thirty times the memory of its text.
+   * Its members as JSON.parse reads them. Only `ticks` and `forget_all` may have a list. An empty object stands for any other
+   * list and for each object, since nobody reads them, and parsed they can take thirty times the memory of their text.
    */
   readonly fields: ReadonlyMap<string, unknown>
   /** Two requests have the same key exactly when they are equal as JSON values but for `req_id` and `passthrough`. */
@@ -27,6 +27,9 @@ const MAX_REQUEST_BYTES = 4096
 /** Stands for an object or a list. */
 const NESTED = Object.freeze({})
 
+/** The operations whose value may be a list that is read. */
+const LISTING: ReadonlySet<string> = new Set(['ticks', 'forget_all'])
+
 /**
  * Reads a text message of a browser, which must be valid UTF-8.
  * @returns undefined when the feed must not interpret it, so that it belongs on an upstream socket of the browser's own: it is no
@@ -43,7 +46,7 @@ export function parseRequest(message: Buffer): FeedRequest | undefined {
   const operation = onlyOperation(members)
   const entries = Object.entries(parsed)
   if (operation === undefined || !isSharable(new Map(entries))) return undefined
-  const fields = new Map(entries.map(([key, value]) => [key, key === operation ? value : unnested(value)]))
+  const fields = new Map(entries.map(([key, value]) => [key, key === operation ? listed(key, value) : unnested(value)]))
   return new ParsedRequest(operation, fields, members, text.trim())
 }
 
@@ -109,6 +112,10 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 function onlyOperation(members: CanonicalMembers): string | undefined {
   const [operation, ...others] = [...members.keys()].filter((key) => OPERATIONS.has(key))
   return others.length === 0 ? operation : undefined
+}
+
+function listed(operation: string, value: unknown): unknown {
+  return Array.isArray(value) && LISTING.has(operation) ? value.map(unnested) : unnested(value)
 }
 
 function unnested(value: unknown): unknown {

@@ -71,6 +71,29 @@ await test('PUBLIC_FEED=shared: an answer that waits for a browser many times ov
   }
 })
 
+await test('PUBLIC_FEED=shared: short answers to long requests take little more than 16 MiB when they are kept', async (t) => {
+  const settings = { PUBLIC_FEED: 'shared', FEED_REQUESTS_PER_MINUTE: '1000', FEED_CACHE_SECONDS: '3600' }
+  const { upstream, usedBytes, open } = await measuredServer(t, settings)
+  upstream.onSocket = (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { readonly req_id: number }
+      socket.send(JSON.stringify({ req_id, msg_type: 'trading_times', trading_times: {} }))
+    })
+  const clients = await open(BROWSERS)
+  const before = await usedBytes()
+  for (const { socket } of clients) {
+    for (let index = 0; index < EQUAL; index++) {
+      const request = { trading_times: `${++different}` }
+      socket.send(JSON.stringify({ ...request, a: 'x'.repeat(3900) }))
+      // Whoever asks the same later gets an answer that begins otherwise.
+      socket.send(JSON.stringify({ a: 'x'.repeat(3900), ...request, passthrough: {} }))
+    }
+  }
+  for (const client of clients) await client.count(2 * EQUAL)
+  const used = (await usedBytes()) - before
+  t.ok(used < 24 * MIB, `${Math.round(used / 1024)} KiB`)
+})
+
 for (const what of ['who has left', 'who stays']) {
   await test(`PUBLIC_FEED=shared: a history that is ahead of its stream is not kept for a browser ${what}`, async (t) => {
     const { upstream, usedBytes, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })

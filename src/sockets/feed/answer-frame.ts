@@ -8,6 +8,8 @@ interface Recipient {
 
 /** From this length on, a copy of a body costs more than a second buffer in a write. */
 const MIN_SHARED_BYTES = 1024
+/** Beginnings of pages' answers are shorter. A frame that begins with more is not kept for others, since that takes memory. */
+const MAX_KEPT_PREFIX_BYTES = 1024
 
 /**
  * One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next one. For
@@ -25,7 +27,7 @@ export class AnswerFrame {
     this.#body = answer.body
   }
 
-  /** Memory that it takes to keep it: the body, and again in the latest frame. */
+  /** Memory that it takes to keep it: the body, and again in the latest frame. A short prefix does not count. */
   get bytes(): number {
     return 2 * this.#body.length
   }
@@ -38,8 +40,9 @@ export class AnswerFrame {
     else recipient.answer(frame)
   }
 
-  /** The whole frame, unless another one of a long body is there already. */
+  /** The whole frame, unless another one of a long body is there already, or it must not be kept. */
   #frameFor(prefix: Buffer): Buffer | undefined {
+    if (prefix.length > MAX_KEPT_PREFIX_BYTES) return undefined
     if (this.#frame !== undefined && this.#prefix?.equals(prefix) === true) return this.#frame
     if (this.#frame !== undefined && this.#body.length >= MIN_SHARED_BYTES) return undefined
     this.#prefix = prefix

@@ -6,7 +6,7 @@ import { frameOf } from './frame-of.ts'
 import { HistoriesAhead } from './histories-ahead.ts'
 import { History, isLatest } from './history.ts'
 import { rateLimitError } from './local-answers.ts'
-import type { FeedRequest } from './parse-request.ts'
+import { memoryOf, type FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
 import type { StreamContext } from './stream-context.ts'
@@ -108,7 +108,7 @@ export class HistoryStream extends Stream {
     // A history with an end of its own does not reach up to the stream.
     if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
-    this.#keep(key, history)
+    this.#keep(this.#first, history)
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const [subscription, request] of waiting) {
@@ -169,7 +169,7 @@ export class HistoryStream extends Stream {
     const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
     if (seam !== undefined) this.#ahead.add(history, seam)
-    const isKept = this.#keep(request.key, history)
+    const isKept = this.#keep(request, history)
     for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
     if (!isKept) this.#release(history)
   }
@@ -178,13 +178,14 @@ export class HistoryStream extends Stream {
    * Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time.
    * @returns whether there is room for it
    */
-  #keep(key: string, history: History): boolean {
+  #keep(request: FeedRequest, history: History): boolean {
+    const { key } = request
     const { historyMs, kept } = this.context
     const drop = (): void => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
       this.#release(history)
     }
-    const isKept = kept.keep(history.answer?.bytes ?? 0, historyMs, drop)
+    const isKept = kept.keep(memoryOf(request) + (history.answer?.bytes ?? 0), historyMs, drop)
     if (isKept) this.#histories.set(key, history)
     return isKept
   }

@@ -1,7 +1,7 @@
 /** The ordinary answers of a few seconds are far smaller. Only browsers that always ask for something else come near it. */
 const MAX_KEPT_BYTES = 16 * 1_048_576
 
-/** The answers that a process keeps for others. Together they take a limited amount of memory. */
+/** The answers that a process keeps for others. Together, and with their requests, they take a limited amount of memory. */
 export class KeptBytes {
   #bytes = 0
 

@@ -24,6 +24,10 @@ export interface FeedRequest {
 /** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096
 
+/** Memory of a request: a fixed part in bytes, and its text in so many forms. */
+const BYTES_PER_REQUEST = 4096
+const TEXTS_PER_REQUEST = 4
+
 /** Stands for an object or a list. */
 const NESTED = Object.freeze({})
 
@@ -64,6 +68,11 @@ export function prefixOf(message: Buffer): Buffer {
     if (key === 'req_id' || key === 'passthrough') own.set(key, message.toString('utf8', valueStart, end))
   })
   return Buffer.from(`{"echo_req":${text.trim()},${memberText(own, 'req_id')}${memberText(own, 'passthrough')}`)
+}
+
+/** How many bytes of memory a request takes, and what belongs to it, besides its answer. */
+export function memoryOf({ prefix }: FeedRequest): number {
+  return BYTES_PER_REQUEST + TEXTS_PER_REQUEST * prefix.length
 }
 
 class ParsedRequest implements FeedRequest {

@@ -7,7 +7,7 @@ import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
 import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
-import type { FeedRequest } from './parse-request.ts'
+import { memoryOf, type FeedRequest } from './parse-request.ts'
 
 /** A request that upstream has not answered for so long is not shared any more. */
 const STALE_MS = 10_000
@@ -39,8 +39,9 @@ export class Reads {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
     if (!this.#admits(member, request)) return
+    const bytes = memoryOf(request)
     const read = this.#start(member, request, (answer) => {
-      if (answer === undefined || !this.#kept.keep(answer.bytes, keepMs, drop)) drop()
+      if (answer === undefined || !this.#kept.keep(bytes + answer.bytes, keepMs, drop)) drop()
     })
     this.#shared.set(key, read)
     read.onStale = drop
@@ -113,6 +114,8 @@ class Read implements Requester {
 
   received(message: UpstreamMessage): void {
     clearInterval(this.#stale)
+    // The answer may be kept, but the request need not be.
+    this.#asked = undefined
     const answer = new AnswerFrame(message)
     this.#answer = answer
     for (const [member, prefix] of this.#takeWaiting()) {

@@ -2,17 +2,13 @@ import { network } from '../../http/client-address.ts'
 import { alreadySubscribed, rateLimitError } from './local-answers.ts'
 import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
-import type { FeedRequest } from './parse-request.ts'
+import { memoryOf, type FeedRequest } from './parse-request.ts'
 import type { StreamPool } from './stream-pool.ts'
 import type { StreamContext } from './stream-context.ts'
 import type { Stream } from './stream.ts'
 import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
 import { TickStream } from './tick-stream.ts'
-
-/** Memory of a request that waits for an earlier one: a fixed part in bytes, and its text in so many forms. */
-const BYTES_PER_REQUEST = 4096
-const TEXTS_PER_REQUEST = 4
 
 /** When places are scarce, an address may start as many streams as so many browsers may have. */
 const BROWSERS_PER_ADDRESS = 5
@@ -91,7 +87,7 @@ export class Streams {
     request: FeedRequest,
     { claim, symbol, again }: { readonly claim: string; readonly symbol: string; readonly again: () => void },
   ): void {
-    const bytes = BYTES_PER_REQUEST + TEXTS_PER_REQUEST * request.prefix.length
+    const bytes = memoryOf(request)
     member.awaits(bytes)
     member.subscriptions.get(claim)?.afterAnswer((isServed) => {
       member.awaitsNoMore(bytes)

@@ -94,6 +94,44 @@ await test('PUBLIC_FEED=shared: short answers to long requests take little more 
   t.ok(used < 24 * MIB, `${Math.round(used / 1024)} KiB`)
 })
 
+await test('PUBLIC_FEED=shared: short requests that are kept cost little, whatever else is answered meanwhile', async (t) => {
+  const { usedBytes, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+  const clients = await open(BROWSERS)
+  const before = await usedBytes()
+  for (let index = 0; index < 100; index++) {
+    for (const { socket } of clients) {
+      socket.send(`{"ticks":"S${index}","subscribe":1,"req_id":${++different}}`)
+      socket.send(`{"ping":1,"passthrough":{"a":${FAT}}}`)
+    }
+  }
+  for (const client of clients) await client.count(100)
+  const used = (await usedBytes()) - before
+  t.ok(used < BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+})
+
+await test('PUBLIC_FEED=shared: short answers that wait for a browser cost little, whatever others are sent meanwhile', async (t) => {
+  const { upstream, usedBytes, memory, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })
+  upstream.onSocket = (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { readonly req_id: number }
+      socket.send(JSON.stringify({ req_id, active_symbols: 'x'.repeat(MIB / 4) }))
+    })
+  const [slow, ...others] = await open(BROWSERS)
+  slow?.socket.pause()
+  await until(async () => {
+    slow?.socket.send('{"active_symbols":"brief"}')
+    return (await memory()).buffered > 0
+  }, 'an answer waits')
+  const before = await usedBytes()
+  for (let index = 0; index < EQUAL; index++) {
+    slow?.socket.send('{"ping":1}')
+    for (const other of others) other.socket.send(`{"ping":1,"passthrough":{"a":${FAT}}}`)
+    await Promise.all(others.map((other) => other.count(index + 1)))
+  }
+  const used = (await usedBytes()) - before
+  t.ok(used < 8 * MIB, `${Math.round(used / 1024)} KiB`)
+})
+
 for (const what of ['who has left', 'who stays']) {
   await test(`PUBLIC_FEED=shared: a history that is ahead of its stream is not kept for a browser ${what}`, async (t) => {
     const { upstream, usedBytes, open } = await measuredServer(t, { PUBLIC_FEED: 'shared' })

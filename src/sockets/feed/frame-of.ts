@@ -18,7 +18,8 @@ export function startOfFrame(restBytes: number, ...parts: readonly Buffer[]): Bu
   let payload = 0
   for (const part of parts) payload += part.length
   let at = headerBytes(payload + restBytes)
-  const frame = Buffer.allocUnsafe(at + payload)
+  // With memory of its own, see unpooled.ts.
+  const frame = Buffer.allocUnsafeSlow(at + payload)
   writeHeader(frame, payload + restBytes)
   for (const part of parts) {
     frame.set(part, at)

@@ -1,4 +1,5 @@
 import { messageBytes } from './frame-of.ts'
+import { unpooledConcat } from './unpooled.ts'
 
 /**
  * Frames that leave together, in order. Browsers that get the same frames one after the other share one sequence and its buffer:
@@ -42,6 +43,6 @@ export class FrameSequence {
   /** All frames in one buffer. */
   joined(): Buffer {
     if (this.#previous === undefined) return this.frame
-    return (this.#joined ??= Buffer.concat(this.each().map(({ frame }) => frame)))
+    return (this.#joined ??= unpooledConcat(this.each().map(({ frame }) => frame)))
   }
 }

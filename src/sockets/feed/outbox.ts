@@ -5,6 +5,7 @@ import type { Group } from './audience.ts'
 import type { Cohort } from './cohorts.ts'
 import { messageBytes } from './frame-of.ts'
 import type { FrameSequence } from './frame-sequence.ts'
+import { unpooledConcat } from './unpooled.ts'
 import type { WriteBatch } from './write-batch.ts'
 
 /** What the outboxes of a feed have in common. */
@@ -110,7 +111,7 @@ export class Outbox {
     this.#conflated = undefined
     this.cohort?.update(this)
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
-    this.write(Buffer.concat([...conflated.values()]))
+    this.write(unpooledConcat([...conflated.values()]))
   }
 
   /** Sends nothing more. */

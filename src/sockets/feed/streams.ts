@@ -68,7 +68,7 @@ export class Streams {
       const again = (): void => this.subscribe(member, request, service, pass)
       return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
     }
-    const isTooMany = member.subscriptions.size + claims.length > this.#maxSubscriptions
+    const isTooMany = countOf(member) + claims.length > this.#maxSubscriptions
     // Only upstream knows which symbols the own socket still has, and answers AlreadySubscribed for these.
     if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
       return member.spend() ? pass() : member.answer(rateLimitError(request))
@@ -128,4 +128,11 @@ export class Streams {
   #retire(stream: Stream): void {
     if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
   }
+}
+
+/** How many streams a browser has, each symbol counted, with those that it has forgotten and that still wait for their first answer. */
+function countOf({ subscriptions, leaving }: Member): number {
+  let count = subscriptions.size
+  for (const { isAttached, stream } of leaving) if (isAttached) count += stream.claims.length
+  return count
 }

@@ -93,3 +93,39 @@ await test('a forget that upstream has refused is not repeated on another connec
   t.ok((await market.next('ticks', 'R_3')).socket !== first.socket)
   t.equal(market.asked('forget').length, 1)
 })
+
+await test('an id that upstream has given to another stream is not forgotten for the sake of the first', async (t) => {
+  t.intercept(Math, 'random', { value: () => 1 })
+  const timers = new HeldTimers(t, 'setTimeout', 1000)
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const { market, join } = world
+  const { browser, first, second } = await withTwoStreams(world)
+
+  await t.test('when a forget that upstream has refused is due again', async (t) => {
+    const error = { code: 'Ended', message: '' }
+    const before = timers.size
+    reply(first, { msg_type: 'tick', error, subscription: { id: 'id-R_1' } })
+    t.match(await browser.next(), { error })
+    const forget = await market.next('forget', 'id-R_1')
+    reply(forget, { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
+    await until(() => timers.size > before, 'it will be repeated')
+    browser.send({ ticks: 'R_1', subscribe: 1 })
+    tick(await market.next('ticks', 'R_1'), 2, 2, 'id-R_1', 'R_1')
+    t.match(await browser.next(), { tick: { quote: 2 } })
+    timers.run()
+  })
+
+  await t.test('when upstream sends a late price of the first', async (t) => {
+    t.match(await browser.ask({ forget: 'id-R_2' }), { forget: 1 })
+    reply(await market.next('forget', 'id-R_2'), { msg_type: 'forget', forget: 1 })
+    browser.send({ ticks: 'R_3', subscribe: 1 })
+    tick(await market.next('ticks', 'R_3'), 2, 2, 'id-R_2', 'R_3')
+    t.match(await browser.next(), { tick: { symbol: 'R_3', quote: 2 } })
+    tick(second, 3, 3, 'id-R_2', 'R_2')
+  })
+
+  const other = await join()
+  other.send({ ticks: 'R_4', subscribe: 1 })
+  t.ok((await market.next('ticks', 'R_4')).socket === first.socket, 'whatever was sent before has arrived')
+  t.equal(market.asked('forget').length, 2)
+})

@@ -2,6 +2,10 @@ const MIN_MS = 100
 /** Less than the time that a browser waits for a connection (`PATIENCE_MS`). */
 const MAX_MS = 4000
 
+/** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
+const MIN_PAUSE_MS = 1000
+const MAX_PAUSE_MS = 30_000
+
 /** When to try again: later after each failure, and never all at the same time. */
 export class Backoff {
   #failures = 0
@@ -37,4 +41,9 @@ export class Backoff {
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
+}
+
+/** How long to wait after a refusal. @param refusals how many there were before it */
+export function pauseMs(refusals: number): number {
+  return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
 }

@@ -62,9 +62,9 @@ export class HistoryStream extends Stream {
     this.#ahead.leave(subscription)
   }
 
-  protected took(message: UpstreamMessage): void {
+  protected took(message: UpstreamMessage, isFirst: boolean): void {
     const point = pointOf(message)
-    if (this.#subscription === undefined && point === undefined) return this.#begin(message)
+    if (this.#subscription === undefined && point === undefined) return this.#begin(message, isFirst)
     const { passed, reached } = this.#ahead.pass(point, this.#recent)
     for (const { ahead, next } of passed) {
       for (const [subscription, prefix] of ahead) this.#follow(subscription, prefix, next)
@@ -100,21 +100,23 @@ export class HistoryStream extends Stream {
   }
 
   /** Takes upstream's answer to the request of the stream. */
-  #begin(message: UpstreamMessage): void {
+  #begin(message: UpstreamMessage, isFirst: boolean): void {
     const { key } = this.#first
     this.#subscription = message.subscription
-    const history = new History(this.#recent.nextSequence, () => undefined)
+    const history = new History(0, () => undefined)
     history.answer = new AnswerFrame(message)
     // A history with an end of its own does not reach up to the stream.
     if (isLatest(this.#first)) this.#recent.begin(tailOf(message))
     history.next = this.#recent.nextSequence
-    this.#keep(this.#first, history)
+    // The messages that upstream has sent before it may be later all the same.
+    if (!isFirst) this.#continue(history, this.#first, message)
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const [subscription, request] of waiting) {
       if (request.key === key) this.#serve(subscription, request.prefix, history)
       else this.#give(subscription, request)
     }
+    if (!this.#keep(this.#first, history)) this.#release(history)
   }
 
   /** Gives a history to somebody who comes to the living stream. */
@@ -130,13 +132,12 @@ export class HistoryStream extends Stream {
 
   #fetch(request: FeedRequest): History {
     const { key } = request
-    const { oneShots } = this.context
     const history = new History(this.#recent.nextSequence, (outcome) => {
       if (this.#histories.get(key) === history) this.#histories.delete(key)
       // It belongs to the time before the stream was lost.
       if (!this.#pending.delete(history)) return
       const waiting = [...history.waiting]
-      if (outcome === 'lost') this.#depart(waiting.map(([subscription]) => subscription))
+      if (outcome === 'lost') for (const [subscription] of waiting) this.#depart(subscription)
       else if (outcome === 'tooBig') for (const [{ member }] of waiting) member.end(CLOSE.tooBig)
       else this.#fetched(history, request, outcome, waiting)
     })
@@ -146,7 +147,7 @@ export class HistoryStream extends Stream {
     setTimeout(() => {
       if (history.answer === undefined && this.#histories.get(key) === history) this.#histories.delete(key)
     }, STALE_MS).unref()
-    oneShots.ask((reqId) => request.toUpstreamOnce(reqId), history)
+    this.context.oneShots.ask((reqId) => request.toUpstreamOnce(reqId), history)
     return history
   }
 
@@ -165,13 +166,18 @@ export class HistoryStream extends Stream {
       return
     }
     history.answer = new AnswerFrame(message, this.#subscription)
+    this.#continue(history, request, message)
+    const isKept = this.#keep(request, history)
+    for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
+    if (!isKept) this.#release(history)
+  }
+
+  /** Finds out where a history goes on. */
+  #continue(history: History, request: FeedRequest, message: UpstreamMessage): void {
     const isCandles = this.type === 'candles'
     const { next, seam } = this.#recent.after(tailOf(message), history.since, isCandles, isLatest(request))
     history.next = next
     if (seam !== undefined) this.#ahead.add(history, seam)
-    const isKept = this.#keep(request, history)
-    for (const [subscription, { prefix }] of waiting) this.#serve(subscription, prefix, history)
-    if (!isKept) this.#release(history)
   }
 
   /**
@@ -217,11 +223,9 @@ export class HistoryStream extends Stream {
     this.fail(subscription, rateLimitError(request))
   }
 
-  #depart(subscriptions: readonly Subscription[]): void {
-    for (const subscription of subscriptions) {
-      this.context.oneShots.departures.add(subscription.member)
-      this.leave(subscription)
-    }
+  #depart(subscription: Subscription): void {
+    this.context.oneShots.departures.add(subscription.member)
+    this.leave(subscription)
   }
 
   /** Removes those whose request is the one that upstream has refused. @returns each with its prefix */

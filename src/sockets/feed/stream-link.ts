@@ -1,16 +1,15 @@
+import { pauseMs } from './backoff.ts'
 import { Departures, Patience } from './departures.ts'
+import { Forgotten } from './forgotten.ts'
 import type { Member } from './member.ts'
 import type { Stream } from './stream.ts'
-import type { LinkOwner, Requester } from './link-users.ts'
+import type { LinkOwner } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
 const RENEWED_AT_A_TIME = 8
 /** How long the others wait for one of these that upstream does not answer. */
 const ANSWER_MS = 10_000
-/** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
-const MIN_PAUSE_MS = 1000
-const MAX_PAUSE_MS = 30_000
 /** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
 const LATE_MS = 60_000
 
@@ -80,7 +79,7 @@ export class StreamLink implements LinkOwner {
 
   /** Ends subscriptions, whose messages are ignored from now on. */
   forget(reqId: number, subscriptionIds: Iterable<string>): void {
-    const forgotten = new Forgotten(this.#link, reqId)
+    const forgotten = new Forgotten(this.#link, reqId, (id) => this.#has(id))
     this.#link.assign(reqId, forgotten)
     for (const id of subscriptionIds) forgotten.forget(id)
     // Upstream has refused the request or not answered it. Hardly anything will come.
@@ -116,7 +115,7 @@ export class StreamLink implements LinkOwner {
 
   /** Upstream has started a stream so late that nobody remembers its request. */
   unclaimed(reqId: number, subscriptionId: string): void {
-    this.forget(reqId, [subscriptionId])
+    if (!this.#has(subscriptionId)) this.forget(reqId, [subscriptionId])
   }
 
   isNeeded(): boolean {
@@ -147,6 +146,11 @@ export class StreamLink implements LinkOwner {
       if (count === 0) this.#names.delete(name)
       else this.#names.set(name, count)
     }
+  }
+
+  /** Whether a stream here has this subscription id. Upstream may give the id of a stream that has ended to another one. */
+  #has(id: string): boolean {
+    return [...this.#streams].some(({ ids }) => ids.has(id))
   }
 
   /** Sends the request of a stream. The connection must be open. */
@@ -186,58 +190,5 @@ export class StreamLink implements LinkOwner {
   #giveUp(): void {
     for (const stream of this.#streams) stream.giveUp()
     this.#departures.release()
-  }
-}
-
-/** How long to wait after a refusal. @param refusals how many there were before it */
-function pauseMs(refusals: number): number {
-  return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
-}
-
-/** A request whose streams nobody wants any more. Whatever upstream still starts because of it is forgotten as well. */
-class Forgotten implements Requester {
-  readonly #link: UpstreamLink
-  readonly #reqId: number
-  readonly #ids = new Set<string>()
-  #unanswered = 0
-  #refusals = 0
-  #isLost = false
-
-  constructor(link: UpstreamLink, reqId: number) {
-    this.#link = link
-    this.#reqId = reqId
-  }
-
-  get isBusy(): boolean {
-    return this.#unanswered > 0
-  }
-
-  forget(id: string): void {
-    if (this.#ids.has(id)) return
-    this.#ids.add(id)
-    this.#unanswered++
-    this.#ask(id)
-  }
-
-  received({ subscriptionId }: { readonly subscriptionId: string | undefined }): void {
-    if (subscriptionId !== undefined) this.forget(subscriptionId)
-  }
-
-  lost(): void {
-    // The subscriptions have ended with the connection.
-    this.#isLost = true
-  }
-
-  #ask(id: string): void {
-    if (this.#isLost || !this.#link.isOpen) return
-    const reqId = this.#link.send((reqId) => `{"forget":${JSON.stringify(id)},"req_id":${reqId}}`, {
-      received: ({ errorCode }) => {
-        this.#link.release(reqId)
-        // Until then the messages of the stream are still ignored.
-        if (errorCode === 'RateLimit') setTimeout(() => this.#ask(id), pauseMs(this.#refusals++)).unref()
-        else if (--this.#unanswered === 0) this.#link.release(this.#reqId)
-      },
-      lost: () => undefined,
-    })
   }
 }

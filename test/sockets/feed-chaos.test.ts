@@ -10,7 +10,7 @@ const BROWSERS = 20
 const READERS = 3
 const CHAOS_MS = Number(process.env['CHAOS_MS'] ?? 1200)
 /** Longer than a browser waits for a connection, and than a stream waits for those who come back. */
-const PATIENCE_MS = 9000
+const PATIENCE_MS = 20_000
 
 interface Run {
   readonly chaosMs: number

@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
 const BROWSERS = 8
-const SAMPLES = 15
+const SAMPLES = 5
 /** Requests of a browser that upstream answers once. */
 const EQUAL = 150
 /** Browsers with a history each. */

@@ -113,11 +113,7 @@ export class Day {
   async end(collections: number): Promise<number> {
     this.leave(1)
     await until(async () => (await this.#server.relays()) === 0, 'the server has seen all members leave', RECOVERY_MS)
-    let least = Infinity
-    for (let collection = 0; collection < collections; collection++) {
-      least = Math.min(least, await this.#server.usedBytes())
-    }
-    return least
+    return this.#server.usedBytes(collections)
   }
 }
 

@@ -1,4 +1,4 @@
-import { assert, property } from 'fast-check'
+import { assert, pre, property } from 'fast-check'
 import { test } from 'tap'
 import type { UpstreamMessage } from '../../src/sockets/feed/dissect.ts'
 import { pointOf, tailOf } from '../../src/sockets/feed/points.ts'
@@ -16,6 +16,8 @@ import {
 
 /** So many prices that a candle becomes wider for long. */
 const MANY = Array.from({ length: 200 }, (_, index) => index + 1)
+/** So many states of one range are held back, as in candle-seam.ts. */
+const MAX_UNDECIDED = 64
 const RUNS = Number(process.env['RUNS'] ?? 2000)
 
 const ohlc = (openTime: number, close: number, high = '9.0'): UpstreamMessage =>
@@ -31,6 +33,8 @@ const candles = (epoch: number, close: number, high = 9): UpstreamMessage =>
 /** Whether every later state of the candles follows exactly once. A state can come twice; no one knows which of them the history has. */
 function candlesContinueOnce(ticks: readonly Tick[], picks: readonly number[]): boolean {
   const course = courseOf(ticks, picks)
+  // No more are held back of which nobody can tell whether they are older.
+  pre(course.end - course.arrival <= MAX_UNDECIDED)
   const places = continued(ticks, course, asCandles)
   const first = ticks.length - places.length
   const pointAt = (place: number): string => JSON.stringify(pointOf(asCandles.sent(ticks.slice(0, place + 1))))

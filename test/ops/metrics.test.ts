@@ -62,6 +62,18 @@ await test('GET /metrics: 200 with the metrics an operator needs, before any of 
   t.match(text, `bff_build_info{version="${program.version}",node="${process.versions.node}"} 1`)
 })
 
+await test('An event loop that is in time has a lag of 0.05 s, as the alert for it presumes', async (t) => {
+  const { server } = await testWorld(t)
+  let lag = 0
+  await until(async () => {
+    const text = await (await fetch(`${server.opsUrl}/metrics`)).text()
+    lag = Number(/^nodejs_eventloop_lag_p50_seconds (\S+)$/m.exec(text)?.[1])
+    // It is counted anew after each look.
+    await new Promise((resolve) => void setTimeout(resolve, 500))
+    return lag >= 0.045 && lag <= 0.06
+  }, 'the event loop is in time')
+})
+
 await test('The log line of a request has the trace_id of a valid traceparent header', async (t) => {
   const { server } = await testWorld(t)
   const loggedTraceId = async (traceparent?: string): Promise<unknown> => {

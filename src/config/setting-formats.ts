@@ -63,7 +63,7 @@ export const settingFormats = {
   },
   trustProxy: {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
-    must: 'none, a number of hops, or comma-separated addresses and CIDRs',
+    must: 'none, a number of hops, or comma-separated addresses and CIDRs, of which none has all addresses (/0)',
   },
   hosts: { test: (value) => everyPart(value, isHost), must: 'comma-separated hosts (host or host:port)' },
   bindable: { test: isBindable, must: 'an IP address in its usual form, such as 127.0.0.1 or ::1, or a host name' },
@@ -130,7 +130,8 @@ function isAddressRange(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/')
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  // With /0, clients could choose their address. Fastify refuses it too.
+  return bits === undefined || (/^0*[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
 /** A setting in seconds, in milliseconds. */

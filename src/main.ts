@@ -77,12 +77,19 @@ async function discovered(ops: OpsPort): Promise<Config> {
   return discoverOrExit(config, log, ops)
 }
 
-/** What is wrong with the setting that names paths of the catalog. */
+/** What is wrong with the settings that name paths of the catalog. */
 async function catalogProblems(): Promise<SettingProblem[]> {
-  const paths = process.env['REQUIRE_IDEMPOTENCY_KEY']
-  if (!paths) return []
-  const { keyPathProblems } = await import('./proxy/required-key-paths.ts')
-  return keyPathProblems(paths)
+  const { REQUIRE_IDEMPOTENCY_KEY: keyPaths, PARTNER_OVERVIEW_PATH: overviewPath } = process.env
+  const problems: SettingProblem[] = []
+  if (keyPaths) {
+    const { keyPathProblems } = await import('./proxy/required-key-paths.ts')
+    problems.push(...keyPathProblems(keyPaths))
+  }
+  if (overviewPath) {
+    const { overviewPathProblems } = await import('./proxy/overview-path.ts')
+    problems.push(...overviewPathProblems(overviewPath))
+  }
+  return problems
 }
 
 function configOrExit(problems: readonly SettingProblem[]): Config {

@@ -32,6 +32,17 @@ await test('A start exits with 78 if REQUIRE_IDEMPOTENCY_KEY names a path that t
   t.match(server.output().stderr, /^1 setting\(s\) are wrong:\n {2}REQUIRE_IDEMPOTENCY_KEY must .* items .*: 2, 3\n$/)
 })
 
+await test('A start exits with 78 if PARTNER_OVERVIEW_PATH is the path of another endpoint', async (t) => {
+  for (const path of ['/v1/health', '/trading/v1/options/accounts']) {
+    const server = await serverProcess(t, { ...ALONE, PARTNER_OVERVIEW_PATH: path })
+    t.equal(await server.exited, 78)
+    t.equal(
+      server.output().stderr,
+      '1 setting(s) are wrong:\n  PARTNER_OVERVIEW_PATH must not be the path of another endpoint\n',
+    )
+  }
+})
+
 await test('A start reads a secret from a file and warns about insecure settings in development', async (t) => {
   const file = join(t.testdir({}), 'secret')
   writeFileSync(file, 'a-secret-from-a-file-of-thirty-two-bytes\n')

@@ -18,8 +18,9 @@ const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
-const isBase = ({ search, hash, username, password }: URL) =>
-  search === '' && hash === '' && username === '' && password === ''
+/** Whether paths can be appended to an address. A URL parser drops white space, and reads `\` as `/`: the text keeps them. */
+const isBase = (value: string, schemes: readonly string[]) =>
+  /^[^\s\\?#]+$/.test(value) && isUrl(value, schemes, ({ username, password }) => username === '' && password === '')
 
 /** Headers that the server sends itself or passes on, and those that would change what a request is. */
 const TAKEN_HEADERS =
@@ -33,12 +34,12 @@ export const settingFormats = {
     must: 'comma-separated origins such as https://app.example',
   },
   httpUrl: {
-    test: (value) => isUrl(value, ['http:', 'https:'], isBase),
-    must: 'an http or https address without user, query or fragment',
+    test: (value) => isBase(value, ['http:', 'https:']),
+    must: 'an http or https address without user, query, fragment or white space',
   },
   wsUrl: {
-    test: (value) => isUrl(value, ['ws:', 'wss:'], isBase),
-    must: 'a ws or wss address without user, query or fragment',
+    test: (value) => isBase(value, ['ws:', 'wss:']),
+    must: 'a ws or wss address without user, query, fragment or white space',
   },
   redisUrl: {
     test: (value) => parseRedisUrl(value) !== undefined,
@@ -62,7 +63,7 @@ export const settingFormats = {
   },
   trustProxy: {
     test: (value) => value === 'none' || /^\d{1,2}$/.test(value) || everyPart(value, isAddressRange),
-    must: 'none, a number of hops, or comma-separated addresses and CIDRs',
+    must: 'none, a number of hops, or comma-separated addresses and CIDRs, of which none has all addresses (/0)',
   },
   hosts: { test: (value) => everyPart(value, isHost), must: 'comma-separated hosts (host or host:port)' },
   bindable: { test: isBindable, must: 'an IP address in its usual form, such as 127.0.0.1 or ::1, or a host name' },
@@ -129,7 +130,8 @@ function isAddressRange(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/')
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  // With /0, clients could choose their address. Fastify refuses it too.
+  return bits === undefined || (/^0*[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
 /** A setting in seconds, in milliseconds. */

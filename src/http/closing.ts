@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { responseInProgress } from './http-socket.ts'
 
 const SWEEP_MS = 50
 /** The first request of a connection that was opened just before the server closed may still be on its way. */
@@ -22,7 +23,7 @@ export async function closeServer(server: FastifyInstance, waitMs: number): Prom
 /**
  * Sees to it that no connection without a request delays the end of a server for more than a second: one that was busy
  * when the server closed, and stays open after its response, or one that has sent nothing yet, which Node takes for busy.
- * Browsers and balancers open such connections ahead.
+ * Browsers and balancers open such connections ahead. A response that is being sent is sent to its end.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
   const connections = new Set<Socket>()
@@ -30,6 +31,7 @@ export function closeUnusedConnections(server: FastifyInstance): void {
     connections.add(socket)
     socket.once('close', () => connections.delete(socket))
   })
+  spareUnsent(server, connections)
   const closeSilent = (): void => {
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
   }
@@ -43,4 +45,21 @@ export function closeUnusedConnections(server: FastifyInstance): void {
   server.addHook('onClose', async () => {
     for (const timer of timers) clearTimeout(timer)
   })
+}
+
+/**
+ * Keeps Node from closing connections, here and when the server closes, whose responses are ended but not yet sent: it
+ * takes them for idle, and a browser on a slow network would lose the rest of a response that it is just reading.
+ */
+function spareUnsent({ server }: FastifyInstance, connections: ReadonlySet<Socket>): void {
+  const closeIdle = server.closeIdleConnections.bind(server)
+  server.closeIdleConnections = () => {
+    const unsent = [...connections]
+      .flatMap((socket) => responseInProgress(socket) ?? [])
+      .filter(({ finished }) => finished)
+    // Node looks at nothing else to tell that a response is in progress.
+    for (const response of unsent) response.finished = false
+    closeIdle()
+    for (const response of unsent) response.finished = true
+  }
 }

@@ -17,6 +17,7 @@ export function conclude(
     case 'bodyRefused':
       throw outcome.problem
     case 'cut':
+      if (!reply.sent) throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, isSafe)
       logFailure(request.log, 'upstream broke off its response', { method, route }, outcome.cause)
       return
     case 'browserGone':

@@ -15,8 +15,8 @@ export type ForwardOutcome =
   | NoResponse
   | OverBudget
   | Stale
-  /** Upstream failed in the middle of a response that the browser had begun to read: its connection was cut too. */
-  | { readonly is: 'cut'; readonly status: number; readonly cause: Error }
+  /** Upstream failed in the middle of a response. If the browser had begun to read it, its connection was cut too. */
+  | { readonly is: 'cut'; readonly status: number; readonly retryAfter?: string; readonly cause: Error }
   | { readonly is: 'bodyRefused'; readonly problem: Problem }
   /** The browser left. `status` is that of upstream's response if the request was allowed to finish, else 0. */
   | { readonly is: 'browserGone'; readonly sent: Sent; readonly status: number; readonly cause?: Error }
@@ -41,7 +41,7 @@ export interface ForwardRequest {
   /** True for GET, which can be aborted without loss. Any other request, once fully sent, is allowed to finish. */
   readonly isSafe: boolean
   readonly response: ResponseSink
-  /** Writes status and headers to the browser. Called when the response is to be passed on. */
+  /** Writes status and headers to the browser. Called with the first byte of the body, or at the end if it has none. */
   readonly begin: (status: number, headers: UpstreamHeaders) => void
   /** True for a status that is not passed on. */
   readonly withholds: (status: number) => boolean
@@ -71,6 +71,9 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #informationalCount = 0
   /** 0 until the final response headers arrive. */
   #status = 0
+  #retryAfter: { readonly retryAfter?: string } = {}
+  /** The headers that the browser is still to get. */
+  #pendingHeaders: UpstreamHeaders | undefined
   /** Infinity without a Content-Length. */
   #remainingBytes = Infinity
   #drainedBytes = 0
@@ -106,13 +109,13 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.noteStatus(status, headers)
     this.#request.onHeadersOrFailure()
     if (this.#isBrowserGone) return
-    const { withholds, begin } = this.#request
-    if (withholds(status)) {
+    const retryAfter = headers['retry-after']
+    if (typeof retryAfter === 'string') this.#retryAfter = { retryAfter }
+    if (this.#request.withholds(status)) {
       this.#isWithheld = true
-      const retryAfter = headers['retry-after']
-      return this.settle({ is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) })
+      return this.settle({ is: 'withheld', status, ...this.#retryAfter })
     }
-    begin(status, headers)
+    this.#pendingHeaders = headers
     const length = headers['content-length']
     if (length !== undefined) this.#remainingBytes = Number(length)
   }
@@ -125,12 +128,23 @@ export class Forwarding extends Exchange<ForwardOutcome> {
       }
       return
     }
+    this.#begin()
     this.#remainingBytes -= chunk.length
     if (this.#remainingBytes === 0) this.#sendLast(chunk)
     else if (!this.#request.response.write(chunk)) {
       controller.pause()
       this.#waitForBrowser()
     }
+  }
+
+  /**
+   * Until there is something to go with the headers, the browser can still get a problem. A connection that closes without
+   * a byte of a response would make it send even an order again: browsers do that on a connection that they have used before.
+   */
+  #begin(): void {
+    if (this.#pendingHeaders === undefined) return
+    this.#request.begin(this.#status, this.#pendingHeaders)
+    this.#pendingHeaders = undefined
   }
 
   /** Sends a small last chunk as latin1 text, which Node joins with the pending headers into one write. */
@@ -142,6 +156,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override onComplete(): void {
     if (this.#isBrowserGone) return this.#settleBrowserGone()
     if (this.#isWithheld) return
+    this.#begin()
     this.settle({ is: 'answered', status: this.#status })
     this.#request.response.end()
   }
@@ -150,8 +165,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     if (this.#isWithheld) return
     if (this.#isBrowserGone) return this.#settleBrowserGone(cause)
     if (this.#status !== 0) {
-      this.settle({ is: 'cut', status: this.#status, cause })
-      this.#request.response.destroy()
+      this.settle({ is: 'cut', status: this.#status, ...this.#retryAfter, cause })
+      if (this.#pendingHeaders === undefined) this.#request.response.destroy()
     } else if (cause instanceof NotStarted) this.settle(cause.outcome)
     else if (cause instanceof BodyRefused) this.settle({ is: 'bodyRefused', problem: cause.problem })
     else this.settle(noResponse(cause, this.sent, this.responseBegan || hasResponseBegun(cause)))

@@ -108,6 +108,16 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, PUBLIC_URL: 'https://bff.example/app' },
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
+  ...['0.0.0.0/0', '::/0', '10.0.0.0/8,1.2.3.4/00'].map((TRUST_PROXY): (typeof SCENARIOS)[number] => [
+    `TRUST_PROXY would be ${TRUST_PROXY}`,
+    { ...ALONE, TRUST_PROXY },
+    ['TRUST_PROXY'],
+  ]),
+  ...[' ', '\r', '?', '#', '\\v1', '/a b'].map((end): (typeof SCENARIOS)[number] => [
+    `addresses end with ${JSON.stringify(end)}, so that no path can be appended to them`,
+    { ...ALONE, AUTH_URL: `http://a.example${end}`, API_URL: `http://a.example${end}`, WS_URL: `ws://a.example${end}` },
+    ['AUTH_URL', 'API_URL', 'WS_URL'],
+  ]),
   ['PUBLIC_URL is not a URL', { ...ALONE, PUBLIC_URL: 'localhost' }, ['PUBLIC_URL']],
   [
     'the wait for the balancer is longer than the whole drain',

@@ -79,3 +79,15 @@ await test('a call whose record is replaced while it waits for a connection is n
   t.match(await first, { status: 409, json: { code: 'outcome_unknown' } })
   t.same(upstream.requests, [])
 })
+
+await test('a call that waits for a connection for longer than its key counts is not sent', async (t) => {
+  const { upstream, post, instance } = await keyedWorld(t, { IDEMPOTENCY_TTL_SECONDS: '1' })
+  const names = slowNames(t)
+  const slow = await instance({ ...PATIENT, API_URL: upstream.url.replace('127.0.0.1', SLOW_HOST) })
+  const first = post('short', { at: slow })
+  await until(() => names.waiting === 1, 'the call waits for its connection')
+  await until(async () => (await post('short')).status === 200, 'the key is new again')
+  names.release()
+  await first
+  t.equal(upstream.requests.length, 1)
+})

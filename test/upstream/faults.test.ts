@@ -172,6 +172,21 @@ await test('a response that upstream cuts off is cut off for the browser too', a
   t.equal(failureCount(world.server.log, 'upstream broke off its response'), 8)
 })
 
+await test('a response that breaks off before its body begins causes upstream_lost, and is not repeated', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const head of ['Content-Length: 10', 'Transfer-Encoding: chunked', 'Retry-After: 9\r\nContent-Length: 10']) {
+    for (const method of ['GET', 'POST']) {
+      upstream.reset()
+      upstream.answer = (_request, socket) => void socket.end(`HTTP/1.1 200 OK\r\nETag: "x"\r\n${head}\r\n\r\n`)
+      const { status, headers, json } = await call(method, ACCOUNTS)
+      t.equal(status, 502)
+      t.match(json, { code: 'upstream_lost', outcome: method === 'GET' ? undefined : 'unknown' })
+      t.match(headers, { etag: undefined, 'retry-after': undefined })
+      t.equal(upstream.requests.length, 1)
+    }
+  }
+})
+
 await test('unexpected bytes of upstream reach no browser', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const stray = ok('{"of":"another user"}')

@@ -63,7 +63,8 @@ export class Claim {
 
   /** Whether nobody can have said yet that the call is lost. It costs no round trip. */
   get maySend(): boolean {
-    return !this.#isLost && Date.now() < this.#leaseUntil
+    // The record may end before the lease. From then on the key counts as new, and another call may have it.
+    return !this.#isLost && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)
   }
 
   /** Keeps the response, if the session's limits allow it. */

@@ -107,7 +107,7 @@ async function sendClaimed(
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
   }
   // The browser has not seen any of it yet.
-  if (outcome.is === 'cut') throw brokenOff(outcome, sink)
+  if (outcome.is === 'cut') throw brokenOff(outcome)
   return conclude(outcome, call)
 }
 
@@ -133,15 +133,11 @@ function settle(claim: Claim, outcome: SentOutcome, sink: AnswerSink): Promise<E
 }
 
 /** What the browser is told of a response whose body broke off. */
-function brokenOff(
-  { status, cause }: Extract<SentOutcome, { is: 'cut' }>,
-  { answer: { headers } }: AnswerSink,
-): Problem {
+function brokenOff({ status, retryAfter, cause }: Extract<SentOutcome, { is: 'cut' }>): Problem {
   if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
-  const retryAfter = headers['retry-after']
   return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {
     detail: 'The trading service refused the call.',
-    ...(typeof retryAfter === 'string' && { headers: { 'retry-after': retryAfter } }),
+    ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
     cause,
   })
 }

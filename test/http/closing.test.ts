@@ -1,0 +1,29 @@
+import { connect } from 'node:net'
+import { test } from 'tap'
+import { apiWorld } from '../support/api-world.ts'
+import { ok } from '../support/raw-upstream.ts'
+import { nextEvent } from '../support/until.ts'
+
+/** More than the buffers of a connection hold. */
+const ANSWER_BYTES = 16_000_000
+
+await test('a response that is being sent when the server closes arrives whole, however slowly its browser reads', async (t) => {
+  const { world, upstream, cookie } = await apiWorld(t, {
+    settings: { IDEMPOTENCY_MAX_ANSWER_BYTES: String(ANSWER_BYTES), IDEMPOTENCY_MAX_KEPT_BYTES: '100000000' },
+  })
+  upstream.answer = (_request, socket) => void socket.write(ok('x'.repeat(ANSWER_BYTES)))
+  const browser = connect(world.server.port, '127.0.0.1')
+  t.teardown(() => browser.destroy())
+  browser.write(
+    `POST /api/payment-agents/v1/transfer HTTP/1.1\r\nHost: h\r\nCookie: ${cookie}\r\nX-CSRF: 1\r\n` +
+      'Idempotency-Key: k\r\nContent-Length: 2\r\n\r\n{}',
+  )
+  // The response to a call with a key is written at once, so the server has nothing left to do when the first byte is here.
+  await nextEvent(browser, 'readable')
+  const closed = world.server.close()
+  let received = ''
+  browser.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
+  await nextEvent(browser, 'close')
+  await closed
+  t.equal(received.length - received.indexOf('\r\n\r\n') - 4, ANSWER_BYTES)
+})

@@ -1,0 +1,30 @@
+import { test } from 'tap'
+import { apiWorld } from '../support/api-world.ts'
+import { BROWSERS, logInBy, testBrowser } from '../support/browsers.ts'
+
+/** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
+const ORDER = `(async () => {
+  const headers = { 'x-csrf': '1', 'content-type': 'application/json' }
+  const response = await fetch('/api/payment-agents/v1/transfer', { method: 'POST', headers, body: '{"amount":1}' })
+  return [response.status, (await response.json()).code]
+})()`
+
+for (const name of BROWSERS) {
+  await test(`${name} does not send an order again whose response breaks off before its body begins`, async (t) => {
+    // Both browsers repeat even a POST if a connection that they have used before closes without a byte of a response.
+    const { world, upstream } = await apiWorld(t, {
+      settings: { STATIC_DIR: t.testdir({ 'index.html': '<p>a page' }) },
+    })
+    const browser = await testBrowser(t, name)
+    const page = await browser.newPage()
+    await logInBy(page, `${world.server.url}/auth/login`)
+    t.same(await page.evaluate(ORDER), [200, null])
+    for (const ends of ['end', 'resetAndDestroy'] as const) {
+      upstream.reset()
+      upstream.answer = (_request, socket) =>
+        socket.write('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\n', () => setImmediate(() => socket[ends]()))
+      t.same(await page.evaluate(ORDER), [502, 'upstream_lost'])
+      t.equal(upstream.requests.length, 1)
+    }
+  })
+}

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { parseAuthorizationParams } from './authorization-params.ts'
+import { isEndpointQuery, parseAuthorizationParams } from './authorization-params.ts'
 import { parseClientKeys } from './client-key.ts'
 import { isBindable } from './hostname.ts'
 import { parseRedisUrl } from './redis-address.ts'
@@ -18,8 +18,9 @@ const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
-const isBase = ({ search, hash, username, password }: URL) =>
-  search === '' && hash === '' && username === '' && password === ''
+const isPlain = ({ hash, username, password }: URL) => hash === '' && username === '' && password === ''
+const isBase = (url: URL) => url.search === '' && isPlain(url)
+const isEndpoint = (url: URL) => isPlain(url) && (url.search === '' || isEndpointQuery(url.search.slice(1)))
 
 /** Headers that the server sends itself or passes on, and those that would change what a request is. */
 const TAKEN_HEADERS =
@@ -35,6 +36,10 @@ export const settingFormats = {
   httpUrl: {
     test: (value) => isUrl(value, ['http:', 'https:'], isBase),
     must: 'an http or https address without user, query or fragment',
+  },
+  endpoint: {
+    test: (value) => isUrl(value, ['http:', 'https:'], isEndpoint),
+    must: 'an http or https address without user or fragment, whose query has no credentials, no prompt, and nothing that this server sets itself (docs/settings.md)',
   },
   wsUrl: {
     test: (value) => isUrl(value, ['ws:', 'wss:'], isBase),

@@ -40,6 +40,22 @@ export function parseAuthorizationParams(value: string): readonly AuthorizationP
   return params.length > 0 && params.every(isAllowed) ? params : undefined
 }
 
+/**
+ * Whether an endpoint may have this query, to which every request adds its own parameters (RFC 6749 §3.1, §3.2). `prompt`
+ * would also be added to sign-ups, which have their own.
+ */
+export function isEndpointQuery(query: string): boolean {
+  const params = parseAuthorizationParams(query)
+  return params !== undefined && !params.some(([name]) => name === 'prompt')
+}
+
+/** Whether a parameter is also in the query of the authorization endpoint, so that requests would have it twice. */
+export function isInQuery(authorizationUrl: string, params: readonly AuthorizationParam[]): boolean {
+  const inQuery = URL.parse(authorizationUrl)?.searchParams.keys() ?? []
+  const names = new Set([...inQuery].map((name) => name.toLowerCase()))
+  return params.some(([name]) => name !== REPEATABLE && names.has(name.toLowerCase()))
+}
+
 function isAllowed([name, value]: AuthorizationParam, index: number, all: readonly AuthorizationParam[]): boolean {
   const lower = name.toLowerCase()
   if (!NAME.test(name) || RESERVED.has(lower) || /\p{Cc}/u.test(value)) return false

@@ -4,7 +4,7 @@ import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type Ke
 export interface ClientKey {
   /** The `kid` of its JWK, or else its thumbprint (RFC 7638). */
   readonly id: string
-  /** The signature algorithm (RFC 7518 §3.1, RFC 9864). */
+  /** The signature algorithm (RFC 7518 §3.1, RFC 9864), by the name that the JWK gives it. */
   readonly algorithm: string
   readonly key: KeyObject
 }
@@ -71,15 +71,13 @@ function jwkKeys(value: string): ClientKey[] {
 function clientKey(key: KeyObject, jwk: JsonWebKey): ClientKey {
   const { kid, alg } = jwk
   const algorithm = algorithmOf(key, alg)
-  // EdDSA is the older name of the same algorithm (RFC 9864 §2.2).
-  if (alg !== undefined && alg !== algorithm && !(alg === 'EdDSA' && algorithm === 'Ed25519')) {
-    throw new Error('the algorithm does not fit the key')
-  }
+  if (alg !== undefined && alg !== algorithm) throw new Error('the algorithm does not fit the key')
   return { id: typeof kid === 'string' && kid !== '' ? kid : thumbprint(key), algorithm, key }
 }
 
 function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details = {} }: KeyObject, alg: unknown): string {
-  if (type === 'ed25519') return 'Ed25519'
+  // EdDSA is the older name of the same algorithm (RFC 9864 §2.2). A provider with the public half may know no other.
+  if (type === 'ed25519') return alg === 'EdDSA' ? alg : 'Ed25519'
   if (type === 'rsa' && (details.modulusLength ?? 0) >= MIN_RSA_BITS) {
     return typeof alg === 'string' && RSA_ALGORITHM.test(alg) ? alg : 'RS256'
   }

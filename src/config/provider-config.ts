@@ -1,4 +1,4 @@
-import { parseAuthorizationParams, type AuthorizationParam } from './authorization-params.ts'
+import { isInQuery, parseAuthorizationParams, type AuthorizationParam } from './authorization-params.ts'
 import { parseClientKeys, type ClientKey } from './client-key.ts'
 import type { CLIENT_AUTH_METHODS } from './provider-settings.ts'
 import { isOn } from './setting-formats.ts'
@@ -7,7 +7,7 @@ import type { SettingProblem, Settings } from './settings.ts'
 /** How this client authenticates with the provider. */
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
-/** Where the provider is and how this client talks to it. Addresses have no query. */
+/** Where the provider is and how this client talks to it. Only endpoints may have a query. */
 export interface ProviderConfig {
   readonly authUrl: string
   /** What the `iss` of a callback must be, and the audience of client assertions. */
@@ -71,7 +71,7 @@ export function providerConfig(settings: Settings): ProviderConfig {
  * @param raw the settings as they were given, so that a value that is wrong by itself is not reported as missing, too
  */
 export function providerChecks(raw: Readonly<Record<string, string>>): SettingProblem[] {
-  const { CLIENT_AUTH, CLIENT_SECRET, CLIENT_KEY, ISSUER } = raw
+  const { CLIENT_AUTH, CLIENT_SECRET, CLIENT_KEY, ISSUER, AUTHORIZATION_URL = '', AUTHORIZATION_PARAMS = '' } = raw
   const problems: SettingProblem[] = []
   const isSecret = CLIENT_AUTH === 'client_secret_post' || CLIENT_AUTH === 'client_secret_basic'
   if (isSecret && CLIENT_SECRET === undefined) {
@@ -83,6 +83,10 @@ export function providerChecks(raw: Readonly<Record<string, string>>): SettingPr
   if (CLIENT_KEY !== undefined && ISSUER === undefined) {
     const message = 'is required with CLIENT_KEY: it is the audience of what the key signs'
     problems.push({ setting: 'ISSUER', message })
+  }
+  if (isInQuery(AUTHORIZATION_URL, parseAuthorizationParams(AUTHORIZATION_PARAMS) ?? [])) {
+    const message = 'must not repeat a parameter that AUTHORIZATION_URL has in its query'
+    problems.push({ setting: 'AUTHORIZATION_PARAMS', message })
   }
   return problems
 }

@@ -22,14 +22,14 @@ export const providerRules = {
     'Query parameters that are added to every authorization request, for example audience=api; prompt is added to logins only',
     'authorizationParams',
   ),
-  AUTHORIZATION_URL: text('Authorization endpoint (default: AUTH_URL + /oauth2/auth)', 'httpUrl', 'https'),
+  AUTHORIZATION_URL: text('Authorization endpoint (default: AUTH_URL + /oauth2/auth)', 'endpoint', 'https'),
   TOKEN_URL: text(
     'Token endpoint, which may be an inside address (default: AUTH_URL + /oauth2/token)',
-    'httpUrl',
+    'endpoint',
     'https',
   ),
-  PAR_URL: text('Endpoint to which authorization requests are pushed (RFC 9126)', 'httpUrl', 'https'),
-  REVOCATION_URL: text('Token revocation endpoint, called at logout', 'httpUrl', 'https'),
+  PAR_URL: text('Endpoint to which authorization requests are pushed (RFC 9126)', 'endpoint', 'https'),
+  REVOCATION_URL: text('Token revocation endpoint, called at logout', 'endpoint', 'https'),
   ISSUER: text("The provider's issuer identifier, to the letter (default: AUTH_URL)", 'httpUrl', 'https'),
   ISSUER_REQUIRED: flag(false, 'Whether a callback without iss (RFC 9207) is refused'),
   DISCOVERY: flag(

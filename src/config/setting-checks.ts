@@ -19,12 +19,14 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
   }
-  return [...problems, ...identityChecks(settings), ...feedChecks(settings, raw), ...budgetChecks(settings)]
+  return [...problems, ...identityChecks(settings, raw), ...feedChecks(settings, raw), ...budgetChecks(settings)]
 }
 
 /** Without a subject, these settings would silently do nothing. */
-function identityChecks(settings: Partial<Settings>): SettingProblem[] {
-  const { IDENTITY_PATH, IDENTITY_POINTER, OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0, LOG_SUBJECT } = settings
+function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
+  const { OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0, LOG_SUBJECT } = settings
+  // One that is wrong by itself is not missing, too.
+  const { IDENTITY_PATH, IDENTITY_POINTER } = raw
   const problems: SettingProblem[] = []
   const check = (setting: string, isWrong: boolean, message: string): void => {
     if (isWrong) problems.push({ setting, message })

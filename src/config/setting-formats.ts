@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { parseAuthorizationParams } from './authorization-params.ts'
+import { isEndpointQuery, parseAuthorizationParams } from './authorization-params.ts'
 import { parseClientKeys } from './client-key.ts'
 import { isBindable } from './hostname.ts'
 import { parseRedisUrl } from './redis-address.ts'
@@ -18,9 +18,12 @@ const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
-/** Whether paths can be appended to an address. A URL parser drops white space, and reads `\` as `/`: the text keeps them. */
-const isBase = (value: string, schemes: readonly string[]) =>
-  /^[^\s\\?#]+$/.test(value) && isUrl(value, schemes, ({ username, password }) => username === '' && password === '')
+/** An address without user or fragment. White space, which a URL parser drops, and `\`, which it reads as `/`, would stay in the text. */
+const isAddress = (value: string, schemes: readonly string[], test: (url: URL) => boolean = () => true) =>
+  /^[^\s\\#]+$/.test(value) && isUrl(value, schemes, (url) => url.username === '' && url.password === '' && test(url))
+/** An address that paths can be appended to. */
+const isBase = (value: string, schemes: readonly string[]) => !value.includes('?') && isAddress(value, schemes)
+const hasEndpointQuery = ({ search }: URL) => search === '' || isEndpointQuery(search.slice(1))
 
 /** Headers that the server sends itself or passes on, and those that would change what a request is. */
 const TAKEN_HEADERS =
@@ -36,6 +39,10 @@ export const settingFormats = {
   httpUrl: {
     test: (value) => isBase(value, ['http:', 'https:']),
     must: 'an http or https address without user, query, fragment or white space',
+  },
+  endpoint: {
+    test: (value) => isAddress(value, ['http:', 'https:'], hasEndpointQuery),
+    must: 'an http or https address without user, fragment or white space, whose query has no credentials, no prompt, and nothing that this server sets itself (docs/settings.md)',
   },
   wsUrl: {
     test: (value) => isBase(value, ['ws:', 'wss:']),

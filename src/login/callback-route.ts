@@ -14,7 +14,8 @@ export async function callbackRoute(fastify: FastifyInstance, deps: LoginDepende
   await deps.sessions.registerWriter(fastify)
   fastify.get<{ Querystring: RawQuery }>('/auth/callback', async (request, reply) => {
     deps.guard.requireNavigation(request)
-    const callback = { deps, request, reply, query: new URLSearchParams(request.query.text) }
+    const query = new URLSearchParams(request.query.text)
+    const callback = { deps, request, reply, query, ageMs: startStopwatch() }
     try {
       return await handleCallback(callback)
     } catch (cause) {
@@ -73,7 +74,6 @@ function replacedBy(
 /** Exchanges the code for tokens. Only the first callback of a login gets here, so a code is sent once. */
 async function exchange(callback: Callback, ticket: LoginTicket, replaced: ReplacedSessions): Promise<FastifyReply> {
   const { provider } = callback.deps
-  const ageMs = startStopwatch()
   const { transaction, cookie } = ticket
   try {
     const outcome = await provider.exchange(callback.request.query.text, cookie.state, transaction.verifier)
@@ -82,7 +82,7 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
       case 'refused':
         return await failLogin(callback, { error: outcome.code, cause: outcome.cause, ticket })
       case 'granted':
-        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced, ageMs })
+        return await finishLogin({ ...callback, ticket, grant: outcome.grant, replaced })
     }
   } catch (cause) {
     return failLogin(callback, { ...failureOf(cause), ticket })

@@ -19,6 +19,8 @@ export interface Callback {
   readonly request: FastifyRequest<{ Querystring: RawQuery }>
   readonly reply: FastifyReply
   readonly query: URLSearchParams
+  /** Tells how long ago this callback began. */
+  readonly ageMs: () => number
 }
 
 /** Why a login failed. */

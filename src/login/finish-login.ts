@@ -19,8 +19,6 @@ interface GrantedLogin extends Callback {
   readonly ticket: LoginTicket
   readonly grant: TokenGrant
   readonly replaced: ReplacedSessions
-  /** Tells how long ago this callback began. */
-  readonly ageMs: () => number
 }
 
 type Finished = Extract<LoginOutcome, { is: 'finished' }>

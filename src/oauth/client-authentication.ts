@@ -15,7 +15,9 @@ export function clientAuthentication(config: ProviderConfig): client.ClientAuth 
       return clientSecretBasic(required(clientSecret))
     case 'private_key_jwt': {
       const key = required(clientKeys[0])
-      return client.PrivateKeyJwt({ key: signingKey(key), kid: key.id })
+      // openid-client would always name EdDSA Ed25519.
+      const nameAlgorithm: client.ModifyAssertionFunction = (header) => void (header['alg'] = key.algorithm)
+      return client.PrivateKeyJwt({ key: signingKey(key), kid: key.id }, { [client.modifyAssertion]: nameAlgorithm })
     }
   }
 }
@@ -51,7 +53,7 @@ function webAlgorithm(algorithm: string): webcrypto.RsaHashedImportParams | webc
     case 'ES':
       return { name: 'ECDSA', namedCurve: bits === '512' ? 'P-521' : `P-${bits}` }
     default:
-      return algorithm
+      return 'Ed25519'
   }
 }
 

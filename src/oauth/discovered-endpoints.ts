@@ -1,4 +1,5 @@
 import type { ServerMetadata } from 'openid-client'
+import { isInQuery } from '../config/authorization-params.ts'
 import type { NamedEndpoints, ProviderConfig } from '../config/provider-config.ts'
 import { settingFormats } from '../config/setting-formats.ts'
 import { DocumentFault } from './metadata-requests.ts'
@@ -47,6 +48,11 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     revocationUrl: read('revocation_endpoint'),
     discovery: undefined,
   }
+  if (isInQuery(provider.authorizationUrl, config.authorizationParams)) {
+    throw new DocumentFault(
+      'has metadata whose authorization_endpoint has a parameter of AUTHORIZATION_PARAMS in its query',
+    )
+  }
   return { provider, warnings: authenticationWarnings(metadata, config) }
 }
 
@@ -57,8 +63,8 @@ function endpointOf(endpoint: Endpoint, metadata: ServerMetadata, config: Provid
   if (named !== undefined) return named
   const url: unknown = metadata[endpoint]
   if (url === undefined || url === null) return undefined
-  if (typeof url !== 'string' || !settingFormats.httpUrl.test(url)) {
-    throw new DocumentFault(`has metadata whose ${endpoint} is not ${settingFormats.httpUrl.must}`)
+  if (typeof url !== 'string' || !settingFormats.endpoint.test(url)) {
+    throw new DocumentFault(`has metadata whose ${endpoint} is not ${settingFormats.endpoint.must}`)
   }
   // Otherwise the metadata could send codes, tokens and secrets to any host that this server can reach.
   const { origin } = new URL(url)

@@ -98,7 +98,7 @@ function withWrongCredential(config: Config['oauth']): Config['oauth'] {
 /** Another key of the same kind. */
 function strangerOf({ algorithm, key }: ClientKey): KeyObject {
   const { namedCurve = 'prime256v1' } = key.asymmetricKeyDetails ?? {}
-  if (algorithm === 'Ed25519') return generateKeyPairSync('ed25519').privateKey
+  if (key.asymmetricKeyType === 'ed25519') return generateKeyPairSync('ed25519').privateKey
   return algorithm.startsWith('ES')
     ? generateKeyPairSync('ec', { namedCurve }).privateKey
     : generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey

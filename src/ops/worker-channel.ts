@@ -24,11 +24,11 @@ interface Reply {
 const TIMEOUT_MS = 500
 let lastId = 0
 
-/** The questions that a worker has not replied to yet, by their id. */
-type Pending = Map<number, (reply: Replies[Question]) => void>
+/** The questions that a worker has not replied to yet, by their id. Called without a reply if there will be none. */
+type Pending = Map<number, (reply?: Replies[Question]) => void>
 const pendingByWorker = new WeakMap<Worker, Pending>()
 
-/** Asks a worker. Returns undefined if it does not reply in time. */
+/** Asks a worker. Returns undefined if it does not reply in time, or exits. */
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
@@ -50,13 +50,16 @@ export async function ask<Asked extends Question>(
   })
 }
 
-/** Adds only one listener to a worker, however many probes ask at once. */
+/** Adds each listener to a worker only once, however many probes ask at the same time. */
 function pendingOf(worker: Worker): Pending {
   let pending = pendingByWorker.get(worker)
   if (pending === undefined) {
     const added: Pending = new Map()
     pendingByWorker.set(worker, (pending = added))
     worker.on('message', ({ id, reply }: Reply) => added.get(id)?.(reply))
+    worker.once('exit', () => {
+      for (const settle of added.values()) settle()
+    })
   }
   return pending
 }

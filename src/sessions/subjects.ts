@@ -12,7 +12,7 @@ import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
 const MAX_SESSIONS = 1000
 /** After so many logins the entries of sessions that are gone are removed, even if no limit is reached. */
 const TIDY_EVERY = 100
-/** An entry that is younger may belong to a login that has yet to create its session, unless there is a tombstone. */
+/** A younger entry may belong to a login that has yet to create its session, unless there is a tombstone. */
 const BEING_MADE_MS = 60_000
 const MAX_CONCURRENT = 64
 /** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
@@ -203,14 +203,15 @@ export class Subjects {
       return new Set(each.filter((_session, at) => values[at] !== undefined))
     }
     const live = await areThere(sessions, (key) => key)
-    const young = sessions.filter((session) => !live.has(session) && isYoung(session))
+    const young = sessions.filter((session) => !live.has(session) && this.#isYoung(session))
     const ended = await areThere(young, tombstoneKey)
     return (session) => live.has(session) || (young.includes(session) && !ended.has(session))
   }
-}
 
-function isYoung({ startedAt }: ListedSession): boolean {
-  return Date.now() - startedAt < BEING_MADE_MS
+  /** Whether a session that is missing may have yet to begin. One that was not used leaves no tombstone at its idle limit. */
+  #isYoung({ startedAt }: ListedSession): boolean {
+    return Date.now() - startedAt < Math.min(BEING_MADE_MS, this.#sessions.limits.idleMs)
+  }
 }
 
 /** Runs a task for each item, a number of them at once. Rejects when one has failed. */

@@ -57,7 +57,7 @@ await test('parseClientKeys reads two keys in their order, in every notation, an
   const own = [{ ...second.privateJwk, kid: 'my key', alg: 'PS384' }]
   t.match(parseClientKeys(JSON.stringify(own)), [{ id: 'my key', algorithm: 'PS384' }])
   const ed25519 = { ...newClientKey('Ed25519').privateJwk, alg: 'EdDSA' }
-  t.match(parseClientKeys(JSON.stringify(ed25519)), [{ algorithm: 'Ed25519' }])
+  t.match(parseClientKeys(JSON.stringify(ed25519)), [{ algorithm: 'EdDSA' }])
   const again = parseClientKeys(serializeClientKeys(parseClientKeys(JSON.stringify(own)) ?? []))
   t.match(again, [{ id: 'my key', algorithm: 'PS384' }], 'what workers get')
   t.end()

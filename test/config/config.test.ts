@@ -136,6 +136,23 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, IDENTITY_PATH: '/me?x', IDENTITY_POINTER: 'id', OPS_TOKEN: 'short', LOG_SUBJECT: 'yes' },
     ['IDENTITY_PATH', 'IDENTITY_POINTER', 'OPS_TOKEN', 'LOG_SUBJECT'],
   ],
+  [
+    'only the path of the identity is wrong',
+    {
+      ...ALONE,
+      IDENTITY_PATH: '/me?x',
+      IDENTITY_POINTER: '/id',
+      OPS_TOKEN: 'not-to-print-'.repeat(3),
+      MAX_SESSIONS_PER_SUBJECT: '1',
+      LOG_SUBJECT: 'plain',
+    },
+    ['IDENTITY_PATH'],
+  ],
+  [
+    'only the pointer of the identity is wrong',
+    { ...ALONE, IDENTITY_PATH: '/me', IDENTITY_POINTER: 'id' },
+    ['IDENTITY_POINTER'],
+  ],
   ['PUBLIC_URL has a path', { ...ALONE, PUBLIC_URL: 'http://localhost:3000/app' }, ['PUBLIC_URL']],
 ]
 

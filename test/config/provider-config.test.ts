@@ -52,6 +52,34 @@ await test('Production demands https of every endpoint and of the issuer', (t) =
   t.end()
 })
 
+await test('Endpoints may have a query of their own, but no parameter that requests add to it', (t) => {
+  const names = ['AUTHORIZATION_URL', 'TOKEN_URL', 'PAR_URL', 'REVOCATION_URL']
+  const all = (address: string) => Object.fromEntries(names.map((name) => [name, address]))
+  for (const query of ['?p=b2c_1_sign_in', '?', '?p=a%20b&api-version=1.0', '?resource=a&resource=b', '?flag']) {
+    t.same(faults({ ...PRODUCTION, ...all(`https://auth.example/x${query}`) }).names, [], query)
+  }
+  for (const query of [
+    ...['state=x', 'SCOPE=x', 'redirect%5Furi=x', 'app_id=1', 'utm_source=x', 'sidc=x', 'client_secret=x'],
+    ...['request=x', 'request_uri=x', 'response_mode=fragment', 'prompt=consent', 'Prompt=login'],
+    ...['p=1&p=2', 'p=1&P=2', 'p=%zz', 'p=%00', '&', 'p=1#fragment'],
+  ]) {
+    t.same(
+      faults({ ...PRODUCTION, ...all(`https://auth.example/x?${query}`) }).names.toSorted(),
+      names.toSorted(),
+      query,
+    )
+  }
+  const AUTHORIZATION_URL = 'https://auth.example/x?p=1&resource=a'
+  for (const [params, wrong] of [
+    ['audience=api&resource=b&prompt=consent', []],
+    ['audience=api&p=1', ['AUTHORIZATION_PARAMS']],
+    ['P=2', ['AUTHORIZATION_PARAMS']],
+  ] as const) {
+    t.same(faults({ ...PRODUCTION, AUTHORIZATION_URL, AUTHORIZATION_PARAMS: params }).names, wrong, params)
+  }
+  t.end()
+})
+
 await test('CLIENT_AUTH must be a known method whose credential is set; CLIENT_KEY needs ISSUER', (t) => {
   for (const [settings, names] of [
     [{ CLIENT_AUTH: 'tls_client_auth' }, ['CLIENT_AUTH']],
@@ -126,6 +154,7 @@ await test('Workers read the same provider from their environment as their super
     ISSUER: 'http://127.0.0.1:1/',
     ISSUER_REQUIRED: 'true',
     PAR_URL: 'http://127.0.0.1:1/par',
+    AUTHORIZATION_URL: 'http://127.0.0.1:1/authorize?p=1',
     AUTHORIZATION_PARAMS: 'audience=api',
   }
   const config = readConfig(settings)

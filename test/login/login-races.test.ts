@@ -1,9 +1,26 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { identityWorld, operate } from '../support/identity-world.ts'
 import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/token-endpoint.ts'
 import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
+/** More than the clocks of a login and of the store may disagree. */
+const CLEARLY_LATER_MS = 50
+
+/** Makes every change of a record wait. */
+class HeldStore extends MemoryStore {
+  readonly asked = Promise.withResolvers<void>()
+  readonly released = Promise.withResolvers<void>()
+
+  override async replace(...args: Parameters<MemoryStore['replace']>): Promise<boolean> {
+    this.asked.resolve()
+    await this.released.promise
+    return super.replace(...args)
+  }
+}
 
 await test('GET /auth/callback: two tabs log in, and a repeated callback redirects without a second exchange', async (t) => {
   const world = await loginWorld(t)
@@ -110,4 +127,19 @@ await test('GET /auth/callback: ten concurrent logins over two instances finish 
   await Promise.all(logins.map(finish))
   t.equal(endpoint.forms.length, 10)
   t.ok(await isLoggedIn(browser, server.url), 'the browser is logged in')
+})
+
+await test('GET /auth/callback: a login that was waiting for the store when all sessions were revoked does not become a session', async (t) => {
+  const world = await identityWorld(t)
+  const store = new HeldStore()
+  const { PUBLIC_URL: _, ...settings } = world.settings
+  const server = await testServer(t, settings, store)
+  const { browser, login } = await world.start('CR1', server)
+  const finishing = login.finish()
+  await store.asked.promise
+  t.same(await (await operate(server, 'DELETE', { subject: 'CR1' })).json(), { ended: 0 })
+  await delay(CLEARLY_LATER_MS)
+  store.released.resolve()
+  t.match((await finishing).url.search, 'auth_error=login_failed')
+  t.notOk(await isLoggedIn(browser, server.url))
 })

@@ -178,6 +178,23 @@ await test('MAX_SESSIONS_PER_SUBJECT: a login beyond it ends the oldest live ses
   )
 })
 
+await test('MAX_SESSIONS_PER_SUBJECT: a session that has reached its idle limit does not count', async (t) => {
+  const settings = { MAX_SESSIONS_PER_SUBJECT: '2', SESSION_IDLE_SECONDS: '2' }
+  const world = await identityWorld(t, { redis: true, settings })
+  const { server } = world
+  const { browser: used } = await world.logIn('CR1')
+  await world.logIn('CR1')
+  used.page = new URL(server.url)
+  const isAlone = async (): Promise<boolean> => {
+    await used.fetch('/auth/session', { method: 'POST', headers: { 'x-csrf': '1' } })
+    const { sessions } = (await (await operate(server, 'GET', { subject: 'CR1' })).json()) as { sessions: unknown[] }
+    return sessions.length === 1
+  }
+  await until(isAlone, 'the other session ends')
+  const { browser: last } = await world.logIn('CR1')
+  t.same([await isLoggedIn(used, server.url), await isLoggedIn(last, server.url)], [true, true])
+})
+
 await test('MAX_SESSIONS_PER_SUBJECT: a login whose session could not be stored does not count', async (t) => {
   const world = await identityWorld(t, { redis: true, settings: { MAX_SESSIONS_PER_SUBJECT: '2' } })
   const { server } = world

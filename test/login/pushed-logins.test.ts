@@ -9,6 +9,7 @@ import {
   startLogin,
   storeClient,
   tokenEndpoint,
+  tokens,
   type LoginWorld,
   type TokenEndpoint,
 } from '../support/token-endpoint.ts'
@@ -105,6 +106,29 @@ await test('PAR_URL: a 200 is as good as a 201', async (t) => {
   const world = await pushedWorld(t)
   world.par.behaviour = json({ request_uri: REQUEST_URI })
   t.equal((await startLogin(world)).arrival.url.searchParams.get('request_uri'), REQUEST_URI)
+})
+
+await test('AUTHORIZATION_URL and TOKEN_URL keep their query (RFC 6749 §3.1), also when the request is pushed', async (t) => {
+  const endpoint = await tokenEndpoint(t)
+  const exchanges: (string | undefined)[] = []
+  endpoint.behaviour = (request, response, form) => {
+    exchanges.push(request.url)
+    return tokens()(request, response, form)
+  }
+  const settings = {
+    AUTHORIZATION_URL: `${endpoint.url}/authorize?p=b2c_1_sign%20in&flag`,
+    TOKEN_URL: `${endpoint.url}/token?p=b2c_1_sign%20in`,
+    AUTHORIZATION_PARAMS: 'audience=api',
+  }
+  const world = await loginWorld(t, { settings })
+  const login = await startLogin(world)
+  t.match(login.authorize.href, `${endpoint.url}/authorize?p=b2c_1_sign+in&flag=&response_type=code&client_id=`)
+  t.equal(login.authorize.searchParams.get('audience'), 'api')
+  t.equal((await login.finish()).url.href, `${world.server.url}/`)
+  t.same(exchanges, ['/token?p=b2c_1_sign%20in'])
+
+  const pushed = await startLogin(await pushedWorld(t, settings))
+  t.match(pushed.arrival.url.href, `${endpoint.url}/authorize?p=b2c_1_sign+in&flag=&request_uri=urn`)
 })
 
 await test('AUTHORIZATION_PARAMS are added in their order; prompt is left out of sign-ups', async (t) => {

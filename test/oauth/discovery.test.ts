@@ -141,6 +141,25 @@ await test('discover refuses endpoints that are no plain addresses, and metadata
   }
 })
 
+await test('discover takes endpoints with a query, unless requests would have one of its parameters twice', async (t) => {
+  const { issuer, outcome } = await discoveryWorld(t)
+  const { url } = issuer
+  const metadata = issuer.metadata({
+    authorization_endpoint: `${url}/authorize?p=b2c_1_sign_in`,
+    token_endpoint: `${url}/token?p=b2c_1_sign_in`,
+  })
+  t.match(found(await outcome(metadata, { AUTHORIZATION_PARAMS: 'audience=api' })), {
+    authorizationUrl: `${url}/authorize?p=b2c_1_sign_in`,
+    tokenUrl: `${url}/token?p=b2c_1_sign_in`,
+  })
+  const repeated = refusal(await outcome(metadata, { AUTHORIZATION_PARAMS: 'audience=api&p=other' }))
+  t.match(repeated, /^has metadata whose authorization_endpoint has a parameter of AUTHORIZATION_PARAMS in its query$/)
+  for (const query of ['response_mode=fragment', 'request_uri=urn:x', 'prompt=none', 'p=1&p=2']) {
+    const wrong = issuer.metadata({ authorization_endpoint: `${url}/authorize?${query}` })
+    t.match(refusal(await outcome(wrong)), /^has metadata whose authorization_endpoint is not an http or https/, query)
+  }
+})
+
 await test('discover pushes authorization requests only if the provider demands it or PAR_URL is set', async (t) => {
   const { issuer, outcome } = await discoveryWorld(t)
   const offered = { pushed_authorization_request_endpoint: `${issuer.url}/par` }

@@ -95,6 +95,18 @@ await test('private_key_jwt with pushed requests: nothing of the request but its
   )
 })
 
+await test('private_key_jwt: a key that is registered as EdDSA signs by that name, and not as Ed25519', async (t) => {
+  const { privateJwk, publicJwk: registered } = newClientKey('Ed25519')
+  const jwks = { keys: [{ ...registered, alg: 'EdDSA' }] }
+  const client = { token_endpoint_auth_method: 'private_key_jwt', jwks } as const
+  const world = await variant(t, { client }, (gate) => ({
+    CLIENT_AUTH: 'private_key_jwt',
+    CLIENT_KEY: JSON.stringify({ ...privateJwk, alg: 'EdDSA' }),
+    ISSUER: gate.url,
+  }))
+  await wholeLife(t, world)
+})
+
 await test('discovery: the metadata of a real provider gives endpoints, issuer and the need to push', async (t) => {
   const client = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } } as const
   const { gate, settings } = await variant(t, { client, requirePushed: true }, (gate) => ({

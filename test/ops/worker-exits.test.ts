@@ -2,12 +2,15 @@ import { once } from 'node:events'
 import { renameSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { createClient } from 'redis'
 import { test, type Test } from 'tap'
+import { IDENTITY, operate } from '../support/identity-world.ts'
 import { ok, rawUpstream } from '../support/raw-upstream.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { said, status, twoWorkers, workerPids } from '../support/two-workers.ts'
 import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { until, within } from '../support/until.ts'
+import { testRedis } from '../support/world.ts'
 
 const FAULT = `--import=${fileURLToPath(new URL('../support/fault.ts', import.meta.url))}`
 
@@ -157,4 +160,19 @@ await test('A worker that cannot finish within DRAIN_SECONDS logs this before it
     [Number],
     'only the worker with the request in flight logs it',
   )
+})
+
+await test('DELETE /sessions: the next worker carries it out at once when one dies over it', async (t) => {
+  const { url } = await testRedis(t)
+  const server = await twoWorkers(t, { ...IDENTITY, REDIS_URL: url })
+  const redis = await createClient({ url }).connect()
+  t.teardown(() => redis.close())
+  await redis.sendCommand(['CLIENT', 'PAUSE', '60000', 'WRITE'])
+  const order = operate({ opsUrl: `http://127.0.0.1:${server.opsPort}` }, 'DELETE', { subject: 'CR1' })
+  const isUnderWay = async (): Promise<boolean> => (await redis.clientList()).some(({ flags }) => flags.includes('b'))
+  await until(isUnderWay, 'a worker waits for Redis')
+  process.kill(workerPids(server)[0] ?? 0, 'SIGKILL')
+  await redis.sendCommand(['CLIENT', 'UNPAUSE'])
+  const answer = await within(order, 'the operator gets a response')
+  t.same(await answer.json(), { ended: 0 })
 })

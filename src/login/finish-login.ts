@@ -29,7 +29,7 @@ type Finished = Extract<LoginOutcome, { is: 'finished' }>
  */
 export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   const { deps, request, reply, ticket, grant } = login
-  const { metrics, attributionCookie } = deps
+  const { metrics } = deps
   const { flow, returnTo, attributed } = ticket.transaction
   if (grant.lifetimeGuessed) logFailure(request.log, 'the provider named no usable expires_in')
   const subject = await deps.subjects?.identity.ask(grant.accessToken, request)
@@ -43,10 +43,7 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   }
   // The browser gets its cookie last: if anything failed before, its old session is still in place.
   setLoginCookies(deps, reply, ticket.cookie, finished)
-  if (flow === 'signup') {
-    metrics.signupsCompleted.inc({ attributed: String(attributed) })
-    reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(0))
-  }
+  if (flow === 'signup') metrics.signupsCompleted.inc({ attributed: String(attributed) })
   metrics.sessionsCreated.inc()
   metrics.logins.inc({ flow, outcome: 'finished' })
   request.sessionTag = deps.sessions.tag(finished.session)
@@ -55,16 +52,20 @@ export async function finishLogin(login: GrantedLogin): Promise<FastifyReply> {
   return reply.redirect(deps.config.frontendUrl + returnTo, 303)
 }
 
-/** Sets the cookie of a new session, and lets the login's cookie live as long as the session. */
+/**
+ * Sets the cookie of a new session, and lets the login's cookie live as long as the session. A completed sign-up deletes the
+ * remembered partner link.
+ */
 export function setLoginCookies(
-  { sessions: { cookie }, transactions }: LoginDependencies,
+  { sessions: { cookie }, transactions, attributionCookie }: LoginDependencies,
   reply: FastifyReply,
   login: LoginCookie,
-  { cookieValue, cookieEndsAt, endsAt }: Finished,
+  { flow, cookieValue, cookieEndsAt, endsAt }: Finished,
 ): void {
   const now = Date.now()
   reply.setCookie(cookie.name, cookieValue, cookie.attributes(cookieEndsAt - now))
   reply.setCookie(login.name, login.value, transactions.attributes(endsAt - now))
+  if (flow === 'signup') reply.setCookie(attributionCookie.name, '', attributionCookie.attributes(0))
 }
 
 /**
@@ -78,7 +79,7 @@ async function makeSession(
 ): Promise<Finished | { readonly is: 'ended' }> {
   const { deps, request, ticket, grant, replaced, ageMs } = login
   const { sessions, subjects, transactions } = deps
-  const { returnTo } = ticket.transaction
+  const { flow, returnTo } = ticket.transaction
   const cookieEndsAt = Date.now() + deps.sessionMaxMs
   const record = recordOf(grant, {
     endsAt: cookieEndsAt,
@@ -106,7 +107,7 @@ async function makeSession(
     await Promise.allSettled([sessions.end(session, 'replaced', by), enlisted && subjects?.withdraw(enlisted)])
     throw error
   }
-  const finished: Finished = { is: 'finished', returnTo, session, cookieValue, endsAt, cookieEndsAt }
+  const finished: Finished = { is: 'finished', flow, returnTo, session, cookieValue, endsAt, cookieEndsAt }
   // The login has succeeded, whether or not its outcome can be saved; only repeated callbacks need it.
   await transactions
     .settle(ticket, finished)

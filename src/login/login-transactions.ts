@@ -9,6 +9,7 @@ import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogi
 import type { LoginCookie, LoginCookies } from './login-cookies.ts'
 import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction } from './login-record.ts'
 
+/** The first pause of a callback that waits for another one; each further one is twice as long. */
 const POLL_MS = 100
 /**
  * For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its
@@ -92,13 +93,16 @@ export class LoginTransactions {
     return this.#cookies.read(cookieHeader).some((cookie) => cookie.state === state)
   }
 
-  /** Claims the login of an OAuth state for the first callback. A repeated callback receives the outcome of the first. */
+  /**
+   * Claims the login of an OAuth state for the first callback. A repeated callback waits for the outcome of the first. It
+   * reads the store nine times at most, since a stranger may repeat callbacks as often as they like while the provider is slow.
+   */
   async consume(cookieHeader: string | undefined, state: string): Promise<Consumption> {
     const cookie = this.#cookies.read(cookieHeader).find((each) => each.state === state)
     if (cookie === undefined) return { is: 'unknown' }
     const key = keyOf(cookie)
     let waited = false
-    for (;;) {
+    for (let pollMs = POLL_MS; ; pollMs *= 2) {
       const stored = await this.#store.readUntracked(key)
       const login = stored && openLogin(this.#envelope, cookie, stored.value)
       if (stored === undefined || login === undefined) return { is: 'unknown' }
@@ -106,11 +110,13 @@ export class LoginTransactions {
         case 'finished':
         case 'failed':
           return { is: 'replayed', outcome: login, waited, cookie }
-        case 'running':
-          if (Date.now() > login.until) return { is: 'abandoned', flow: login.flow, returnTo: login.returnTo }
+        case 'running': {
+          const leftMs = login.until - Date.now()
+          if (leftMs < 0) return { is: 'abandoned', flow: login.flow, returnTo: login.returnTo }
           waited = true
-          await delay(POLL_MS)
+          await delay(Math.min(pollMs, leftMs + 1))
           continue
+        }
         case 'pending': {
           const { is: _, ...transaction } = login
           const pending = { key, cookie, transaction, sealed: stored.value }

@@ -113,7 +113,8 @@ export class SessionWatcher {
     const watched = this.#watched.get(key)
     if (watched === undefined || watched.hasEnded) return
     const found = await this.#recheck(watched)
-    if (this.#watched.get(key) !== watched) return
+    // If the session has ended meanwhile, its timer is that of the notification, which nothing may replace.
+    if (!this.#isLive(key, watched)) return
     switch (found.is) {
       case 'live':
         delete watched.unreadSince
@@ -130,6 +131,11 @@ export class SessionWatcher {
         // With jitter: otherwise, an instance with thousands of watches would overload a store that has just come back.
         return this.#checkIn(watched, RETRY_MS * (0.5 + Math.random() / 2))
     }
+  }
+
+  /** Whether a session is still watched, and live as far as this process knows. */
+  #isLive(key: string, watched: Watched): boolean {
+    return this.#watched.get(key) === watched && watched.hasEnded === undefined
   }
 
   /** Schedules the next check for when the session would end by its limits, or when its idle limit is to be moved. */

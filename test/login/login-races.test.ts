@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { identityWorld, operate } from '../support/identity-world.ts'
 import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/token-endpoint.ts'
@@ -46,12 +46,13 @@ await test('GET /auth/callback: two tabs log in, and a repeated callback redirec
   t.equal((await first.finish({ error: 'access_denied' })).url.pathname, '/first')
 })
 
-await test('GET /auth/callback: a repeated callback waits for the outcome of the one still running', async (t) => {
+/** Starts a login, and reloads its callback, on another instance, while the code is being exchanged. */
+async function reloadDuringExchange(t: Test, path: string) {
   const world = await loginWorld(t, { redis: true })
   const { browser, endpoint, server } = world
   const other = await testServer(t, world.settings)
   const client = await storeClient(t, world)
-  const { state, authorize } = await startLogin(world, '/auth/login?return_to=/chart')
+  const { state, authorize } = await startLogin(world, path)
   const waiting = held()
   endpoint.behaviour = waiting.behaviour
   // On a reload the browser hangs up on the first callback and never sees its cookies.
@@ -66,11 +67,24 @@ await test('GET /auth/callback: a repeated callback waits for the outcome of the
   // The second callback reads the state of the login twice before it starts polling.
   await until(async () => (await reads()) >= before + 4, 'the second callback polls the login')
   waiting.release()
-  for (const arrival of await Promise.all([first, second])) t.equal(arrival.url.href, `${server.url}/chart`)
+  return { world, hungUp, arrivals: await Promise.all([first, second]) }
+}
+
+await test('GET /auth/callback: a repeated callback waits for the outcome of the one still running', async (t) => {
+  const { world, hungUp, arrivals } = await reloadDuringExchange(t, '/auth/login?return_to=/chart')
+  const { browser, endpoint, server } = world
+  for (const arrival of arrivals) t.equal(arrival.url.href, `${server.url}/chart`)
   t.equal(endpoint.forms.length, 1)
   t.ok(await isLoggedIn(browser, server.url), 'the reloaded tab is logged in')
   t.ok(hungUp.named('__Host-session')[0]?.value, 'both callbacks set the same session')
   t.equal(browser.named('__Host-session')[0]?.value, hungUp.named('__Host-session')[0]?.value)
+})
+
+await test('GET /auth/callback: a repeated callback that waits for a sign-up deletes its partner link, as the first one does', async (t) => {
+  const link = 'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=a&utm_medium=affiliate&utm_source=b'
+  const { world, hungUp } = await reloadDuringExchange(t, `/auth/signup?${link}`)
+  t.same(hungUp.named('__Host-attribution'), [])
+  t.same(world.browser.named('__Host-attribution'), [])
 })
 
 await test('GET /auth/callback: a repeated callback of a failed login reports the same failure', async (t) => {

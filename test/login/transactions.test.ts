@@ -4,6 +4,7 @@ import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { held, loginWorld, isLoggedIn, startLogin, storeClient } from '../support/token-endpoint.ts'
+import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 
 const LOGIN = '__Host-login-'
@@ -13,10 +14,12 @@ function nameOf({ state }: { state: string }): string {
 }
 
 /** Starts a sign-up without a server. */
-async function startSignup(): Promise<{ transactions: LoginTransactions; header: string; state: string }> {
+async function startSignup(
+  store = new MemoryStore(),
+): Promise<{ transactions: LoginTransactions; header: string; state: string }> {
   const secrets = ['a secret']
   const cookies = new LoginCookies({ prefix: '__Host-', secure: true }, secrets)
-  const transactions = new LoginTransactions(new MemoryStore(), new Envelope(secrets), cookies, 60_000)
+  const transactions = new LoginTransactions(store, new Envelope(secrets), cookies, 60_000)
   const signup = { flow: 'signup', returnTo: '/chart', attributed: false, sessionKey: undefined } as const
   const { ticket } = await transactions.start(undefined, signup)
   const { name, value, state } = ticket.cookie
@@ -163,6 +166,21 @@ await test('LoginTransactions.consume: one of many concurrent callbacks is fresh
   await transactions.settle(first.ticket, failed)
   const outcomes = (await Promise.all(consumptions)).map(({ is }) => is)
   t.same(outcomes.toSorted(), ['fresh', ...Array<string>(9).fill('replayed')])
+})
+
+await test('LoginTransactions.consume: a repeated callback that waits reads the store ever more rarely', async (t) => {
+  const store = new MemoryStore()
+  const { transactions, header, state } = await startSignup(store)
+  const first = await transactions.consume(header, state)
+  if (first.is !== 'fresh') return t.fail(first.is)
+  const reads = t.capture(store, 'readUntracked', store.readUntracked.bind(store))
+  const startedAt = performance.now()
+  const repeated = transactions.consume(header, state)
+  let count = 0
+  await until(() => (count += reads().length) === 5, 'the fifth read')
+  t.ok(performance.now() - startedAt > 1400, '0.1, 0.2, 0.4 and 0.8 s between them')
+  await transactions.settle(first.ticket, { is: 'failed', error: 'invalid_grant', flow: 'signup', returnTo: '/chart' })
+  t.match(await repeated, { is: 'replayed', waited: true })
 })
 
 await test('LoginTransactions.consume: abandoned when the process that exchanged the code has died', async (t) => {

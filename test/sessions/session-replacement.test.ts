@@ -1,5 +1,9 @@
 import { test } from 'tap'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { instanceOn, newSession } from '../support/session-instance.ts'
 import { held, json, loginWorld, logInThere, isLoggedIn, startLogin, tokens } from '../support/token-endpoint.ts'
+import { within } from '../support/until.ts'
 
 const LOGIN = '__Host-login-'
 
@@ -98,3 +102,45 @@ await test('GET /auth/callback redirects with try_later while the store is down'
   while (endpoint.revoked.length === 0) await new Promise((resolve) => void setTimeout(resolve, 5))
   t.same(endpoint.revoked, ['the-access-token'], 'the unused token is revoked')
 })
+
+/** A store that announces no changes, like a Cluster. While it is held, reads wait with what they have found. */
+class HeldStore extends MemoryStore {
+  override readonly staleMs = 1000 as number
+  readonly asked = Promise.withResolvers<void>()
+  hold: Promise<void> | undefined
+
+  override onChange(): void {
+    // It announces nothing.
+  }
+
+  override async read(key: string): ReturnType<MemoryStore['read']> {
+    const found = await super.read(key)
+    if (this.hold !== undefined) this.asked.resolve()
+    await this.hold
+    return found
+  }
+}
+
+for (const [outcome, cause] of [
+  ['finds it live', undefined],
+  ['fails', new StoreUnavailable(undefined)],
+] as const) {
+  await test(`the sockets of a replaced session are closed, although a read that began before its end ${outcome}`, async (t) => {
+    const awake = setInterval(() => undefined, 50)
+    t.teardown(() => clearInterval(awake))
+    const store = new HeldStore()
+    const instance = instanceOn(store)
+    const { sessions, reader, endings, cookie } = instance
+    const found = await reader.read(cookie(await newSession(instance)))
+    if (found.is !== 'live') return t.fail(found.is)
+    const { session } = found
+    const held = Promise.withResolvers<void>()
+    store.hold = held.promise
+    const ended = new Promise<string>((resolve) => void endings.watch(session, { isUse: false, onEnd: resolve }))
+    await store.asked.promise
+    await sessions.end(session.key, 'replaced')
+    if (cause === undefined) held.resolve()
+    else held.reject(cause)
+    t.equal(await within(ended, 'the end'), 'replaced')
+  })
+}

@@ -1,6 +1,6 @@
 import { MAX_TIMEOUT_MS } from './call.ts'
 import { SocketError } from './errors.ts'
-import type { Link } from './link.ts'
+import { elapsedMs, type Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 
@@ -56,6 +56,7 @@ export class Exchange {
     // The page may change its object during the ping.
     const prepared = this.#prepare(message)
     if (!this.#link.isFresh) {
+      const askedAt = Date.now()
       const probe = this.#exchange(this.#prepare({ ping: 1 }), false, { ...options, timeoutMs: PROBE_MS })
       await probe.catch((error: unknown) => {
         signal?.throwIfAborted()
@@ -64,6 +65,8 @@ export class Exchange {
       })
       signal?.throwIfAborted()
       this.#mustBeOpen()
+      // A page that was busy, or a machine that slept, may read the reply long after it arrived, and before the timeout.
+      if (elapsedMs(askedAt) > PROBE_MS) throw notSent('the page was busy for too long')
     }
     return this.#exchange(prepared, true, options)
   }

@@ -224,7 +224,7 @@ export class Link {
 }
 
 /** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
-function elapsedMs(since: number): number {
+export function elapsedMs(since: number): number {
   return Math.abs(Date.now() - since)
 }
 

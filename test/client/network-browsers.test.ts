@@ -95,6 +95,14 @@ for (const name of BROWSERS) {
       t.equal(service.count('buy'), 1)
     })
 
+    await t.test('a page that is busy when the reply to its ping arrives: a buy is not sent late', async (t) => {
+      await pause(3500)
+      await page.evaluate('globalThis.late = buy(); for (const end = Date.now() + 2000; Date.now() < end; );')
+      t.equal(await page.evaluate('late'), 'not_sent')
+      t.equal(await buy(), 'bought')
+      t.equal(service.count('buy'), 1)
+    })
+
     await t.test('an instance is killed: the other serves the page, with each stream once', async () => {
       await world.killPresent()
       await until(async () => (await state()) !== 'open')

@@ -3,6 +3,8 @@ import type { Message, SocketStatus } from './socket-status.ts';
 export interface LinkOwner {
     /** Opens a WebSocket. */
     readonly connect: () => WebSocket;
+    /** Returns a new `req_id`, for a ping. */
+    readonly nextId: () => number;
     /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
     readonly confirm: () => Promise<boolean>;
     /** Called when a new connection has opened. */

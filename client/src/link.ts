@@ -8,6 +8,8 @@ import type { Message, SocketStatus } from './socket-status.ts'
 export interface LinkOwner {
   /** Opens a WebSocket. */
   readonly connect: () => WebSocket
+  /** Returns a new `req_id`, for a ping. */
+  readonly nextId: () => number
   /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
   readonly confirm: () => Promise<boolean>
   /** Called when a new connection has opened. */
@@ -28,6 +30,8 @@ const PATIENCE_MS = 4000
 /** The same two limits while the browser reports that it is offline. */
 const OFFLINE_SILENCE_MS = 1000
 const OFFLINE_PATIENCE_MS = 2000
+/** A message that arrives sooner after the ping of a stale connection may have waited in the browser while the machine slept. */
+const QUEUED_MS = 1000
 /** A connection that has been silent for longer than this is sent a ping before a command. */
 const FRESH_MS = 3000
 
@@ -52,6 +56,8 @@ export class Link {
   #provenAt = 0
   /** When the ping was sent whose reply is awaited; 0 if none is. */
   #pingedAt = 0
+  /** The `req_id` of the latest ping. */
+  #pingId = 0
 
   constructor(owner: LinkOwner) {
     this.#owner = owner
@@ -134,10 +140,14 @@ export class Link {
   }
 
   #receive(data: unknown): void {
-    this.#receivedAt = Date.now()
-    this.#pingedAt = 0
-    if (this.status.state !== 'open') this.#set({ state: 'open' })
     const message = parsed(data)
+    const isLive =
+      this.status.state !== 'stale' || message?.['req_id'] === this.#pingId || elapsedMs(this.#pingedAt) > QUEUED_MS
+    if (isLive) {
+      this.#receivedAt = Date.now()
+      this.#pingedAt = 0
+      if (this.status.state !== 'open') this.#set({ state: 'open' })
+    }
     if (message) this.#owner.message(message)
   }
 
@@ -175,7 +185,8 @@ export class Link {
 
   #ping(): void {
     this.#pingedAt = Date.now()
-    if (this.isUp) this.send('{"ping":1}')
+    this.#pingId = this.#owner.nextId()
+    if (this.isUp) this.send(JSON.stringify({ ping: 1, req_id: this.#pingId }))
   }
 
   /** Marks the connection as possibly dead and sends a ping. */

@@ -164,6 +164,21 @@ for (const name of BROWSERS) {
       },
     )
 
+    await t.test('a message that came before the loss does not make the connection open after the sleep', async (t) => {
+      await sleep(async () => {
+        service.tick(1)
+        await pause(500)
+        network.isStalled = true
+        await pause(SLEEP_MS)
+      })
+      await until(async () => String(await page.evaluate('states')).startsWith('stale'))
+      await until(async () => String(await page.evaluate('states')).endsWith('waiting'), 'waiting', 8000)
+      t.notOk(String(await page.evaluate('states')).includes('open'))
+      network.forget()
+      network.isStalled = false
+      await streamsAreBack()
+    })
+
     await t.test('the clock jumps: the connection is stale until it replies to a ping', async (t) => {
       const { connections } = service
       for (const by of [3600_000, -7200_000]) {

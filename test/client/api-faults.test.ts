@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
-import { ApiError, type Client } from '../../client/dist/client.js'
+import { ApiError, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client-of.ts'
 import { failure } from '../support/page-client.ts'
 import { until } from '../support/until.ts'
@@ -33,6 +33,18 @@ await test('a call whose problem never arrives in full settles after timeoutMs, 
   await until(() => requests() === 2)
   setTimeout(() => abort.abort(new Error('left')), 50)
   t.match(await failure(aborted), { message: 'left' })
+})
+
+await test('a call whose problem breaks off has an unknown outcome, whatever its status, and once() looks', async (t) => {
+  const { client } = await countedClient(t, (_request, response) => {
+    response.writeHead(409, { ...PROBLEM, 'content-length': 200 }).write('{"code":"outcome_un')
+    setTimeout(() => response.destroy(), 20)
+  })
+  const unclear = { status: 409, problem: undefined, outcome: 'unknown' }
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), unclear)
+  const order = (idempotencyKey: string): Promise<unknown> => client.api(TRANSFER, { method: 'POST', idempotencyKey })
+  t.equal(await once(order, { isMade: () => true }), undefined)
+  t.match(await failure(client.api('/v1/health')), { status: 409, outcome: undefined })
 })
 
 await test('a problem without a code comes from elsewhere, so it says nothing about the outcome', async (t) => {

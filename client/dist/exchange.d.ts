@@ -1,5 +1,5 @@
 import { SocketError } from './errors.ts';
-import { type Link } from './link.ts';
+import type { Link } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
 /** Options of `request` and `command`. */
 export interface RequestOptions {

@@ -28,5 +28,3 @@ export declare class Link {
     send(text: string): void;
     close(): void;
 }
-/** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
-export declare function elapsedMs(since: number): number;

@@ -1,6 +1,7 @@
 import { MAX_TIMEOUT_MS } from './call.ts'
+import { elapsedMs } from './clock.ts'
 import { SocketError } from './errors.ts'
-import { elapsedMs, type Link } from './link.ts'
+import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 

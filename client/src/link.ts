@@ -1,5 +1,5 @@
 import { jitter, recovered, retryAfterMs, sharedDelayMs } from './backoff.ts'
-import { onTick } from './clock.ts'
+import { elapsedMs, onTick } from './clock.ts'
 import { report } from './errors.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
@@ -232,11 +232,6 @@ export class Link {
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
   }
-}
-
-/** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
-export function elapsedMs(since: number): number {
-  return Math.abs(Date.now() - since)
 }
 
 /** A message that is not JSON only shows that the connection works. */

@@ -82,6 +82,25 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
   t.equal(requests(), 1)
 })
 
+await test('a POST is not repeated after the machine has slept, and a GET is', async (t) => {
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  for (const [method, sent] of [
+    ['GET', 2],
+    ['POST', 1],
+  ] as const) {
+    const { client, requests } = await countedClient(t, (_request, response) => {
+      response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
+      // The machine sleeps during the pause before the repetition.
+      setTimeout(() => (Date.now = () => now() + 3600_000), 200)
+    })
+    Date.now = now
+    const call = method === 'GET' ? client.api('/v1/health') : client.api(TRANSFER, { method })
+    t.match(await failure(call), { problem: { code: 'upstream_unreachable' }, outcome: undefined })
+    t.equal(requests(), sent)
+  }
+})
+
 await test('a value that is no JSON is an error of the page, and nothing is sent', async (t) => {
   const { client, requests } = await countedClient(t, (_request, response) => response.end())
   t.match(await failure(client.api(TRANSFER, { method: 'POST', json: { amount: 1n } })), { name: 'TypeError' })

@@ -22,6 +22,8 @@ export declare class Link {
     constructor(owner: LinkOwner);
     /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
     get isUp(): boolean;
+    /** True if a message has arrived on the connection, or on the one before if there is none. */
+    get isProven(): boolean;
     /** True if the connection has just shown that it works. */
     get isFresh(): boolean;
     /** Sends the text of a message now. Call it only while {@link isUp}. */

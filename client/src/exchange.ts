@@ -77,11 +77,14 @@ export class Exchange {
     for (const entry of this.#pending.values()) if (!entry.isSent && !entry.isCommand) this.#send(entry)
   }
 
-  /** Rejects what was sent on a lost connection; after the last connection, also what has not been sent. */
+  /** Rejects what was sent on a lost connection, unless that was refused; after the last connection, rejects everything. */
   down({ state, code = 1006, reason = '' }: SocketStatus): void {
     const hasEnded = state === 'ended'
-    for (const { isSent, isCommand, reject } of this.#pending.values()) {
-      if (!isSent && !hasEnded) continue
+    for (const entry of this.#pending.values()) {
+      const { isCommand, reject } = entry
+      // The server refuses a connection by closing it as soon as it is open, so the request was lost, and waits again.
+      if (!isCommand && !this.#link.isProven) entry.isSent = false
+      if (!entry.isSent && !hasEnded) continue
       const more = { closeCode: code, ...(isCommand && { outcome: 'unknown' as const }) }
       reject(new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more))
     }

@@ -74,6 +74,11 @@ export class Link {
     return this.#socket?.readyState === 1
   }
 
+  /** True if a message has arrived on the connection, or on the one before if there is none. */
+  get isProven(): boolean {
+    return this.#provenAt > 0
+  }
+
   /** True if the connection has just shown that it works. */
   get isFresh(): boolean {
     const silentMs = Date.now() - this.#receivedAt

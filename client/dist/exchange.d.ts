@@ -18,7 +18,7 @@ export declare class Exchange {
     command(message: Message, options?: RequestOptions): Promise<Message>;
     /** Sends the requests that have waited for a working connection. */
     up(): void;
-    /** Rejects what was sent on a lost connection; after the last connection, also what has not been sent. */
+    /** Rejects what was sent on a lost connection, unless that was refused; after the last connection, rejects everything. */
     down({ state, code, reason }: SocketStatus): void;
     /** Settles the message that this one replies to. @returns false if it replies to none */
     take(message: Message): boolean;

@@ -3,6 +3,8 @@ import type { Message, SocketStatus } from './socket-status.ts';
 export interface LinkOwner {
     /** Opens a WebSocket. */
     readonly connect: () => WebSocket;
+    /** Returns a new `req_id`, for a ping. */
+    readonly nextId: () => number;
     /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
     readonly confirm: () => Promise<boolean>;
     /** Called when a new connection has opened. */
@@ -20,6 +22,8 @@ export declare class Link {
     constructor(owner: LinkOwner);
     /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
     get isUp(): boolean;
+    /** True if a message has arrived on the connection, or on the one before if there is none. */
+    get isProven(): boolean;
     /** True if the connection has just shown that it works. */
     get isFresh(): boolean;
     /** Sends the text of a message now. Call it only while {@link isUp}. */

@@ -1,6 +1,7 @@
 import type { Responses } from './catalog.ts'
 import { ApiError } from './errors.ts'
 import { call, type CallInit } from './call.ts'
+import { elapsedMs } from './clock.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
 import type { Server } from './server.ts'
@@ -71,6 +72,8 @@ export interface Api {
 const PAUSE_MS = 500
 /** A call is not repeated if the server asks for a longer pause. */
 const MAX_PAUSE_MS = 5000
+/** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
+const MAX_LATE_MS = 20_000
 /** How often the response of a call that is still running is asked for, which takes about a minute. */
 const MAX_POLLS = 45
 
@@ -104,8 +107,12 @@ export function apiOf(server: Server, store: SessionStore): Api {
         // The first attempt has consumed a stream, so it cannot be sent again.
         if (pauseMs === undefined || init.body instanceof ReadableStream) throw lastWord(error, method, path, use)
         if (!isRunning) mayRepeat = false
+        const failedAt = Date.now()
         await pause(pauseMs, signal)
-        if (await mustNotRepeat()) throw lastWord(error, method, path, use)
+        const mustNot = await mustNotRepeat()
+        // After a machine has slept, nobody may want the order any more.
+        const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
+        if (mustNot || isLate) throw lastWord(error, method, path, use)
       }
     }
   }

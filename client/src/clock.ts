@@ -25,3 +25,8 @@ export function onTick(listener: (hasJumped: boolean) => void): () => void {
     timer = undefined
   }
 }
+
+/** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
+export function elapsedMs(since: number): number {
+  return Math.abs(Date.now() - since)
+}

@@ -48,8 +48,9 @@ export class ApiError extends Error {
     this.name = 'ApiError'
     this.status = status
     this.problem = problem
-    // A 5xx without a problem comes from a proxy, so the server may or may not have executed the call.
-    const isUnclear = !problem && method !== 'GET' && (status === 0 || status >= 500)
+    // A 5xx without a problem comes from a proxy, and a problem that has not arrived in full may be any, such as
+    // outcome_unknown. So the server may or may not have executed the call.
+    const isUnclear = !problem && method !== 'GET' && (status === 0 || status >= 500 || cause !== undefined)
     this.outcome = isUnclear ? 'unknown' : problem?.outcome
     const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
     this.retryAfter = seconds === undefined ? undefined : Number(seconds)

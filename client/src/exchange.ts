@@ -1,4 +1,5 @@
 import { MAX_TIMEOUT_MS } from './call.ts'
+import { elapsedMs } from './clock.ts'
 import { SocketError } from './errors.ts'
 import type { Link } from './link.ts'
 import { isCommand } from './operations.ts'
@@ -56,6 +57,7 @@ export class Exchange {
     // The page may change its object during the ping.
     const prepared = this.#prepare(message)
     if (!this.#link.isFresh) {
+      const askedAt = Date.now()
       const probe = this.#exchange(this.#prepare({ ping: 1 }), false, { ...options, timeoutMs: PROBE_MS })
       await probe.catch((error: unknown) => {
         signal?.throwIfAborted()
@@ -64,6 +66,8 @@ export class Exchange {
       })
       signal?.throwIfAborted()
       this.#mustBeOpen()
+      // A page that was busy, or a machine that slept, may read the reply long after it arrived, and before the timeout.
+      if (elapsedMs(askedAt) > PROBE_MS) throw notSent('the page was busy for too long')
     }
     return this.#exchange(prepared, true, options)
   }
@@ -73,11 +77,14 @@ export class Exchange {
     for (const entry of this.#pending.values()) if (!entry.isSent && !entry.isCommand) this.#send(entry)
   }
 
-  /** Rejects what was sent on a lost connection; after the last connection, also what has not been sent. */
+  /** Rejects what was sent on a lost connection, unless that was refused; after the last connection, rejects everything. */
   down({ state, code = 1006, reason = '' }: SocketStatus): void {
     const hasEnded = state === 'ended'
-    for (const { isSent, isCommand, reject } of this.#pending.values()) {
-      if (!isSent && !hasEnded) continue
+    for (const entry of this.#pending.values()) {
+      const { isCommand, reject } = entry
+      // The server refuses a connection by closing it as soon as it is open, so the request was lost, and waits again.
+      if (!isCommand && !this.#link.isProven) entry.isSent = false
+      if (!entry.isSent && !hasEnded) continue
       const more = { closeCode: code, ...(isCommand && { outcome: 'unknown' as const }) }
       reject(new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more))
     }

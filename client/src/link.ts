@@ -1,5 +1,5 @@
 import { jitter, recovered, retryAfterMs, sharedDelayMs } from './backoff.ts'
-import { onTick } from './clock.ts'
+import { elapsedMs, onTick } from './clock.ts'
 import { report } from './errors.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
@@ -8,6 +8,8 @@ import type { Message, SocketStatus } from './socket-status.ts'
 export interface LinkOwner {
   /** Opens a WebSocket. */
   readonly connect: () => WebSocket
+  /** Returns a new `req_id`, for a ping. */
+  readonly nextId: () => number
   /** Called after the close code 4401. Resolves with true if the user is logged in nevertheless. */
   readonly confirm: () => Promise<boolean>
   /** Called when a new connection has opened. */
@@ -28,6 +30,8 @@ const PATIENCE_MS = 4000
 /** The same two limits while the browser reports that it is offline. */
 const OFFLINE_SILENCE_MS = 1000
 const OFFLINE_PATIENCE_MS = 2000
+/** A message that arrives sooner after the ping of a stale connection may have waited in the browser while the machine slept. */
+const QUEUED_MS = 1000
 /** A connection that has been silent for longer than this is sent a ping before a command. */
 const FRESH_MS = 3000
 
@@ -52,6 +56,8 @@ export class Link {
   #provenAt = 0
   /** When the ping was sent whose reply is awaited; 0 if none is. */
   #pingedAt = 0
+  /** The `req_id` of the latest ping. */
+  #pingId = 0
 
   constructor(owner: LinkOwner) {
     this.#owner = owner
@@ -66,6 +72,11 @@ export class Link {
   /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
   get isUp(): boolean {
     return this.#socket?.readyState === 1
+  }
+
+  /** True if a message has arrived on the connection, or on the one before if there is none. */
+  get isProven(): boolean {
+    return this.#provenAt > 0
   }
 
   /** True if the connection has just shown that it works. */
@@ -134,10 +145,14 @@ export class Link {
   }
 
   #receive(data: unknown): void {
-    this.#receivedAt = Date.now()
-    this.#pingedAt = 0
-    if (this.status.state !== 'open') this.#set({ state: 'open' })
     const message = parsed(data)
+    const isLive =
+      this.status.state !== 'stale' || message?.['req_id'] === this.#pingId || elapsedMs(this.#pingedAt) > QUEUED_MS
+    if (isLive) {
+      this.#receivedAt = Date.now()
+      this.#pingedAt = 0
+      if (this.status.state !== 'open') this.#set({ state: 'open' })
+    }
     if (message) this.#owner.message(message)
   }
 
@@ -175,7 +190,8 @@ export class Link {
 
   #ping(): void {
     this.#pingedAt = Date.now()
-    if (this.isUp) this.send('{"ping":1}')
+    this.#pingId = this.#owner.nextId()
+    if (this.isUp) this.send(JSON.stringify({ ping: 1, req_id: this.#pingId }))
   }
 
   /** Marks the connection as possibly dead and sends a ping. */
@@ -221,11 +237,6 @@ export class Link {
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
   }
-}
-
-/** The time since a moment. A clock that was set back counts like one that was set forward, or a timeout would never end. */
-function elapsedMs(since: number): number {
-  return Math.abs(Date.now() - since)
 }
 
 /** A message that is not JSON only shows that the connection works. */

@@ -32,6 +32,7 @@ export class SessionFollower implements SessionStore {
   #failures = 0
   #skewMs = NaN
   #endedBy: EndReason | undefined
+  #latest: Promise<void> | undefined
   #confirming: Promise<void> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -55,7 +56,11 @@ export class SessionFollower implements SessionStore {
    * Asks the server for the session, up to `checks` times while it reports none.
    * @param isHint true if another source caused the check, so that the other tabs check for themselves
    */
-  async #check(checks: number, isHint = false): Promise<void> {
+  #check(checks: number, isHint = false): Promise<void> {
+    return (this.#latest = this.#ask(checks, isHint))
+  }
+
+  async #ask(checks: number, isHint: boolean): Promise<void> {
     this.#checksLeft = Math.max(this.#checksLeft, checks)
     const version = ++this.#version
     do {
@@ -76,11 +81,17 @@ export class SessionFollower implements SessionStore {
     } while (version === this.#version)
   }
 
-  readonly check = (): Promise<void> => this.#check(1)
+  /** Checks, and resolves after the latest check, because a later one makes an earlier one end at once. */
+  async #settle(checks: number): Promise<void> {
+    let last: Promise<void> | undefined
+    for (let run: typeof last = this.#check(checks); run !== last; run = this.#latest) await (last = run)
+  }
+
+  readonly check = (): Promise<void> => this.#settle(1)
 
   readonly confirm = async (): Promise<boolean> => {
     // A page that keeps making calls confirms more often than a confirmation takes.
-    await (this.#confirming ??= this.#check(CHECKS).finally(() => (this.#confirming = undefined)))
+    await (this.#confirming ??= this.#settle(CHECKS).finally(() => (this.#confirming = undefined)))
     return this.#state.status !== 'anonymous'
   }
 

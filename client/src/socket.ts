@@ -78,6 +78,7 @@ class Connection {
     const nextId = (): number => ++id
     this.link = new Link({
       ...owner,
+      nextId,
       up: () => {
         this.streams.up()
         this.exchange.up()

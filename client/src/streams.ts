@@ -53,11 +53,11 @@ export class Streams {
   subscribe(message: Message, listener: Subscriber['listener'], onError: Subscriber['onError'] = report): () => void {
     // A stream is requested again after every reconnect, so a command could be executed twice.
     if (isCommand(message)) throw new TypeError('only operations that read can be subscribed to')
-    const { req_id: _ours, ...rest } = message
-    const key = JSON.stringify(Object.entries({ ...rest, subscribe: 1 }).sort(([a], [b]) => (a < b ? -1 : 1)))
+    // As it will be sent: without the properties that are undefined. A copy, because the page may change its object.
+    const { req_id: _ours, ...rest } = JSON.parse(JSON.stringify({ ...message, subscribe: 1 })) as Message
+    const key = JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))
     const stream: Stream = this.#streams.get(key) ?? {
-      // A copy, because the page may change its object.
-      message: Object.fromEntries(JSON.parse(key) as [string, unknown][]),
+      message: rest,
       subscribers: new Set(),
       id: 0,
       hasReply: false,

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
-import { ApiError, type Client } from '../../client/dist/client.js'
+import { ApiError, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client-of.ts'
 import { failure } from '../support/page-client.ts'
 import { until } from '../support/until.ts'
@@ -33,6 +33,18 @@ await test('a call whose problem never arrives in full settles after timeoutMs, 
   await until(() => requests() === 2)
   setTimeout(() => abort.abort(new Error('left')), 50)
   t.match(await failure(aborted), { message: 'left' })
+})
+
+await test('a call whose problem breaks off has an unknown outcome, whatever its status, and once() looks', async (t) => {
+  const { client } = await countedClient(t, (_request, response) => {
+    response.writeHead(409, { ...PROBLEM, 'content-length': 200 }).write('{"code":"outcome_un')
+    setTimeout(() => response.destroy(), 20)
+  })
+  const unclear = { status: 409, problem: undefined, outcome: 'unknown' }
+  t.match(await failure(client.api(TRANSFER, { method: 'POST' })), unclear)
+  const order = (idempotencyKey: string): Promise<unknown> => client.api(TRANSFER, { method: 'POST', idempotencyKey })
+  t.equal(await once(order, { isMade: () => true }), undefined)
+  t.match(await failure(client.api('/v1/health')), { status: 409, outcome: undefined })
 })
 
 await test('a problem without a code comes from elsewhere, so it says nothing about the outcome', async (t) => {
@@ -68,6 +80,25 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
   })
   t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { problem: { code: 'upstream_unreachable' } })
   t.equal(requests(), 1)
+})
+
+await test('a POST is not repeated after the machine has slept, and a GET is', async (t) => {
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  for (const [method, sent] of [
+    ['GET', 2],
+    ['POST', 1],
+  ] as const) {
+    const { client, requests } = await countedClient(t, (_request, response) => {
+      response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
+      // The machine sleeps during the pause before the repetition.
+      setTimeout(() => (Date.now = () => now() + 3600_000), 200)
+    })
+    Date.now = now
+    const call = method === 'GET' ? client.api('/v1/health') : client.api(TRANSFER, { method })
+    t.match(await failure(call), { problem: { code: 'upstream_unreachable' }, outcome: undefined })
+    t.equal(requests(), sent)
+  }
 })
 
 await test('a value that is no JSON is an error of the page, and nothing is sent', async (t) => {

@@ -95,6 +95,14 @@ for (const name of BROWSERS) {
       t.equal(service.count('buy'), 1)
     })
 
+    await t.test('a page that is busy when the reply to its ping arrives: a buy is not sent late', async (t) => {
+      await pause(3500)
+      await page.evaluate('globalThis.late = buy(); for (const end = Date.now() + 2000; Date.now() < end; );')
+      t.equal(await page.evaluate('late'), 'not_sent')
+      t.equal(await buy(), 'bought')
+      t.equal(service.count('buy'), 1)
+    })
+
     await t.test('an instance is killed: the other serves the page, with each stream once', async () => {
       await world.killPresent()
       await until(async () => (await state()) !== 'open')
@@ -155,6 +163,21 @@ for (const name of BROWSERS) {
         t.equal(service.count('buy'), 0)
       },
     )
+
+    await t.test('a message that came before the loss does not make the connection open after the sleep', async (t) => {
+      await sleep(async () => {
+        service.tick(1)
+        await pause(500)
+        network.isStalled = true
+        await pause(SLEEP_MS)
+      })
+      await until(async () => String(await page.evaluate('states')).startsWith('stale'))
+      await until(async () => String(await page.evaluate('states')).endsWith('waiting'), 'waiting', 8000)
+      t.notOk(String(await page.evaluate('states')).includes('open'))
+      network.forget()
+      network.isStalled = false
+      await streamsAreBack()
+    })
 
     await t.test('the clock jumps: the connection is stale until it replies to a ping', async (t) => {
       const { connections } = service

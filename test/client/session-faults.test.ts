@@ -117,6 +117,22 @@ await test('a page that goes on making calls learns that its session has ended',
   await until(() => session.get().status === 'anonymous')
 })
 
+await test('check() and confirm() that a later check overtakes resolve after that one', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  const session = tabSession(t, server.url)
+  const checked = session.check()
+  // This checks too.
+  session.subscribe(() => undefined)
+  await checked
+  t.equal(session.get().status, 'active')
+  server.isLoggedIn = false
+  const confirmed = session.confirm()
+  void session.check()
+  t.equal(await confirmed, false)
+  t.equal(session.get().status, 'anonymous')
+})
+
 await test('a session stays marked as expiring until it is extended, with and without a session socket', async (t) => {
   for (const hasSocket of [true, false]) {
     const server = await SessionServer.start(t)

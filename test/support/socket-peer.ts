@@ -9,6 +9,8 @@ export interface SocketPeer {
   /** Every message except pings. */
   readonly seen: (Message & { readonly on: number })[]
   readonly sockets: WebSocket[]
+  /** Called for every connection. */
+  onSocket: (socket: WebSocket) => unknown
   /** Replies to a message; by default with `ok`. */
   reply: (message: Message, send: (body: Message | string) => void) => void
 }
@@ -24,9 +26,16 @@ export async function socketPeer(t: Test, options: ServerOptions = {}): Promise<
     for (const socket of server.clients) socket.terminate()
     server.close()
   })
-  const world: SocketPeer = { client, seen: [], sockets: [], reply: (_message, send) => send({ ok: true }) }
+  const world: SocketPeer = {
+    client,
+    seen: [],
+    sockets: [],
+    onSocket: () => undefined,
+    reply: (_message, send) => send({ ok: true }),
+  }
   server.on('connection', (socket) => {
     const on = world.sockets.push(socket)
+    world.onSocket(socket)
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message
       const send = (body: Message | string): void =>

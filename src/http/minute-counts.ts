@@ -6,6 +6,7 @@ const MAX_KEYS = 100_000
 export class MinuteCounts {
   readonly #counts = new Map<string, number>()
   readonly #maxKeys: number
+  /** By the monotonic clock: a time of day that is set back would not let the minute end. */
   #endsAt = 0
 
   /** @param maxKeys once this many keys are counted, the next count resets them all */
@@ -15,13 +16,13 @@ export class MinuteCounts {
 
   /** Seconds until the counts reset. */
   get secondsLeft(): number {
-    return Math.max(1, Math.ceil((this.#endsAt - Date.now()) / 1000))
+    return Math.max(1, Math.ceil((this.#endsAt - performance.now()) / 1000))
   }
 
   /** Counts one more event. Returns false if that exceeds `limit`; a limit of 0 allows everything. */
   allows(key: string, limit: number): boolean {
     if (limit === 0) return true
-    const now = Date.now()
+    const now = performance.now()
     // Too many keys also reset the counts. Without this, made-up keys could fill the memory.
     if (now >= this.#endsAt || this.#counts.size >= this.#maxKeys) {
       this.#counts.clear()

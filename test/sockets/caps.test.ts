@@ -126,3 +126,22 @@ await test('a permit that is released twice counts once', async (t) => {
   t.ok(await caps.acquireSession('a'))
   t.equal(await caps.acquireSession('a'), undefined, 'one permit was released, not two')
 })
+
+await test('a minute of PUBLIC_HANDSHAKES_PER_MINUTE is a minute, also when the time of day is set', (t) => {
+  const limits = {
+    maxRelays: 9,
+    maxSessionSockets: 9,
+    maxPerSession: 9,
+    maxPublicPerIp: 9,
+    publicHandshakesPerMinute: 1,
+  }
+  const caps = new Caps(limits, new MemoryStore())
+  t.equal(caps.allowsHandshake('192.0.2.1'), true)
+  const now = Date.now()
+  for (const stepMs of [3_600_000, -3_600_000]) {
+    t.intercept(Date, 'now', { value: () => now + stepMs })
+    t.equal(caps.allowsHandshake('192.0.2.1'), false)
+    t.ok(caps.handshakeSecondsLeft <= 60, `${caps.handshakeSecondsLeft} s`)
+  }
+  t.end()
+})

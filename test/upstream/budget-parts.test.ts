@@ -118,6 +118,34 @@ await test('one of seven sessions that all go short gets about a quarter, in wha
   t.ok(greedy + others >= 240, `${greedy + others} of 300 calls are made`)
 })
 
+/** Sessions that send thirty calls at once ten times a second, and others that send one twice a second: what they can send. */
+async function crowd(greedy: readonly string[], modest: number): Promise<{ greedy: number; others: number }> {
+  const world = new ManualBudget({ windows: [{ calls: 60, windowMs: 10_000 }] })
+  await world.budget.opened()
+  const sent = { greedy: 0, others: 0 }
+  for (let tenth = 0; tenth < 1200; tenth++) {
+    const send = async (subject: string, kind: 'greedy' | 'others'): Promise<void> => {
+      if ((await world.send('reads', subject)) && tenth >= 200) sent[kind]++
+    }
+    const calls = greedy.flatMap((subject) => Array.from({ length: 30 }, () => send(subject, 'greedy')))
+    if (tenth % 5 < modest) calls.push(send(`modest ${tenth % 5}`, 'others'))
+    await Promise.all(calls)
+    await world.pass(100)
+  }
+  return sent
+}
+
+await test('a session with many calls at once leaves three quarters to those that come one by one', async (t) => {
+  const { greedy, others } = await crowd(['greedy'], 5)
+  t.ok(greedy <= (greedy + others) * 0.3, `${greedy} of ${greedy + others} calls`)
+  t.ok(greedy + others >= 240, `${greedy + others} of 300 calls are made`)
+})
+
+await test('two sessions with many calls at once keep nothing from each other', async (t) => {
+  const { greedy } = await crowd(['one', 'two'], 0)
+  t.ok(greedy >= 240, `${greedy} of 300 calls are made`)
+})
+
 await test('a session that has had its share is refused only when the ledger has nothing more', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Sees to it that nobody gets more than a quarter of the tokens that come, while others go short. */
+/** Sees to it that nobody gets more than a quarter of the tokens that come, while others go short who have had less. */
 export class FairShare {
   readonly #clock: Clock
   readonly #memoryMs: number
@@ -8,7 +8,7 @@ export class FairShare {
   /** Tokens that have come. Older ones count for less, as those taken do. */
   #came = 0
   readonly #taken = new Map<string, number>()
-  /** When the last two went short. */
+  /** When the last two went short who had not had a quarter themselves. */
   readonly #shortAt = new Map<string, number>()
 
   /** @param memoryMs after this time, tokens that came or were taken count for half; who went short is forgotten */
@@ -26,7 +26,7 @@ export class FairShare {
   /** Whether this subject may take one more. */
   allows(subject: string): boolean {
     this.#forget()
-    if ((this.#taken.get(subject) ?? 0) + 1 <= Math.max(1, this.#came / 4)) return true
+    if (this.#isWithinQuarter(subject)) return true
     const since = this.#clock.now() - this.#memoryMs
     return ![...this.#shortAt].some(([each, at]) => each !== subject && at > since)
   }
@@ -35,11 +35,18 @@ export class FairShare {
     this.#taken.set(subject, (this.#taken.get(subject) ?? 0) + 1)
   }
 
+  /** Nothing is kept for those who have had a quarter: several greedy subjects would keep it from each other. */
   noteShort(subject: string): void {
+    this.#forget()
     this.#shortAt.delete(subject)
+    if (!this.#isWithinQuarter(subject)) return
     this.#shortAt.set(subject, this.#clock.now())
     const [oldest] = this.#shortAt.keys()
     if (this.#shortAt.size > 2 && oldest !== undefined) this.#shortAt.delete(oldest)
+  }
+
+  #isWithinQuarter(subject: string): boolean {
+    return (this.#taken.get(subject) ?? 0) + 1 <= Math.max(1, this.#came / 4)
   }
 
   #forget(): void {

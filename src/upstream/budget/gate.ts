@@ -40,10 +40,13 @@ export class Gate {
     return Math.max(this.#emptyUntil, this.#heldBackUntil) - this.#clock.now()
   }
 
-  /** Serves those who wait for as long as `take` has something: first those within their fair share, then the others. */
+  /**
+   * Serves those who wait for as long as `take` has something: first those within their fair share, then the others, unless the
+   * ledger has no more. Then what is left is kept for those who went short and come again: they need not come at this moment.
+   */
   serve(take: (subject: string) => Token | undefined): void {
     this.line.serve((subject) => (this.share.allows(subject) ? take(subject) : undefined))
-    this.line.serve(take)
+    if (!this.isEmpty) this.line.serve(take)
   }
 
   /** The ledger has replied. @param waitMs for how long it has no more tokens; 0 if it granted all that were asked for */

@@ -7,6 +7,8 @@ const BROWSERS = 8
 const SAMPLES = 5
 /** Requests of a browser that upstream answers once. */
 const EQUAL = 150
+/** Different requests of a browser, as many as FEED_REQUESTS_PER_MINUTE. */
+const REQUESTS = 60
 /** Browsers with a history each. */
 const HISTORIES = 40
 /** Of nearly 4 KiB, the longest that the feed interprets. Parsed, it takes thirty times as much. */
@@ -69,6 +71,33 @@ await test('PUBLIC_FEED=shared: an answer that waits for a browser many times ov
     const received = await client.count(1 + EQUAL)
     t.ok(received.slice(1).every(({ data }) => data.length > MIB / 4))
   }
+})
+
+await test('PUBLIC_FEED=shared: a browser that reads none of its answers is sent no more than a few of them', async (t) => {
+  const settings = { PUBLIC_FEED: 'shared', SLOW_CONSUMER_SECONDS: '60' }
+  const { upstream, usedBytes, memory, open } = await measuredServer(t, settings)
+  const padding = 'x'.repeat(MIB / 4)
+  upstream.onSocket = (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { req_id } = JSON.parse(data.toString()) as { readonly req_id: number }
+      const subscription = { id: `h${req_id}` }
+      socket.send(JSON.stringify({ req_id, msg_type: 'candles', candles: [], subscription, padding }))
+    })
+  const clients = await open(BROWSERS)
+  for (const { socket } of clients) socket.pause()
+  const before = await usedBytes()
+  for (const { socket } of clients) {
+    for (let count = 0; count < REQUESTS / 2; count++) {
+      socket.send(`{"ticks_history":"R_1","style":"candles","end":"latest","count":${++different}}`)
+      socket.send(`{"ticks_history":"R_1","style":"candles","granularity":${++different},"subscribe":1}`)
+    }
+  }
+  await until(async () => (await memory()).buffered > BROWSERS * MIB, 'answers wait')
+  let used = 0
+  for (let sample = 0; sample < SAMPLES; sample++) used = Math.max(used, (await usedBytes()) - before)
+  t.ok(used < 6 * BROWSERS * MIB, `${Math.round(used / BROWSERS / 1024)} KiB a browser`)
+  for (const { socket } of clients) socket.resume()
+  for (const client of clients) t.equal((await client.count(REQUESTS)).length, REQUESTS)
 })
 
 await test('PUBLIC_FEED=shared: short answers to long requests take little more than 16 MiB when they are kept', async (t) => {

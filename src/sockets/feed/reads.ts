@@ -3,6 +3,7 @@ import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import { expectAnswer } from './expected-answers.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
 import type { Member } from './member.ts'
@@ -72,7 +73,12 @@ export class Reads {
     onSettled: (answer: AnswerFrame | undefined) => void = () => undefined,
     onAnswer?: (message: UpstreamMessage) => void,
   ): Read {
-    const read = new Read(this.#oneShots, onSettled, onAnswer)
+    const arrived = expectAnswer(member)
+    const settled = (answer: AnswerFrame | undefined): void => {
+      arrived()
+      onSettled(answer)
+    }
+    const read = new Read(this.#oneShots, settled, onAnswer)
     read.add(member, request.prefix)
     read.start((reqId) => request.toUpstream(reqId))
     return read

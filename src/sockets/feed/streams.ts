@@ -1,5 +1,6 @@
 import { network } from '../../http/client-address.ts'
 import { alreadySubscribed, rateLimitError } from './local-answers.ts'
+import { expectAnswer } from './expected-answers.ts'
 import { HistoryStream } from './history-stream.ts'
 import type { Member } from './member.ts'
 import { memoryOf, type FeedRequest } from './parse-request.ts'
@@ -78,7 +79,10 @@ export class Streams {
     const stream = known ?? this.#start(member, spec, request)
     if (stream === undefined) return symbols.length > 1 ? pass() : member.answer(rateLimitError(request))
     if (stream === known && service === 'ticks') this.#context.feedMetrics.hit(request.operation)
-    stream.join(new Subscription(member, stream), request)
+    const subscription = new Subscription(member, stream)
+    stream.join(subscription, request)
+    // The first price of a symbol is short, and may not come for days.
+    if (service === 'history' && !subscription.isServed) subscription.afterAnswer(expectAnswer(member))
   }
 
   /** Answers a second subscription once the first is answered. If that was refused, the second takes its place. */

@@ -7,7 +7,7 @@ import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-/** How often a timer looks how late the event loop is. At 10 ms, the default, it took most of an idle process's CPU time. */
+/** How often a timer checks how late the event loop is. At 10 ms, the default, it took most of an idle process's CPU time. */
 const LAG_PRECISION_MS = 50
 const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 

@@ -61,7 +61,7 @@ export class Claim {
     return this.#isLost
   }
 
-  /** Whether nobody can have said yet that the call is lost. It costs no round trip. */
+  /** Whether no other process can have declared the call lost yet. It costs no round trip. */
   get maySend(): boolean {
     return !this.#isLost && Date.now() < this.#leaseUntil
   }

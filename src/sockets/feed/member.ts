@@ -37,7 +37,7 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
-/** What upstream has not answered after this time it will hardly answer at all. */
+/** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
 
 /**

@@ -102,7 +102,7 @@ export class Lease {
     }
   }
 
-  /** Keeps at most so many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
+  /** Keeps at most this many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
   keep(most: ByClass): ByClass {
     this.#endIfOver()
     const kept = (each: BudgetClass): number => {
@@ -129,7 +129,7 @@ export class Lease {
     for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
   }
 
-  /** When the last tokens were spent, for the ledger: at least so many, or all within the longest window if they are fewer. */
+  /** When the last tokens were spent, for the ledger: at least this many, or all within the longest window if they are fewer. */
   spends(count: number): Spends[] {
     const now = this.#clock.now()
     const last: Spends[] = []

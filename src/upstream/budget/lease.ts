@@ -10,8 +10,8 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
 }
 
 /**
- * Tokens that lapsed longer ago than this part of the shortest window are not given back. They have to count as spent until
- * they are, also where the window is shorter than a lease and the report is slow.
+ * Tokens that lapsed longer ago than this part of the shortest window are not given back. Until they are, they must still
+ * count as spent, also where the window is shorter than a lease and the report is slow.
  */
 const GIVE_BACK_PART = 1 / 2
 

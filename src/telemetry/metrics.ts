@@ -125,6 +125,14 @@ function createRelayTraffic(registry: Registry) {
 export function createSupervisorMetrics() {
   const registry = new Registry()
   const registers = [registry]
+  // prom-client leaves the starts of workers out. That of the supervisor tells an alert that the whole server restarts.
+  const startTime = new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process since unix epoch in seconds.',
+    aggregator: 'first',
+    registers,
+  })
+  startTime.set(Math.round(Date.now() / 1000 - process.uptime()))
   return {
     registry,
     logLines: createLogMetrics(registry),

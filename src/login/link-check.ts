@@ -14,7 +14,7 @@ import { safeReturnTo } from './return-to.ts'
 const MAX_SHOWN = 200
 
 const RULES: Readonly<Record<AttributionName, string>> = {
-  sidc: 'the GUID from your partners dashboard, such as 0f8fad5b-d9cb-469f-a165-70867728950e',
+  sidc: 'the GUID from your partners dashboard, without braces, such as 0f8fad5b-d9cb-469f-a165-70867728950e',
   utm_campaign: '1 to 128 printable ASCII characters',
   utm_medium: 'the word affiliate, in lower case',
   utm_source: 'your affiliate id, 1 to 128 printable ASCII characters',

@@ -17,8 +17,9 @@ ENV NODE_COMPILE_CACHE=/app/compiled
 # The options are those of CMD: the cache is not used with other ones.
 RUN node --min-semi-space-size=16 --max-semi-space-size=32 --disable-sigusr1 src/main.ts --warm-up
 EXPOSE 3000 9464
+# It asks where the ops listener is bound. The kernel takes 0.0.0.0 and :: for this machine.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9464}/livez`).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "require('node:http').get({ host: process.env.OPS_HOST || process.env.HOST || '127.0.0.1', port: process.env.OPS_PORT || 9464, path: '/livez' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Without npm, Node is PID 1 and handles SIGTERM. No --init is needed, since it has no children but its workers.
 # --min- and --max-semi-space-size (MiB): the young generation starts as large as under load, and may double. If it started
 # smaller, a twelfth of a start would be garbage collection. If it could not grow, old objects would have to be collected more

@@ -24,7 +24,7 @@ const KINDS = {
   upstream_unreachable: [502, 'The trading service could not be reached'],
   upstream_lost: [502, 'The connection to the trading service was lost'],
   upstream_timeout: [504, 'The trading service did not answer in time'],
-  credential_renewed: [503, 'The credential was renewed, repeat the request'],
+  credential_renewed: [503, 'The credential was renewed; repeat the request'],
   provider_unavailable: [503, 'The login provider is not available'],
   session_store_unavailable: [503, 'Sessions are not available right now'],
   shutting_down: [503, 'This server is restarting'],
@@ -37,15 +37,16 @@ export type ProblemCode = keyof typeof KINDS
 /** What to do about a problem of each code. */
 const ADVICE: Readonly<Record<ProblemCode, string>> = {
   login_required: 'This needs a session, and the request carried none. Log in, then try again.',
-  session_expired: 'It was ended by a logout in another tab, by a newer login, or by its time limit. Log in again.',
+  session_expired:
+    'It was ended by a logout elsewhere, a newer login, its time limit or the operator, or its token was revoked. Log in again.',
   csrf_rejected:
     'Only scripts of allowed pages may call this address, with the header X-CSRF: 1. It cannot be opened in the browser window.',
   origin_rejected:
-    'The page that asked is not of an allowed origin. The operator of this server lists them in FRONTEND_ORIGINS.',
+    'The page that sent this request is not on an allowed origin. The operator of this server lists these in FRONTEND_ORIGINS.',
   navigation_required:
     'Follow a link to this address, or open it in the browser window. Images, frames, scripts and prefetches are refused.',
-  not_found: 'Check the address. An identifier that cannot be one gets the same response.',
-  method_not_allowed: 'The Allow header names the methods that this address takes.',
+  not_found: 'Check the address. A malformed identifier gets the same response.',
+  method_not_allowed: 'The Allow header names the methods that this address accepts.',
   upgrade_required:
     'A socket needs a WebSocket handshake of version 13. Any other request must be HTTP/1.1 and name its Host.',
   validation_failed: 'Correct the fields that are named, then send the request again.',
@@ -63,21 +64,21 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   idempotency_in_progress:
     'Nothing was sent again, but the first call may yet be executed. Repeat it later with the same key to get its response. After a new login, look at what it did instead.',
   outcome_unknown:
-    'The first call may have been executed: look before you do anything else. This key will never be sent again.',
+    'The first call may have been executed: look before you do anything else. No call with this key will be sent again.',
   answer_not_kept:
-    'The first call has finished, and its response was not kept, because it was too large or the session has kept too many. Look at what it did. This key will never be sent again.',
+    'The first call has finished, and its response was not kept, because it was too large or the session has kept too many. Look at what it did. No call with this key will be sent again.',
   upstream_error:
     'The trading service failed. A request that changes something may have been executed: look before you repeat it.',
   upstream_unreachable: 'Nothing was sent to the trading service, so nothing was executed. Try again later.',
   upstream_lost:
     'The connection failed after something had been sent. A request that changes something may have been executed: look before you repeat it.',
   upstream_timeout: 'A request that changes something may have been executed: look before you repeat it.',
-  credential_renewed: "The session's token had run out and was renewed. The request was not executed: send it again.",
+  credential_renewed: "The session's token had expired and was renewed. The request was not executed: send it again.",
   provider_unavailable: 'The session goes on, but its token needs to be renewed. Try again in a moment.',
   session_store_unavailable:
     'This server cannot read sessions at the moment. Nobody is logged out by that. Try again in a moment.',
   shutting_down: 'Another instance takes over. Try again in a moment.',
-  internal_error: 'The fault is on this side. If it stays, report the request id.',
+  internal_error: 'This is a fault of this server. If it happens again, report the request id.',
 }
 
 /** Every code, for the OpenAPI document. */

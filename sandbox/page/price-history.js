@@ -33,13 +33,13 @@ export class PriceHistory {
     return this.#points.at(-1)
   }
 
-  /** The ticks of the last so many milliseconds. @returns {Point[]} */
+  /** The ticks of this many milliseconds up to now. @returns {Point[]} */
   since(ms) {
     const from = (this.last?.time ?? 0) - ms
     return this.#points.slice(this.#points.findLastIndex(({ time }) => time < from) + 1)
   }
 
-  /** The candles of the last so many milliseconds. @returns {Point[]} */
+  /** The candles of this many milliseconds up to now. @returns {Point[]} */
   candles(ms, lengthMs) {
     const candles = []
     for (const { time, price } of this.since(ms)) {

@@ -63,7 +63,7 @@ export class Subscriptions {
         throw new Refusal('AlreadySubscribed', `You are already subscribed to ${subject}`)
   }
 
-  /** @throws Refusal if so many more streams exceed the limit of this connection */
+  /** @throws Refusal if this many more streams exceed the limit of this connection */
   refuseTooMany(more: number): void {
     if (this.#running.size + more > this.#limit)
       throw new Refusal('RateLimit', `You have reached the limit of ${this.#limit} subscriptions.`)

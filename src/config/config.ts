@@ -33,7 +33,7 @@ export type Config = ReturnType<typeof parse>
 
 /**
  * Reads the settings from an environment.
- * @param found problems that only others could find
+ * @param found problems that were found elsewhere
  * @throws ConfigError naming every wrong setting at once
  */
 export function readConfig(

@@ -12,7 +12,7 @@ export interface ProviderConfig {
   readonly authUrl: string
   /** What the `iss` of a callback must be, and the audience of client assertions. */
   readonly issuer: string
-  /** False if it is AUTH_URL for want of a better one, which has lost the slash that some issuers end with. */
+  /** False if AUTH_URL stands in for it, which has lost the slash that some issuers end with. */
   readonly isIssuerNamed: boolean
   /** Whether a callback must carry `iss`. */
   readonly issuerRequired: boolean

@@ -74,7 +74,7 @@ export class CallLimit {
   }
 
   async #ask(sessionKey: string): Promise<boolean> {
-    // Before the question: the minute may end, or this process be stopped, while it is on its way.
+    // Measured before the store is asked: the minute may end, or this process may be stopped, before the reply arrives.
     const askedAt = performance.now()
     try {
       if (this.#store.unavailableSince() !== undefined) return false

@@ -11,7 +11,10 @@ const STATUSES: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 4
 /** Time for the client to read the response before the server destroys the connection. */
 const LINGER_MS = 1000
 
-/** Makes the handler for requests that Node cannot parse, or not in time. It writes a response by hand, and closes. */
+/**
+ * Makes the handler for requests that Node cannot parse, or that do not arrive in time. It writes a response by hand, and
+ * closes.
+ */
 export function refuseUnparsable(config: Config['http']): (error: Error & { code?: string }, socket: Socket) => void {
   return (error, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET' || !mayRespond(socket)) return void socket.destroy()

@@ -58,7 +58,7 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
   }
 }
 
-/** This browser's sessions that a login replaces. Of those that its cookies name as well the log can say whose they were. */
+/** This browser's sessions that a login replaces. Where its cookies name them as well, the log can say whose they were. */
 function replacedBy(
   { sessions }: LoginDependencies,
   { transaction }: LoginTicket,

@@ -14,7 +14,7 @@ import { safeReturnTo } from './return-to.ts'
 const MAX_SHOWN = 200
 
 const RULES: Readonly<Record<AttributionName, string>> = {
-  sidc: 'the GUID from your partners dashboard, such as 0f8fad5b-d9cb-469f-a165-70867728950e',
+  sidc: 'the GUID from your partners dashboard, without braces, such as 0f8fad5b-d9cb-469f-a165-70867728950e',
   utm_campaign: '1 to 128 printable ASCII characters',
   utm_medium: 'the word affiliate, in lower case',
   utm_source: 'your affiliate id, 1 to 128 printable ASCII characters',
@@ -22,21 +22,21 @@ const RULES: Readonly<Record<AttributionName, string>> = {
 
 const PROBLEMS: Readonly<Record<AttributionProblem, (name: AttributionName) => string>> = {
   missing: () => 'It is missing.',
-  repeated: () => 'It stands in the link more than once, so none of its values counts.',
+  repeated: () => 'It is in the link more than once, so none of its values counts.',
   format: (name) => `It must be ${RULES[name]}.`,
 }
 
 const NOTES: Readonly<Record<AttributionNote, string>> = {
   plus: 'A + stands for a space. Write %2B for a plus sign, and %20 for a space.',
   escape: 'A % is not followed by two hexadecimal digits. Write %25 for a percent sign.',
-  encoded_twice: 'It seems to be encoded twice: escapes are left in it.',
+  encoded_twice: 'It seems to be encoded twice: it still has escapes after decoding.',
   space: 'It begins or ends with a space.',
-  placeholder: 'It looks like a placeholder that was to be replaced by a value.',
-  name: 'The link has a parameter that is spelled almost like it.',
+  placeholder: 'It looks like a placeholder that nothing has replaced.',
+  name: 'The link has a parameter with almost the same name.',
 }
 
 const RETURN_TO_NOTE =
-  'What the link has is no path of this site, so new users see the start page. Write an encoded path, such as %2Fwelcome.'
+  'The value in the link is not a path of this site, so new users see the start page. Write an encoded path, such as %2Fwelcome.'
 
 const VERDICTS: Readonly<Record<AttributionReading['outcome'], string>> = {
   complete: 'This link is complete: sign-ups that come through it are sent on with your four values.',
@@ -102,7 +102,7 @@ export function linkPage({ reading, returnTo, isReturnReplaced }: CheckedLink): 
         <dt><code>return_to</code></dt>
         <dd><code>${returnTo}</code>${isReturnReplaced ? html`<p>${RETURN_TO_NOTE}</p>` : ''}</dd>
       </dl>
-      <p>The check is about form: whether an id is yours, only your partners dashboard knows.</p>`,
+      <p>This checks only the form of the values: only your partners dashboard knows whether an id is yours.</p>`,
   )
 }
 

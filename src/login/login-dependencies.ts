@@ -23,7 +23,7 @@ interface Shared {
 /** What the routes below /auth work with. */
 export type LoginDependencies = ReturnType<typeof createLoginDependencies>
 
-/** Adds to what the whole server shares what only logins need. */
+/** Adds what only logins need to what the whole server shares. */
 export function createLoginDependencies(
   { cookies, oauth, publicUrl, secrets, session }: Config,
   { store, envelope, ...shared }: Shared,

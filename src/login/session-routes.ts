@@ -144,7 +144,10 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
 }
 
-/** Whether cookies may be made up that cause lookups in the store. A browser with a live session has not made them up. */
+/**
+ * Whether the request has cookies that may be made up and cause lookups in the store. A browser with a live session has not
+ * made them up.
+ */
 async function hasMadeUp({ sessions, transactions }: LoginDependencies, cookies: string | undefined): Promise<boolean> {
   const isUnsigned = sessions.cookie.named(cookies).some(({ isAuthentic }) => !isAuthentic)
   if (!isUnsigned && !transactions.hasUnsigned(cookies)) return false

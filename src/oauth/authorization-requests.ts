@@ -26,7 +26,7 @@ export type AuthorizationOutcome = { readonly is: 'ready'; readonly url: URL } |
 export class AuthorizationRequests {
   readonly #config: Config['oauth']
   readonly #pusher: client.Configuration
-  /** Limits concurrency only: no failure opens it, since the failed login of one user must not refuse the next. */
+  /** Limits concurrency only: no failure opens it, since the failed login of one user must not block the next. */
   readonly #pushes = new CircuitBreaker(MAX_PUSHES)
 
   constructor(config: Config['oauth'], authentication: client.ClientAuth, traffic: ProviderTraffic) {

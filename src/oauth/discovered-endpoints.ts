@@ -21,7 +21,8 @@ export interface DiscoveredProvider {
 type Endpoint = keyof typeof SETTINGS
 
 /**
- * Completes the configuration of the provider with its metadata (RFC 8414 §2). What the settings name, they decide.
+ * Completes the configuration of the provider with its metadata (RFC 8414 §2). An endpoint that the settings name is not
+ * replaced.
  * @throws DocumentFault if an endpoint is missing or may not be used, or if the provider cannot do what this client needs
  */
 export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): DiscoveredProvider {
@@ -35,7 +36,7 @@ export function endpointsOf(metadata: ServerMetadata, config: ProviderConfig): D
     if (url !== undefined) return url
     throw new DocumentFault(`has metadata without ${endpoint}: name it in ${SETTINGS[endpoint][0]}`)
   }
-  // Without need a login should not depend on another request.
+  // A login should not depend on another request without need.
   const isPushRequired = metadata.require_pushed_authorization_requests === true
   const provider: ProviderConfig = {
     ...config,

@@ -6,7 +6,7 @@ import { endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
 import { UnusableResponse } from './provider-response.ts'
 import { PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
-/** What came of a discovery. */
+/** The outcome of a discovery. */
 export type Discovery =
   | ({ readonly is: 'found' } & DiscoveredProvider)
   /** Trying again would not help. `message` completes a sentence that starts with “ISSUER”. */

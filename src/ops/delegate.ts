@@ -2,7 +2,7 @@ import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 
 /** Timeout for one worker that carries out an order. Another may then do it again, which does no harm. */
 const WORKER_MS = 30_000
-/** All workers together get no more, however many there are and hang, since an operator waits. */
+/** Timeout for all workers together, however many of them hang, since an operator is waiting. */
 export const DELEGATION_MS = 45_000
 
 /** How a supervisor talks to its workers. */

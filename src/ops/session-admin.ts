@@ -8,7 +8,7 @@ import { audit } from '../telemetry/audit.ts'
 export interface AdminOrder {
   readonly is: 'list' | 'end'
   readonly subject: string
-  /** Of the only session that is meant. */
+  /** Names the session, if only one is meant. */
   readonly tag?: string
   readonly requester: Requester
 }

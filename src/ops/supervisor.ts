@@ -86,7 +86,8 @@ export class Supervisor implements OpsSource {
     )
     this.#metrics.workers.set(this.#workers.size)
     const own = await this.#metrics.registry.getMetricsAsJSON()
-    return sum([...this.#counted.values(), this.#countedByDead, own])
+    // Its own come first, since the first metric of a name decides how all of that name are combined.
+    return sum([own, ...this.#counted.values(), this.#countedByDead])
   }
 
   /** Has a worker list or end sessions. */

@@ -27,12 +27,12 @@ const attributionHeaders = {
     schema: TEXT,
   },
   'X-Attribution-Notes': {
-    description: 'What is valid and yet hardly meant, e.g. `utm_campaign=plus,return_to=replaced`',
+    description: 'What is valid, but probably a mistake, e.g. `utm_campaign=plus,return_to=replaced`',
     schema: TEXT,
   },
 }
 const attributionValues = {
-  description: 'The values that count, as they were decoded: a JSON object',
+  description: 'The valid values, decoded: a JSON object',
   schema: TEXT,
 }
 
@@ -114,7 +114,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       parameters: [returnTo, ...attribution],
       responses: {
         '200': {
-          description: 'What the link carries: a page for who accepts HTML, else JSON',
+          description: 'What the link carries: a page for a client that accepts HTML, else JSON',
           headers: attributionHeaders,
           content: { ...content('application/json', ref('PartnerLink')), ...page },
         },
@@ -208,7 +208,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {
       '200': {
-        description: 'A page for who accepts HTML, else the problem with an explanation as its detail',
+        description: 'A page for a client that accepts HTML, else the problem with an explanation as its detail',
         content: { ...content(PROBLEM, ref('Problem')), ...page },
       },
       ...problems('not_found'),

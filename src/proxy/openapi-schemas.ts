@@ -46,7 +46,7 @@ const OWN: Readonly<Record<string, Json>> = {
         type: 'integer',
         minimum: 0,
         description:
-          'With others=true: the live sessions of the subject besides this one a few seconds ago, where they are known',
+          'With others=true: how many other live sessions the subject had a few seconds ago, where that is known',
       },
     },
   },

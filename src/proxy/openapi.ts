@@ -22,7 +22,7 @@ const TAGS = [
       'Calls to the trading service, which decides what its bodies contain. Schemas that are marked `x-documented-elsewhere` say what is publicly documented of them. This server does not check it, and every object may have more fields.',
   },
   { name: 'sockets', description: 'WebSockets. Only their handshakes are described here.' },
-  { name: 'meta', description: 'What explains this server.' },
+  { name: 'meta', description: 'Explanations of this server and its errors, and its browser package.' },
 ]
 
 /** The OpenAPI 3.1 document of all routes. */

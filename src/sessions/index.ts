@@ -36,7 +36,7 @@ export { startStopwatch } from './stopwatch.ts'
 export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
 
-/** What a browser's cookie authorizes. `tag` identifies a session in the log that exists but cannot be used. */
+/** What a browser's cookie authorizes. `tag` identifies in the log a session that exists but cannot be used. */
 export type Authorization =
   /** The session's access token can be used. */
   | { readonly is: 'authorized'; readonly session: Session }

@@ -10,7 +10,7 @@ import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
 
 /** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
 const MAX_SESSIONS = 1000
-/** After so many logins the entries of sessions that are gone are removed, even if no limit is reached. */
+/** After this many logins the entries of sessions that are gone are removed, even if no limit is reached. */
 const TIDY_EVERY = 100
 /** A younger entry may belong to a login that has yet to create its session, unless there is a tombstone. */
 const BEING_MADE_MS = 60_000

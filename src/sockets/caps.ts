@@ -13,7 +13,7 @@ export interface CapLimits {
   readonly publicHandshakesPerMinute: number
 }
 
-/** One in so many of all permits is reserved for trading, so that strangers cannot keep traders out. */
+/** One in this many of all permits is reserved for trading, so that strangers cannot keep traders out. */
 const TRADING_SHARE = 4
 
 /** Gives a permit back. Only the first call counts. */

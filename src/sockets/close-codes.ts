@@ -116,7 +116,7 @@ export function fromViolation(errorCode: string | undefined): CloseStatus {
 }
 
 /**
- * Closes a socket after everything that was sent to it. If the peer does not take that, or does not answer the close, ws cuts it
+ * Closes a socket after everything that was sent to it. If the peer does not read that, or does not answer the close, ws cuts it
  * off (closeTimeout in SOCKET_OPTIONS).
  */
 export function closeSocket(socket: WebSocket, close: CloseStatus | undefined): void {

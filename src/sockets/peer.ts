@@ -190,7 +190,7 @@ export class Peer {
     this.#receivedAt = Math.max(this.#receivedAt, lastCheckAt)
   }
 
-  /** Does not count so many ms as silence. */
+  /** Does not count this many ms as silence. */
   excuse(ms: number): void {
     this.#receivedAt += ms
   }

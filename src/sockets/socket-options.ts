@@ -2,7 +2,7 @@
 const CLOSE_MS = 10_000
 
 /**
- * An unfinished message may have one fragment, and an unfinished frame one chunk, for each so many bytes of the largest message.
+ * An unfinished message may have one fragment, and an unfinished frame one chunk, per this many bytes of the largest message.
  * Every piece costs about 250 bytes of memory, however short it is. Ordinary peers stay far below; even 65,536 fragments of
  * 64 bytes pass where MAX_MESSAGE_BYTES is 16 MiB.
  */

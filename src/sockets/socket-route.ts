@@ -18,7 +18,7 @@ interface SocketRoute {
   readonly open: (handshake: Handshake) => Promise<Opened | undefined>
 }
 
-/** Adds a `GET` route of a socket. Its handshake is run before the 101, which every browser gets that is not refused with a problem. */
+/** Adds a `GET` route of a socket. Its handshake runs before the 101, which every browser gets unless it is refused with a problem. */
 export function socketRoute(
   fastify: FastifyInstance,
   path: string,

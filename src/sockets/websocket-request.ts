@@ -15,7 +15,7 @@ export function requireWebSocket({ ws, headers }: FastifyRequest, reply: Fastify
   }
   if (headers['sec-websocket-version'] !== '13') {
     reply.header('sec-websocket-version', '13')
-    throw new Problem('upgrade_required', { detail: 'Version 13 of the WebSocket protocol is spoken here.' })
+    throw new Problem('upgrade_required', { detail: 'Only version 13 of the WebSocket protocol is supported here.' })
   }
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new Problem('bad_request')
   const { 'sec-websocket-protocol': protocols } = headers

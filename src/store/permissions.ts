@@ -7,12 +7,12 @@ const NO_SCRIPT = '0'.repeat(40)
 
 /** What an operator should do if there are such commands. */
 export const PERMISSION_ADVICE =
-  'Allow them to the user of REDIS_URL (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.'
+  'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.'
 
 /**
- * Returns the commands that this user may not run, of those without which the limits over all instances and the upstream
- * budget are not shared. Changes nothing: all of them concern a key that does not exist. None reads it, since the server would
- * then watch the key (CLIENT TRACKING).
+ * Tries the commands without which the limits over all instances and the upstream budget are not shared, and returns those
+ * that this user may not run. Changes nothing: all of them concern a key that does not exist. None reads it, since the server
+ * would then watch the key (CLIENT TRACKING).
  * @throws Error where the server is lost
  */
 export async function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {

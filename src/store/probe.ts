@@ -139,7 +139,7 @@ function unreachable(error: unknown, name: string): CheckResult {
   const advice = /^(NOAUTH|WRONGPASS|NOPERM)$/.test(code)
     ? 'Check user and password in REDIS_URL, and what this user may do (ACL).'
     : 'Check the address in REDIS_URL, whether it uses TLS (rediss://), and the network on the way there.'
-  return failed(`${name} does not serve us (${code})`, advice)
+  return failed(`${name} cannot be used (${code})`, advice)
 }
 
 function warning(message: string, advice: string): CheckResult {

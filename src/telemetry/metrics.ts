@@ -7,7 +7,7 @@ import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-/** How often a timer looks how late the event loop is. At 10 ms, the default, it took most of an idle process's CPU time. */
+/** How often a timer checks how late the event loop is. At 10 ms, the default, it took most of an idle process's CPU time. */
 const LAG_PRECISION_MS = 50
 const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 
@@ -125,6 +125,14 @@ function createRelayTraffic(registry: Registry) {
 export function createSupervisorMetrics() {
   const registry = new Registry()
   const registers = [registry]
+  // prom-client leaves the starts of workers out. That of the supervisor tells an alert that the whole server restarts.
+  const startTime = new Gauge({
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process since unix epoch in seconds.',
+    aggregator: 'first',
+    registers,
+  })
+  startTime.set(Math.round(Date.now() / 1000 - process.uptime()))
   return {
     registry,
     logLines: createLogMetrics(registry),

@@ -107,7 +107,7 @@ await test('GET /auth/signup/check: 200 with a page that explains to a partner w
     'email wrong It must be the word affiliate',
     'utm_source wrong It is missing.',
     'a b right A + stands for a space.',
-    'What the link has is no path of this site',
+    'The value in the link is not a path of this site',
   ]) {
     t.match(wrong, text)
   }

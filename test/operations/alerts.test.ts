@@ -108,8 +108,10 @@ for (const workers of ['1', '2']) {
     t.doesNotThrow(() => promtool(['check', 'metrics'], metrics))
     t.match(metrics, /^bff_ready 1$/m)
     t.match(metrics, /^bff_relay_messages_total\{direction="to_browser"\} [1-9]/m)
+    const startedAt = Number(/^process_start_time_seconds (\d+)$/m.exec(metrics)?.[1])
+    t.ok(startedAt <= Date.now() / 1000 && startedAt > Date.now() / 1000 - 60, 'and the start of the process')
     const exposed = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name))
-    const absent = workers === '1' ? ['bff_worker_restarts_total'] : ['process_start_time_seconds']
+    const absent = workers === '1' ? ['bff_worker_restarts_total'] : []
     for (const { alert, expr } of alerts) {
       for (const { name } of metricsIn(expr)) {
         t.equal(exposed.has(baseOf(name)), !absent.includes(name), `${alert}: ${name}`)

@@ -14,7 +14,8 @@ import {
   settingNames,
   type ComposeService,
 } from '../support/deployment-files.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
+import { serverProcess } from '../support/server-process.ts'
+import { until } from '../support/until.ts'
 
 function sharedNetworks(one: ComposeService, other: ComposeService): unknown[] {
   const others = new Set<unknown>([other.networks].flat())
@@ -188,18 +189,20 @@ await test("the image's health check tells a living server from a dead one, with
   const [, text = ''] = /^HEALTHCHECK [^]*?CMD (\[.*\])$/m.exec(projectFile('Dockerfile')) ?? []
   const [program, ...options] = JSON.parse(text) as string[]
   t.equal(program, 'node')
-  const server = await serverProcess(t, {
-    PUBLIC_URL: 'http://localhost:3000',
-    AUTH_URL: 'http://127.0.0.1:9',
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'client',
-  })
-  t.ok(await ready(server))
-  const check = (): number | null =>
-    spawnSync(process.execPath, options, { env: { OPS_PORT: String(server.opsPort) } }).status
-  t.equal(check(), 0)
-  server.child.kill('SIGKILL')
-  await server.exited
-  t.equal(check(), 1)
+  for (const hosts of [{}, { HOST: '127.0.0.2' }, { OPS_HOST: '127.0.0.2' }, { OPS_HOST: '0.0.0.0' }]) {
+    const server = await serverProcess(t, {
+      PUBLIC_URL: 'http://localhost:3000',
+      AUTH_URL: 'http://127.0.0.1:9',
+      API_URL: 'http://127.0.0.1:9',
+      WS_URL: 'ws://127.0.0.1:9',
+      CLIENT_ID: 'client',
+      ...hosts,
+    })
+    const check = (): number | null =>
+      spawnSync(process.execPath, options, { env: { OPS_PORT: String(server.opsPort), ...hosts } }).status
+    await until(() => check() === 0, `a server with ${JSON.stringify(hosts)} lives`)
+    server.child.kill('SIGKILL')
+    await server.exited
+    t.equal(check(), 1)
+  }
 })

@@ -39,6 +39,7 @@ await test('Every setting that the documents name exists', (t) => {
   const others = new Set([
     'REDIS_MAXMEMORY',
     'REDIS_CONTAINER_MEMORY',
+    'HTTPS_PORT',
     'NAME_FILE',
     'NODE_EXTRA_CA_CERTS',
     'SIGTERM',

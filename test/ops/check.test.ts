@@ -151,7 +151,7 @@ await test('--check and a start warn of commands that a user of Redis may not ru
   const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
   t.equal(check.exitCode, 0)
   t.match(resultsOf(check, 'REDIS_URL'), [/^ok: /, /^warning: \S+ forbids TIME, GETDEL to this user$/])
-  t.match(check.stdout, /^ +Allow them to the user of REDIS_URL \(ACL\)/m)
+  t.match(check.stdout, /^ +Allow the user of REDIS_URL to run them \(ACL\)/m)
 
   const warnings: unknown[] = []
   const log = {

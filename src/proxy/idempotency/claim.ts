@@ -61,7 +61,7 @@ export class Claim {
     return this.#isLost
   }
 
-  /** Whether nobody can have said yet that the call is lost. It costs no round trip. */
+  /** Whether no other process can have declared the call lost yet. It costs no round trip. */
   get maySend(): boolean {
     // The record may end before the lease. From then on the key counts as new, and another call may have it.
     return !this.#isLost && Date.now() < Math.min(this.#leaseUntil, this.own.expiresAt)

@@ -1,7 +1,7 @@
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf, startOfFrame } from './frame-of.ts'
 
-/** Who is answered. */
+/** A browser that is answered. */
 interface Recipient {
   answer(frame: Buffer, rest?: Buffer): void
 }
@@ -27,7 +27,7 @@ export class AnswerFrame {
     this.#body = answer.body
   }
 
-  /** Memory that it takes to keep it: the body, and again in the latest frame. A short prefix does not count. */
+  /** The memory that it takes: that of the body, and of its copy in the latest frame. A short prefix does not count. */
   get bytes(): number {
     return 2 * this.#body.length
   }

@@ -1,6 +1,6 @@
 import { eachMember } from './json-members.ts'
 
-/** A message of upstream's: what the feed must know of it, and the text that browsers get. */
+/** A message from upstream: what the feed must know about it, and the text that browsers get. */
 export interface UpstreamMessage {
   /** `req_id`, or that in `echo_req` if the message has none itself. Undefined when there is none or it is no safe integer. */
   readonly reqId: number | undefined
@@ -18,7 +18,7 @@ const COMMA = 0x2c
 const CLOSE_BRACE = 0x7d
 
 /**
- * Takes a text message of upstream's apart (docs/upstream.md, Messages). It is parsed to read it and cut to pass it on, never
+ * Takes apart a text message from upstream (docs/upstream.md, Messages). It is parsed to read it and cut to pass it on, never
  * printed again: every number, escape and space inside a value stays as upstream wrote it.
  * @returns undefined when the message is no JSON object, or has nothing to pass on
  */

@@ -1,12 +1,12 @@
 import { network } from '../../http/client-address.ts'
 import { MinuteCounts } from '../../http/minute-counts.ts'
 
-/** How long a refusal of upstream's counts: its limits are by the minute. */
+/** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000
 
 /**
- * Shares upstream's limit of requests between the addresses of browsers. What that limit is, is not known: as long as upstream
- * takes all requests, so does this. Once it has refused one, all browsers of an address together may send as many requests in a
+ * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
+ * requests, none is held back here. Once it has refused one, all browsers of an address together may send as many requests in a
  * minute as a single one, until upstream has refused none for a minute.
  */
 export class FairShare {

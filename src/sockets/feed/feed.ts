@@ -43,7 +43,7 @@ const BRIEF_MS = 250
 /** Longest time for which a history is kept, together with the messages that follow it. */
 const HISTORY_MS = 1000
 
-/** The shared market data of a process. It takes each message of a browser to what serves it. */
+/** The shared market data of a process. It passes each message of a browser to what serves it. */
 export class Feed implements MemberHost {
   readonly limits: FeedLimits
   readonly batch = new WriteBatch()

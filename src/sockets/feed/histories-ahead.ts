@@ -10,7 +10,7 @@ interface Passed {
   readonly next: number
 }
 
-/** The histories that are ahead of a stream: it has still to send messages that they contain. */
+/** The histories that are ahead of a stream: it has yet to send messages that they contain. */
 export class HistoriesAhead {
   readonly #seams = new Map<History, Seam>()
 

@@ -196,7 +196,7 @@ export class HistoryStream extends Stream {
     return isKept
   }
 
-  /** Nobody is given this history any more. Those who have it need no more of it than where it goes on. */
+  /** Nobody is given this history any more. For those who have it, only the place where it goes on is needed. */
   #release(history: History): void {
     history.answer = undefined
     this.#ahead.release(history)

@@ -4,7 +4,7 @@ import type { UpstreamMessage } from './dissect.ts'
 export interface Requester {
   /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
   received(message: UpstreamMessage): void
-  /** Takes one instead that is larger than MAX_UPSTREAM_MESSAGE_BYTES. Absent if no browser gets any of them. */
+  /** Called instead for a message that is larger than MAX_UPSTREAM_MESSAGE_BYTES. Absent if no browser gets the messages. */
   tooBig?(message: UpstreamMessage): void
   /** The connection has ended. Nothing more will come. */
   lost(): void

@@ -37,7 +37,7 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
-/** What upstream has not answered after this time it will hardly answer at all. */
+/** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
 
 /**
@@ -45,7 +45,7 @@ const HOLD_MS = 10_000
  * their answers.
  */
 export class Member implements Registered {
-  /** Its subscriptions by claim, of each of which a browser may have one (`StreamSpec`). */
+  /** Its subscriptions by claim. A browser may have one for each claim (`StreamSpec`). */
   readonly subscriptions = new Map<string, Subscription>()
   /** Subscriptions that it has forgotten before their first answer. They end with that answer. */
   readonly leaving = new Set<Subscription>()

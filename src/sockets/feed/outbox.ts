@@ -16,7 +16,7 @@ export interface OutboxHost {
   readonly conflated: { messages: number }
 }
 
-/** While nothing waits, frames of up to so many bytes need no callback: with them alone, and a pong, no limit is near. */
+/** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
 export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
   return conflateBytes / 4
 }

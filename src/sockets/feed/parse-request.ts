@@ -25,7 +25,7 @@ export interface FeedRequest {
 /** Real requests have a few hundred bytes. Every message of a stream repeats its request, so long ones could cause a flood. */
 const MAX_REQUEST_BYTES = 4096
 
-/** Memory of a request: a fixed part in bytes, and its text in so many forms. */
+/** Memory of a request: a fixed part in bytes, and its text in this many forms. */
 const BYTES_PER_REQUEST = 4096
 const TEXTS_PER_REQUEST = 4
 

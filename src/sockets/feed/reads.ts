@@ -10,7 +10,7 @@ import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
 import { memoryOf, type FeedRequest } from './parse-request.ts'
 
-/** A request that upstream has not answered for so long is not shared any more. */
+/** A request that upstream has not answered for this long is not shared any more. */
 const STALE_MS = 10_000
 /** What a waiting browser costs besides the prefix of its answer. */
 const BYTES_PER_WAITER = 512

@@ -30,7 +30,7 @@ export function serviceOf(request: FeedRequest): Service {
   return SERVICES.get(request.operation)?.(request) ?? 'own'
 }
 
-/** Whether a request has exactly so many members, its operation included, besides `req_id` and `passthrough`. */
+/** Whether a request has exactly this many members, its operation included, besides `req_id` and `passthrough`. */
 export function isBare(fields: FeedRequest['fields'], members = 1): boolean {
   return fields.size === members + Number(fields.has('req_id')) + Number(fields.has('passthrough'))
 }

@@ -12,7 +12,7 @@ import type { Subscription } from './subscription.ts'
 /** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
 export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
-/** How often a stream moves when upstream says that it has it already. After that the browsers are told. */
+/** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
 const MAX_MOVES = 2
 /** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
 const UNANSWERED_MS = 60_000

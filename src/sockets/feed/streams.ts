@@ -11,7 +11,7 @@ import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
 import { Subscription } from './subscription.ts'
 import { TickStream } from './tick-stream.ts'
 
-/** When places are scarce, an address may start as many streams as so many browsers may have. */
+/** When places are scarce, an address may start as many streams as this many browsers may have. */
 const BROWSERS_PER_ADDRESS = 5
 
 /** The streams of a process, each of which upstream sends once. */

@@ -10,9 +10,9 @@ export class TickSeam implements Seam {
   readonly #values: string[]
   /** How many of these the history contains, if that is known. */
   readonly #contained: number | undefined
-  /** It contains at least so many: those that the stream began with and, if the stream lacks none, as many as the history shows. */
+  /** It contains at least this many: those that the stream began with and, if the stream lacks none, as many as the history shows. */
   readonly #least: number
-  /** It contains no more than so many: if it is whole, it shows all ticks of the epoch up to its end. */
+  /** It contains no more than this many: if it is whole, it shows all ticks of the epoch up to its end. */
   readonly #most: number
   #isOver = false
 
@@ -66,7 +66,7 @@ export class TickSeam implements Seam {
     return this.#isComplete ? -1 : 0
   }
 
-  /** Whether the history can end with the last of so many values. */
+  /** Whether the history can end with the last of this many values. */
   #isEnd(count: number): boolean {
     return count >= this.#least && count <= this.#most && endAlike(this.#values.slice(0, count), this.#tail.values)
   }

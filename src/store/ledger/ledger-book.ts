@@ -177,7 +177,7 @@ export class LedgerBook {
     return used
   }
 
-  /** How long it takes until so many tokens are free again. */
+  /** How long it takes until this many tokens are free again. */
   #liftMs({ windowMs }: LedgerWindow, { marginMs, leaseMs }: LedgerTerms, needed: number): number {
     if (needed <= 0) return 0
     let freed = 0

@@ -231,7 +231,7 @@ export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
   return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT
 }
 
-/** Holds a class back for so many milliseconds, and tells all instances. A user who may not publish can still do the former. */
+/** Holds a class back for a number of milliseconds, and tells all instances. A user who may not publish can still do the former. */
 export const HOLD_BACK = `
 redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Sees to it that nobody gets more than a quarter of the tokens that come, while others go short who have had less. */
+/** Sees to it that nobody gets more than a quarter of the tokens that come, while others who have had less go short. */
 export class FairShare {
   readonly #clock: Clock
   readonly #memoryMs: number

@@ -10,8 +10,8 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
 }
 
 /**
- * Tokens that lapsed longer ago than this part of the shortest window are not given back. They have to count as spent until
- * they are, also where the window is shorter than a lease and the report is slow.
+ * Tokens that lapsed longer ago than this part of the shortest window are not given back. Until they are, they must still
+ * count as spent, also where the window is shorter than a lease and the report is slow.
  */
 const GIVE_BACK_PART = 1 / 2
 
@@ -102,7 +102,7 @@ export class Lease {
     }
   }
 
-  /** Keeps at most so many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
+  /** Keeps at most this many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
   keep(most: ByClass): ByClass {
     this.#endIfOver()
     const kept = (each: BudgetClass): number => {
@@ -129,7 +129,7 @@ export class Lease {
     for (const [each, count] of Object.entries(granted)) this.#free[each as BudgetClass] += count
   }
 
-  /** When the last tokens were spent, for the ledger: at least so many, or all within the longest window if they are fewer. */
+  /** When the last tokens were spent, for the ledger: at least this many, or all within the longest window if they are fewer. */
   spends(count: number): Spends[] {
     const now = this.#clock.now()
     const last: Spends[] = []

@@ -1,7 +1,7 @@
 import type { LedgerWindow } from '../../store/ledger/ledger.ts'
 
 /**
- * The time (ms) over which so many one-time URLs have to be spread, so that each window has room for them beside the other
+ * The time (ms) over which this many one-time URLs have to be spread, so that each window has room for them beside the other
  * classes, and at least for a quarter of their ceiling. Within the shortest window they are spread evenly. 0 for one.
  * @param windows shortest first
  * @param others for each window the calls of other classes that count now

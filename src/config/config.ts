@@ -17,12 +17,12 @@ import {
   type Settings,
 } from './settings.ts'
 
-/** Every wrong or missing setting. The message has a line for each, and no value. */
+/** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
 export class ConfigError extends Error {
   readonly problems: readonly SettingProblem[]
-  constructor(problems: readonly SettingProblem[]) {
+  constructor(problems: readonly SettingProblem[], hints: readonly string[] = []) {
     const lines = problems.map(({ setting, message }) => `  ${setting} ${message}`)
-    super(`${problems.length} setting(s) are wrong:\n${lines.join('\n')}`)
+    super([`${problems.length} setting(s) are wrong:`, ...lines, ...hints].join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -44,8 +44,14 @@ export function readConfig(
   const raw = withSecretFiles(environment, problems)
   const settings = readSettings(raw, isProduction(raw['PUBLIC_URL']), problems)
   problems.push(...crossChecks(settings, raw), ...providerChecks(raw))
-  if (problems.length > 0) throw new ConfigError(problems.filter((problem) => !isAboutFile(problem, problems)))
-  return parse(settings as Settings, misspeltSettings(Object.keys(raw)))
+  const misspelt = misspeltSettings(Object.keys(raw))
+  if (problems.length > 0) {
+    throw new ConfigError(
+      problems.filter((problem) => !isAboutFile(problem, problems)),
+      misspelt,
+    )
+  }
+  return parse(settings as Settings, misspelt)
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */

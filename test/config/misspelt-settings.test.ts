@@ -23,6 +23,14 @@ await test('a variable whose name is almost that of a setting is warned about, w
   t.end()
 })
 
+await test('a start that fails for want of a setting tells which variable may be meant for it', (t) => {
+  t.throws(() => readConfig({ ...ALONE, CLIENT_ID: '', CLIENT_ID_: 'never-to-be-printed' }), {
+    message:
+      '1 setting(s) are wrong:\n  CLIENT_ID is required: printable ASCII\nCLIENT_ID_ is not a setting: did you mean CLIENT_ID?',
+  })
+  t.end()
+})
+
 await test('no setting is taken for another, and the rest of an environment is left alone', (t) => {
   const usual = ['HOME', 'HOSTNAME', 'PATH', 'PWD', 'USER', 'LANG', 'TERM', 'SHLVL', 'LOGNAME', 'MAIL', 'EDITOR', 'TZ']
   const platform = ['NODE_ENV', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'npm_config_cache', 'REDIS_MAXMEMORY']

@@ -80,7 +80,8 @@ export class UpstreamBudget implements Budget {
   }
 
   /**
-   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
+   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. While
+   * upstream refuses orders it resolves at once, since that may take an hour.
    * @param signal ends the wait
    */
   async opened(signal?: AbortSignal): Promise<void> {
@@ -91,7 +92,7 @@ export class UpstreamBudget implements Budget {
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
-      if (this.#holder.lease.free('orders') > 0 || this.#isClosed) return resolve()
+      if (this.#holder.lease.free('orders') > 0 || this.#gates.orders.isHeldBack || this.#isClosed) return resolve()
       const until = Math.max(this.#awayUntil, this.#gates.orders.emptyUntil)
       wait = this.#clock.after(Math.max(10, until - this.#clock.now()), () => void attempt())
     }

@@ -11,7 +11,7 @@ import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { spreadMs } from './spread.ts'
-import { advanceMs, aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
+import { advanceMs, aloneWindows, fairShareMs, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
@@ -24,8 +24,6 @@ const RETRY_MS = 500
 const WATCH_MS = 1000
 /** What a caller is told to wait when nothing better is known. */
 const SOON_MS = 1000
-/** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
-const FAIR_SHARE_MS = 5000
 /** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
 const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
@@ -62,7 +60,7 @@ export class UpstreamBudget implements Budget {
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.#demand = new Demand(clock, advanceMs(terms))
-    const gate = (): Gate => new Gate(clock, FAIR_SHARE_MS)
+    const gate = (): Gate => new Gate(clock, fairShareMs(terms))
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)

@@ -160,10 +160,15 @@ export class UpstreamBudget implements Budget {
     return this.#awayUntil > this.#clock.now()
   }
 
-  /** Whether this subject may take a token at hand. Without the ledger nobody waits, so all may, but for a small reserve. */
+  /**
+   * Whether this subject may take a token at hand. All may while the ledger has more, and, since nobody waits without it, also
+   * then, but for a small reserve.
+   */
   #allows(budgetClass: BudgetClass, subject: string): boolean {
-    if (this.#gates[budgetClass].share.allows(subject)) return true
-    return this.#hasOnlyPart && this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
+    const { share, isScarce } = this.#gates[budgetClass]
+    if (share.allows(subject)) return true
+    if (!this.#hasOnlyPart) return !isScarce
+    return this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
   }
 
   /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
 import { simulate } from '../support/budget-simulation.ts'
+import { ManualBudget } from '../support/manual-budget.ts'
 import { mostWithin } from '../support/most-within.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
@@ -73,3 +74,24 @@ for (const { calls, seconds, name, load, ...goal } of RUNS) {
     }
   })
 }
+
+await test('after a moment without tokens, a session with most of the calls has them at hand again, without a report for each', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
+  const send = async (seconds: number): Promise<number> => {
+    let refused = 0
+    for (let tenth = 0; tenth < seconds * 10; tenth++) {
+      if (!(await world.send('orders', 'busy'))) refused++
+      if (tenth % 10 === 0 && !(await world.send('orders', 'quiet'))) refused++
+      await world.pass(100)
+    }
+    return refused
+  }
+  await world.budget.opened()
+  await send(30)
+  world.quietMs = 15_250
+  world.loseLedger()
+  t.ok((await send(20)) > 0, 'both go short while the ledger grants nothing')
+  const before = world.reports.length
+  t.ok((await send(30)) <= 30, 'then there is enough')
+  t.ok(world.reports.length - before <= 30, `${world.reports.length - before} reports for 330 calls`)
+})

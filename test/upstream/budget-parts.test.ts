@@ -146,6 +146,26 @@ await test('two sessions with many calls at once keep nothing from each other', 
   t.ok(greedy >= 240, `${greedy} of 300 calls are made`)
 })
 
+await test('one who sends an order a second is hardly ever refused, although all tokens come once a minute and another takes all it can', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
+  await world.budget.opened()
+  let greedy = 0
+  let modest = 0
+  for (let second = 0; second < 360; second++) {
+    const sent = await Promise.all([
+      ...Array.from({ length: 100 }, () => world.send('orders', 'greedy')),
+      world.send('orders', 'modest'),
+    ])
+    if (second >= 60) {
+      greedy += sent.slice(0, -1).filter(Boolean).length
+      modest += Number(sent.at(-1))
+    }
+    await world.pass(1000)
+  }
+  t.ok(modest >= 270, `${modest} of 300`)
+  t.ok(greedy + modest >= 1100, `${greedy + modest} of 1,500 are used`)
+})
+
 await test('a session that has had its share is refused only when the ledger has nothing more', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()

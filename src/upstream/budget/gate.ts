@@ -31,6 +31,11 @@ export class Gate {
     return this.#emptyUntil > this.#clock.now()
   }
 
+  /** The ledger granted less than it was asked for when it replied last. It may have more by now. */
+  get isScarce(): boolean {
+    return this.#emptyUntil !== -Infinity
+  }
+
   get isHeldBack(): boolean {
     return this.#heldBackUntil > this.#clock.now()
   }

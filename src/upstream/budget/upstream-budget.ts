@@ -11,7 +11,7 @@ import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { spreadMs } from './spread.ts'
-import { advanceMs, aloneWindows, ledgerTerms, readyOrders } from './terms.ts'
+import { advanceMs, aloneWindows, fairShareMs, ledgerTerms, readyOrders } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
@@ -24,8 +24,6 @@ const RETRY_MS = 500
 const WATCH_MS = 1000
 /** What a caller is told to wait when nothing better is known. */
 const SOON_MS = 1000
-/** The time over which shares are compared. The longer it is, the more reports are about tokens that are at hand already. */
-const FAIR_SHARE_MS = 5000
 /** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
 const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
@@ -62,7 +60,7 @@ export class UpstreamBudget implements Budget {
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.#demand = new Demand(clock, advanceMs(terms))
-    const gate = (): Gate => new Gate(clock, FAIR_SHARE_MS)
+    const gate = (): Gate => new Gate(clock, fairShareMs(terms))
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)
@@ -80,7 +78,8 @@ export class UpstreamBudget implements Budget {
   }
 
   /**
-   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
+   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. While
+   * upstream refuses orders it resolves at once, since that may take an hour.
    * @param signal ends the wait
    */
   async opened(signal?: AbortSignal): Promise<void> {
@@ -91,7 +90,7 @@ export class UpstreamBudget implements Budget {
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
-      if (this.#holder.lease.free('orders') > 0 || this.#isClosed) return resolve()
+      if (this.#holder.lease.free('orders') > 0 || this.#gates.orders.isHeldBack || this.#isClosed) return resolve()
       const until = Math.max(this.#awayUntil, this.#gates.orders.emptyUntil)
       wait = this.#clock.after(Math.max(10, until - this.#clock.now()), () => void attempt())
     }
@@ -161,10 +160,15 @@ export class UpstreamBudget implements Budget {
     return this.#awayUntil > this.#clock.now()
   }
 
-  /** Whether this subject may take a token at hand. Without the ledger nobody waits, so all may, but for a small reserve. */
+  /**
+   * Whether this subject may take a token at hand. All may while the ledger has more, and, since nobody waits without it, also
+   * then, but for a small reserve.
+   */
   #allows(budgetClass: BudgetClass, subject: string): boolean {
-    if (this.#gates[budgetClass].share.allows(subject)) return true
-    return this.#hasOnlyPart && this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
+    const { share, isScarce } = this.#gates[budgetClass]
+    if (share.allows(subject)) return true
+    if (!this.#hasOnlyPart) return !isScarce
+    return this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
   }
 
   /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */

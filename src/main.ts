@@ -35,7 +35,7 @@ if (isWarmUp) {
   process.exit(0)
 }
 // A worker inherits the settings that its supervisor has read.
-if (cluster.isPrimary && existsSync('.env')) loadEnvFile('.env')
+if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
 const config = configOrExit(await catalogProblems())
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
@@ -90,6 +90,15 @@ async function catalogProblems(): Promise<SettingProblem[]> {
     problems.push(...overviewPathProblems(overviewPath))
   }
   return problems
+}
+
+/** Container tools make a folder of a file that they are to mount and that does not exist. */
+function loadSettings(file: string): void {
+  try {
+    loadEnvFile(file)
+  } catch {
+    exit(`${file} must be a file that can be read, or must not exist.`)
+  }
 }
 
 function configOrExit(problems: readonly SettingProblem[]): Config {

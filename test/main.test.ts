@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { ready, serverProcess } from './support/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
@@ -41,6 +43,14 @@ await test('A start exits with 78 if PARTNER_OVERVIEW_PATH is the path of anothe
       '1 setting(s) are wrong:\n  PARTNER_OVERVIEW_PATH must not be the path of another endpoint\n',
     )
   }
+})
+
+await test('A start exits with 78 if .env is a folder', (t) => {
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, [main], { cwd: t.testdir({ '.env': {} }), env: {} })
+  t.equal(status, 78)
+  t.equal(stderr.toString(), '.env must be a file that can be read, or must not exist.\n')
+  t.end()
 })
 
 await test('A start reads a secret from a file and warns about insecure settings in development', async (t) => {

@@ -105,7 +105,7 @@ export const settingFormats = {
     must: 'scopes separated by single spaces (RFC 6749 §3.3)',
   },
   folder: {
-    test: (value) => statSync(value, { throwIfNoEntry: false })?.isDirectory() === true,
+    test: isFolder,
     must: 'an existing folder',
   },
   text: { test: (value) => value !== '', must: 'a non-empty text' },
@@ -131,6 +131,14 @@ export const isOn = (value: string) => value === '1' || value === 'true'
 function isUrl(value: string, schemes: readonly string[], test: (url: URL) => boolean): boolean {
   const url = URL.parse(value)
   return url !== null && schemes.includes(url.protocol) && /^[a-z]+:\/\//i.test(value) && test(url)
+}
+
+function isFolder(value: string): boolean {
+  try {
+    return statSync(value).isDirectory()
+  } catch {
+    return false
+  }
 }
 
 function isAddressRange(value: string): boolean {

@@ -90,7 +90,7 @@ export const settingRules = {
     1_000_000,
     'API requests of one session, on all instances together, one-time URLs included; 0 = no limit',
   ),
-  MAX_BODY_BYTES: whole(MIB, 0, 1024 * MIB, 'Largest request body'),
+  MAX_BODY_BYTES: whole(MIB, 1, 1024 * MIB, 'Largest request body'),
   ...idempotencyRules,
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),
   MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),

@@ -92,6 +92,7 @@ export function createServer(
       return void socket.destroy()
     }
     requireWellFormed(request, reply)
+    dropUnwantedBody(request)
     done()
   })
   // Reading the address makes Node cache it. Otherwise it would be unknown once the connection has closed.
@@ -153,11 +154,26 @@ function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
   }
 }
 
+/**
+ * Reads and drops the body of a GET. Nobody else would read it, so it would be kept for as long as the request waits, in
+ * pieces as small as its sender likes.
+ */
+function dropUnwantedBody({ raw }: FastifyRequest): void {
+  const { method, headers } = raw
+  // What follows a handshake are the frames of its socket.
+  if ((method !== 'GET' && method !== 'HEAD') || isUpgrade(raw)) return
+  if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) raw.resume()
+}
+
 /** Closes a connection whose upgrade got an HTTP response instead. Node has released it and would leave it open. */
 function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply): void {
-  if (!(raw as typeof raw & { upgrade?: boolean }).upgrade) return
+  if (!isUpgrade(raw)) return
   reply.header('connection', 'close')
   reply.raw.once('finish', () => raw.socket.destroy())
+}
+
+function isUpgrade(raw: IncomingMessage & { readonly upgrade?: boolean }): boolean {
+  return raw.upgrade === true
 }
 
 /** Refuses the requests that kept-alive connections still bring while the server shuts down. */

@@ -31,7 +31,7 @@ type Outcome =
       /** Base64. */
       readonly body: string
     }
-  | { readonly is: 'withheld'; readonly status: number }
+  | { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
   | { readonly is: 'unreachable' | 'lost' | 'timeout'; readonly code?: string }
   | OverBudget
 
@@ -158,7 +158,10 @@ export class SharedResponse {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }
     }
     const { status, headers: responded, body } = outcome.response
-    if (isWithheld(status)) return { is: 'withheld', status }
+    if (isWithheld(status)) {
+      const { 'retry-after': retryAfter } = responded
+      return { is: 'withheld', status, ...(typeof retryAfter === 'string' && { retryAfter }) }
+    }
     return { is: 'answered', status, headers: responded, body: body.toString('base64') }
   }
 }

@@ -121,6 +121,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#isWithheld && !this.#isBrowserGone) this.#begin()
+    // A sink may notice only when the response begins that its browser has gone.
     if (this.#isWithheld || this.#isBrowserGone) {
       this.#drainedBytes += chunk.length
       if (this.#drainedBytes > MAX_DRAINED_BYTES) {
@@ -128,7 +130,6 @@ export class Forwarding extends Exchange<ForwardOutcome> {
       }
       return
     }
-    this.#begin()
     this.#remainingBytes -= chunk.length
     if (this.#remainingBytes === 0) this.#sendLast(chunk)
     else if (!this.#request.response.write(chunk)) {

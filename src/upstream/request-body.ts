@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { Problem } from '../problem.ts'
+import { JoinedPieces } from './joined-pieces.ts'
 
 /** A body up to this size is sent once it is complete, so that an unfinished one blocks no connection to upstream. */
 const WHOLE_BYTES = 65_536
@@ -65,17 +66,14 @@ function receiveStart(
 ): Promise<{ content: Buffer; isWhole: boolean } | undefined> {
   if (request.destroyed) return Promise.resolve(undefined)
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    let received = 0
+    const pieces = new JoinedPieces()
     const settle = (result: { isWhole: boolean } | undefined): void => {
       request.off('data', onData).off('end', onEnd).off('close', onClose)
-      const [first = Buffer.alloc(0), ...more] = chunks
-      resolve(result && { ...result, content: more.length === 0 ? first : Buffer.concat(chunks) })
+      resolve(result && { ...result, content: pieces.joined() })
     }
     const onData = (chunk: Buffer): void => {
-      chunks.push(chunk)
-      received += chunk.length
-      if (received <= bytes) return
+      pieces.add(chunk)
+      if (pieces.length <= bytes) return
       request.pause()
       settle({ isWhole: false })
     }

@@ -108,6 +108,7 @@ const SCENARIOS: [condition: string, settings: Record<string, string>, named: st
     { ...ALONE, PUBLIC_URL: 'https://bff.example/app' },
     ['PUBLIC_URL', 'AUTH_URL', 'API_URL', 'WS_URL', 'SESSION_SECRETS', 'REDIS_URL', 'TRUST_PROXY'],
   ],
+  ['no body would be allowed, which Fastify refuses', { ...ALONE, MAX_BODY_BYTES: '0' }, ['MAX_BODY_BYTES']],
   ...['0.0.0.0/0', '::/0', '10.0.0.0/8,1.2.3.4/00'].map((TRUST_PROXY): (typeof SCENARIOS)[number] => [
     `TRUST_PROXY would be ${TRUST_PROXY}`,
     { ...ALONE, TRUST_PROXY },
@@ -163,6 +164,11 @@ for (const [condition, settings, named] of SCENARIOS) {
     t.notMatch(error?.message, /never-be-printed|not-to-print|short/)
   })
 }
+
+await test('readConfig names STATIC_DIR if nobody can tell whether it is a folder', async (t) => {
+  const folder = t.testdir({ loop: t.fixture('symlink', 'loop') })
+  t.match(errorOf({ ...ALONE, STATIC_DIR: join(folder, 'loop') })?.problems, [{ setting: 'STATIC_DIR' }])
+})
 
 function errorOf(settings: Record<string, string>): ConfigError | undefined {
   try {

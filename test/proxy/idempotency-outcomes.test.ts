@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { promisify } from 'node:util'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
@@ -22,6 +23,8 @@ const UNKNOWN: Readonly<Record<string, readonly [code: string, respond: (socket:
     (socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
   ],
 }
+
+const hasLeft = ({ audit }: Record<string, unknown>): boolean => audit === 'browser_left'
 
 await test('What upstream did decides what becomes of an Idempotency-Key', async (t) => {
   const world = await keyedWorld(t, { UPSTREAM_HEADERS_SECONDS: '1' })
@@ -93,6 +96,20 @@ await test('What upstream did decides what becomes of an Idempotency-Key', async
     upstream.answer = (_request, socket) => void socket.write(ok())
     await until(async () => (await post('left', { at: other, body: '{}' })).status === 200)
     t.equal(upstream.requests.length, 2)
+  })
+
+  await t.test('a browser that leaves before a large response begins does not stop the call', async (t) => {
+    upstream.reset()
+    const small = await instance({ IDEMPOTENCY_MAX_ANSWER_BYTES: '10' })
+    const connections = promisify(small.app.server.server.getConnections.bind(small.app.server.server))
+    const upstreamSocket = await abandon('large', small)
+    await until(async () => (await connections()) === 0, 'the server knows that the browser has left')
+    upstreamSocket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(500)}`)
+    await until(async () => codeOf(await post('large', { at: other })) === 'answer_not_kept', 'the response has begun')
+    upstreamSocket.write('x'.repeat(500))
+    await until(() => small.log.some(hasLeft), 'the call is finished')
+    t.match(small.log.filter(hasLeft), [{ status: 200, sent: 'whole' }])
+    t.equal(upstream.requests.length, 1)
   })
 
   await t.test('after upstream_unreachable the key is free again', async (t) => {

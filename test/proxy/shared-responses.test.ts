@@ -49,13 +49,14 @@ await test('callers share a failure of GET /api/v1/health too', async (t) => {
     const { send, upstream } = await apiWorld(t)
     upstream.answer = (_request, socket) => {
       if (name === 'reset') socket.resetAndDestroy()
-      else socket.write(`HTTP/1.1 ${name}\r\nLocation: /x\r\nContent-Length: 6\r\n\r\nsecret`)
+      else socket.write(`HTTP/1.1 ${name}\r\nRetry-After: 7\r\nLocation: /x\r\nContent-Length: 6\r\n\r\nsecret`)
     }
     const crowd = await Promise.all(
       Array.from({ length: 10 }, () => send('GET', HEALTH, { headers: { 'x-csrf': '1' } })),
     )
     for (const response of crowd) {
       t.equal(response.status, status, name)
+      t.equal(response.headers['retry-after'], status === 503 ? '7' : undefined)
       t.match(response.json, { code, request_id: response.headers['x-request-id'] })
       t.notMatch(response.text, 'secret')
       t.equal(response.json['outcome'], undefined)

@@ -2,6 +2,7 @@ import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
 import type { Stale } from '../../upstream/exchange.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
+import { JoinedPieces } from '../../upstream/joined-pieces.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
 import { liveSession } from '../authorized-session.ts'
 import type { Call, CallDependencies } from '../call.ts'
@@ -62,14 +63,14 @@ async function wholeBody(
   body: OutgoingBody,
 ): Promise<{ session: Session; content: Buffer | null } | undefined> {
   if (body.is === 'whole') return { session, content: body.content }
-  const chunks: Buffer[] = []
+  const pieces = new JoinedPieces()
   try {
-    for await (const chunk of body.content) chunks.push(chunk as Buffer)
+    for await (const piece of body.content) pieces.add(piece as Buffer)
   } catch (error) {
     if (error instanceof BodyRefused) throw error.problem
     return undefined
   }
-  return { session: await liveSession(deps, request), content: Buffer.concat(chunks) }
+  return { session: await liveSession(deps, request), content: pieces.joined() }
 }
 
 async function sendClaimed(

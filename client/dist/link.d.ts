@@ -1,4 +1,4 @@
-import type { Message, SocketStatus } from './socket-status.ts';
+import { type Message, type SocketStatus } from './socket-status.ts';
 /** What a link needs, and whom it notifies. */
 export interface LinkOwner {
     /** Opens a WebSocket. */
@@ -19,7 +19,8 @@ export interface LinkOwner {
 export declare class Link {
     #private;
     status: SocketStatus;
-    constructor(owner: LinkOwner);
+    /** @param before the status of a closed link to the same path, whose delay this one keeps */
+    constructor(owner: LinkOwner, before?: SocketStatus);
     /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
     get isUp(): boolean;
     /** True if a message has arrived on the connection, or on the one before if there is none. */

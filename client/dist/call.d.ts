@@ -1,6 +1,6 @@
 import type { Server } from './server.ts';
 /** The maximum delay of a timer. A longer one would end at once. */
-export declare const MAX_TIMEOUT_MS: number;
+export declare const MAX_TIMEOUT_MS = 2147483647;
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
     readonly method?: string;

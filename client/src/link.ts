@@ -218,7 +218,11 @@ export class Link {
   }
 
   #tick(): void {
-    if (!this.#socket) return
+    if (!this.#socket) {
+      // The timer of a machine that slept is late.
+      if (Date.now() >= Number(this.status.retryAt)) this.#connect()
+      return
+    }
     if (!this.isUp) {
       if (elapsedMs(this.#startedAt) > CONNECT_MS) void this.#closed(1006, '')
       return

@@ -47,3 +47,16 @@ await test('a socket that is closed and opened again keeps the delay that the se
   await pause(400)
   await world.client.tradingSocket('VRTC100').request({ time: 1 })
 })
+
+await test('a machine that slept beyond the delay connects when it wakes up', async (t) => {
+  const world = await socketPeer(t)
+  world.onSocket = (socket) => socket.close(4429, 'upstream_budget;retry_after=600')
+  const socket = world.client.tradingSocket('VRTC100')
+  await until(() => socket.status().retryAt !== undefined)
+  world.onSocket = () => undefined
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  Date.now = () => now() + 700_000
+  await until(() => socket.status().state === 'open', 'open', 5000)
+  t.equal(world.sockets.length, 2)
+})

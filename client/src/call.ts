@@ -2,7 +2,7 @@ import { ApiError, type Problem } from './errors.ts'
 import type { Server } from './server.ts'
 
 /** The maximum delay of a timer. A longer one would end at once. */
-export const MAX_TIMEOUT_MS = 2 ** 31 - 1
+export const MAX_TIMEOUT_MS = 2_147_483_647
 
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {

@@ -2,7 +2,7 @@ import { jitter, recovered, retryAfterMs, sharedDelayMs } from './backoff.ts'
 import { elapsedMs, onTick } from './clock.ts'
 import { report } from './errors.ts'
 import { isOnline, onPage, type PageEvent } from './page.ts'
-import type { Message, SocketStatus } from './socket-status.ts'
+import { parsed, type Message, type SocketStatus } from './socket-status.ts'
 
 /** What a link needs, and whom it notifies. */
 export interface LinkOwner {
@@ -59,14 +59,18 @@ export class Link {
   /** The `req_id` of the latest ping. */
   #pingId = 0
 
-  constructor(owner: LinkOwner) {
+  /** @param before the status of a closed link to the same path, whose delay this one keeps */
+  constructor(owner: LinkOwner, before: SocketStatus = this.status) {
     this.#owner = owner
+    this.status = before
     this.#leavePage = onPage((event) => this.#onPage(event))
     this.#stopClock = onTick((hasJumped) =>
       hasJumped && this.status.state === 'open' ? this.#suspect() : this.#tick(),
     )
     // The owner has not stored the link yet, but its callbacks use it.
-    queueMicrotask(() => this.#connect())
+    const waitMs = Number(before.retryAt) - Date.now()
+    if (waitMs > 0) this.#timer = setTimeout(() => this.#connect(), waitMs)
+    else queueMicrotask(() => this.#connect())
   }
 
   /** True while a message can be sent. It may still get lost on a dead connection: see {@link isFresh}. */
@@ -214,7 +218,11 @@ export class Link {
   }
 
   #tick(): void {
-    if (!this.#socket) return
+    if (!this.#socket) {
+      // The timer of a machine that slept is late.
+      if (Date.now() >= Number(this.status.retryAt)) this.#connect()
+      return
+    }
     if (!this.isUp) {
       if (elapsedMs(this.#startedAt) > CONNECT_MS) void this.#closed(1006, '')
       return
@@ -236,14 +244,5 @@ export class Link {
     this.#drop()
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
-  }
-}
-
-/** A message that is not JSON only shows that the connection works. */
-function parsed(data: unknown): Message | undefined {
-  try {
-    return JSON.parse(String(data)) as Message
-  } catch {
-    return undefined
   }
 }

@@ -53,21 +53,28 @@ export class SessionFollower implements SessionStore {
   }
 
   /**
-   * Asks the server for the session, up to `checks` times while it reports none.
+   * Asks the server for the session, up to `checks` times while it reports none. A later check makes an earlier one end at
+   * once, so this resolves after the latest.
    * @param isHint true if another source caused the check, so that the other tabs check for themselves
    */
-  #check(checks: number, isHint = false): Promise<void> {
-    return (this.#latest = this.#ask(checks, isHint))
+  async #check(checks = 1, isHint?: boolean): Promise<void> {
+    let last: Promise<void> | undefined
+    for (this.#latest = this.#ask(checks, isHint); last !== this.#latest; await last) last = this.#latest
   }
 
-  async #ask(checks: number, isHint: boolean): Promise<void> {
+  async #ask(checks: number, isHint?: boolean): Promise<void> {
     this.#checksLeft = Math.max(this.#checksLeft, checks)
     const version = ++this.#version
     do {
       // Without a valid response, the session may or may not be alive.
       const body = await fetchSession(this.#server).catch(() => undefined)
       if (version !== this.#version) return
-      if (!body) return this.#unavailable()
+      if (!body) {
+        this.#failures++
+        if (isFinal(this.#endedBy)) return void this.#apply()
+        const { last = this.#state } = this.#state as { last?: SessionState }
+        return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
+      }
       this.#failures = 0
       const { status } = this.#state
       if (body.authenticated || --this.#checksLeft <= 0) {
@@ -81,17 +88,11 @@ export class SessionFollower implements SessionStore {
     } while (version === this.#version)
   }
 
-  /** Checks, and resolves after the latest check, because a later one makes an earlier one end at once. */
-  async #settle(checks: number): Promise<void> {
-    let last: Promise<void> | undefined
-    for (let run: typeof last = this.#check(checks); run !== last; run = this.#latest) await (last = run)
-  }
-
-  readonly check = (): Promise<void> => this.#settle(1)
+  readonly check = (): Promise<void> => this.#check()
 
   readonly confirm = async (): Promise<boolean> => {
     // A page that keeps making calls confirms more often than a confirmation takes.
-    await (this.#confirming ??= this.#settle(CHECKS).finally(() => (this.#confirming = undefined)))
+    await (this.#confirming ??= this.#check(CHECKS).finally(() => (this.#confirming = undefined)))
     return this.#state.status !== 'anonymous'
   }
 
@@ -107,10 +108,7 @@ export class SessionFollower implements SessionStore {
   }
 
   #apply(body?: SessionBody): SessionBody | undefined {
-    if (!body?.authenticated) {
-      this.#set({ status: 'anonymous', reason: this.#endedBy })
-      return undefined
-    }
+    if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
     const { now, expires_at, idle_expires_at, scope, subject } = body
     const skewMs = now * 1000 - Date.now()
     if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
@@ -138,13 +136,6 @@ export class SessionFollower implements SessionStore {
     this.#tabs?.post(event)
   }
 
-  #unavailable(): void {
-    this.#failures++
-    if (isFinal(this.#endedBy)) return void this.#apply()
-    const { last = this.#state } = this.#state as { last?: SessionState }
-    this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
-  }
-
   #set(next: SessionState): void {
     this.#version++
     this.#checksLeft = 0
@@ -162,8 +153,8 @@ export class SessionFollower implements SessionStore {
     let waitMs = jitter(this.#failures, POLL_MS)
     if (state.status === 'active') {
       const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
-      const intervalMs = this.#tabs.leads ? this.#socket.open() : SLOW_MS
-      waitMs = Math.min(intervalMs, Math.max(endsAt - Date.now(), 0) + 1000)
+      const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
+      waitMs = Math.min(dueMs, this.#tabs.leads ? this.#socket.open() : SLOW_MS)
     } else if (state.status !== 'unavailable') return this.#socket.close()
     this.#checkAt(Date.now() + waitMs)
   }
@@ -186,7 +177,7 @@ export class SessionFollower implements SessionStore {
   /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
   #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
     const { status } = this.#state
-    const { reason } = Object(event) as { reason?: EndReason }
+    const reason = event?.reason
     const body = bodyOf(event)
     if (!reason && !body) return this.#schedule()
     if (isOwn) this.#broadcast(event)
@@ -227,5 +218,5 @@ export class SessionFollower implements SessionStore {
 
 /** True if the reason rules out that another tab has logged in. */
 function isFinal(reason: EndReason | undefined): boolean {
-  return reason !== undefined && reason !== 'replaced' && reason !== 'gone'
+  return !!reason && reason !== 'replaced' && reason !== 'gone'
 }

@@ -23,12 +23,11 @@ export function sessionSocket(
   onEvent: (event: SessionEvent | null | undefined) => void,
 ): SessionSocket {
   let current: WebSocket | undefined
-  let intervalMs = POLL_MS
+  let intervalMs: number
   let retryAt = 0
   let failures = 0
 
   function close(waitMs = 0): void {
-    intervalMs = POLL_MS
     retryAt = Date.now() + waitMs
     if (!current) return
     current.onmessage = current.onclose = null
@@ -56,7 +55,7 @@ export function sessionSocket(
     } catch {
       // A browser may refuse the address, so the session is only polled.
     }
-    return POLL_MS
+    return (intervalMs = POLL_MS)
   }
 
   return { open, close }

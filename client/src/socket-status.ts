@@ -20,3 +20,12 @@ export interface SocketStatus {
   /** The close reason of the last connection. */
   readonly reason?: CloseReason | (string & {})
 }
+
+/** The message with this text. One that is not JSON only shows that the connection works. */
+export function parsed(data: unknown): Message | undefined {
+  try {
+    return JSON.parse(String(data)) as Message
+  } catch {
+    return undefined
+  }
+}

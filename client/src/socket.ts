@@ -73,30 +73,33 @@ class Connection {
   readonly listeners = new Set<(message: Message) => void>()
   readonly link: Link
 
-  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>) {
+  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, before?: SocketStatus) {
     let id = 0
     const nextId = (): number => ++id
-    this.link = new Link({
-      ...owner,
-      nextId,
-      up: () => {
-        this.streams.up()
-        this.exchange.up()
+    this.link = new Link(
+      {
+        ...owner,
+        nextId,
+        up: () => {
+          this.streams.up()
+          this.exchange.up()
+        },
+        message: (message) => {
+          if (!this.exchange.take(message)) this.streams.take(message)
+          notify(this.listeners, (listener) => listener(message))
+        },
+        down: (status) => {
+          this.exchange.down(status)
+          this.streams.down(status)
+        },
+        status: () => {
+          // Requests wait while the connection is stale.
+          if (this.link.status.state === 'open') this.exchange.up()
+          notify(this.statusListeners, (listener) => listener())
+        },
       },
-      message: (message) => {
-        if (!this.exchange.take(message)) this.streams.take(message)
-        notify(this.listeners, (listener) => listener(message))
-      },
-      down: (status) => {
-        this.exchange.down(status)
-        this.streams.down(status)
-      },
-      status: () => {
-        // Requests wait while the connection is stale.
-        if (this.link.status.state === 'open') this.exchange.up()
-        notify(this.statusListeners, (listener) => listener())
-      },
-    })
+      before,
+    )
     this.exchange = new Exchange(this.link, nextId)
     this.streams = new Streams(this.link, nextId)
   }
@@ -109,17 +112,23 @@ const GRACE_MS = 200
 export class Sockets {
   /** By path. */
   readonly #connections = new Map<string, Connection>()
+  /** The status of the connections that were closed while they waited, by path. */
+  readonly #waiting = new Map<string, SocketStatus>()
 
   /** Opens a socket on the connection to a path, and the connection if there is none. */
   open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>): TradingSocket {
     const existing = this.#connections.get(path)
-    const connection = existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner)
+    const connection =
+      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, this.#waiting.get(path))
     this.#connections.set(path, connection)
     connection.users++
     return socketOn(connection, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
+        const { status } = connection.link
+        if (status.retryAt === undefined) this.#waiting.delete(path)
+        else this.#waiting.set(path, status)
         connection.link.close()
         if (this.#connections.get(path) === connection) this.#connections.delete(path)
       }, GRACE_MS)

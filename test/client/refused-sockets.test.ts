@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { failure } from '../support/page-client.ts'
 import { socketPeer } from '../support/socket-peer.ts'
+import { until } from '../support/until.ts'
 
 await test('a request waits for the next connection while the server refuses connections', async (t) => {
   const world = await socketPeer(t)
@@ -20,4 +22,41 @@ await test('a request on a connection that has worked is not sent again', async 
   t.match(await failure(socket.request({ time: 1 })), { code: 'connection_lost' })
   await socket.request({ ping: 1 })
   t.equal(world.seen.length, 1)
+})
+
+await test('a socket that is closed and opened again keeps the delay that the server asked for', async (t) => {
+  const world = await socketPeer(t)
+  world.onSocket = (socket) => socket.close(4429, 'upstream_budget;retry_after=2')
+  const first = world.client.tradingSocket('VRTC100')
+  await until(() => first.status().retryAt !== undefined)
+  const before = first.status()
+  first.close()
+  // An unused connection stays open for 200 ms.
+  await pause(400)
+  const again = world.client.tradingSocket('VRTC100')
+  t.same(again.status(), before)
+  t.equal(again.status().state, 'waiting')
+  const request = again.request({ time: 1 })
+  await pause(200)
+  t.equal(world.sockets.length, 1)
+  world.onSocket = () => undefined
+  t.match(await request, { ok: true })
+  t.ok(Date.now() >= Number(before.retryAt) - 10)
+  // Now it has worked, so there is no delay.
+  again.close()
+  await pause(400)
+  await world.client.tradingSocket('VRTC100').request({ time: 1 })
+})
+
+await test('a machine that slept beyond the delay connects when it wakes up', async (t) => {
+  const world = await socketPeer(t)
+  world.onSocket = (socket) => socket.close(4429, 'upstream_budget;retry_after=600')
+  const socket = world.client.tradingSocket('VRTC100')
+  await until(() => socket.status().retryAt !== undefined)
+  world.onSocket = () => undefined
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  Date.now = () => now() + 700_000
+  await until(() => socket.status().state === 'open', 'open', 5000)
+  t.equal(world.sockets.length, 2)
 })

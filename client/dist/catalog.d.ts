@@ -1,0 +1,39 @@
+import type { AgentsBody, AccountList, ExistingAccount, NewAccount, OptionsBody, WalletList, WalletsBody, AgentList } from './bodies.ts';
+/**
+ * The paths of the trading service that the server serves below `/api`, by method. Each has the type of the JSON in its
+ * response as far as it is publicly documented; `never` means that the response is a text.
+ */
+export interface Responses {
+    readonly GET: {
+        readonly '/v1/health': never;
+        readonly '/account/v1/nickname': AgentsBody;
+        readonly '/trading/v1/options/accounts': AccountList;
+        readonly '/wallet/v1/wallets': WalletList;
+        readonly [path: `/wallet/v1/transactions/${string}`]: WalletsBody;
+        readonly '/applications/v1/markup-statistics': unknown;
+        readonly '/payment-agents/v1/clients/me': AgentsBody;
+        readonly '/payment-agents/v1/agents': AgentList;
+        readonly [path: `/payment-agents/v1/agents/${string}`]: AgentsBody;
+        readonly '/payment-agents/v1/agent-statistics': AgentsBody;
+        readonly [path: `/payment-agents/v1/transfer/${string}`]: AgentsBody;
+        readonly [path: `/payment-agents/v1/withdraw/${string}`]: AgentsBody;
+    };
+    readonly POST: {
+        readonly '/trading/v1/options/accounts': ExistingAccount | NewAccount;
+        readonly [path: `/trading/v1/options/accounts/${string}/reset-demo-balance`]: OptionsBody;
+        readonly '/trading/v1/options/contracts/bulk-purchase/real': OptionsBody;
+        readonly '/trading/v1/options/contracts/bulk-purchase/demo': OptionsBody;
+        readonly '/payment-agents/v1/transfer': AgentsBody;
+        readonly '/payment-agents/v1/withdraw': AgentsBody;
+        readonly '/payment-agents/v1/withdraw/verification_code': AgentsBody;
+    };
+    readonly PATCH: {
+        readonly '/payment-agents/v1/clients/me': AgentsBody;
+    };
+}
+/** The `code` of a problem. A newer server may send others. */
+export type ProblemCode = 'login_required' | 'session_expired' | 'csrf_rejected' | 'origin_rejected' | 'navigation_required' | 'not_found' | 'method_not_allowed' | 'upgrade_required' | 'validation_failed' | 'bad_request' | 'body_too_large' | 'unsupported_media_type' | 'subject_unknown' | 'rate_limited' | 'upstream_budget' | 'idempotency_key_required' | 'idempotency_key_reused' | 'idempotency_in_progress' | 'outcome_unknown' | 'answer_not_kept' | 'upstream_error' | 'upstream_unreachable' | 'upstream_lost' | 'upstream_timeout' | 'credential_renewed' | 'provider_unavailable' | 'session_store_unavailable' | 'shutting_down' | 'internal_error';
+/** The close codes of the server itself. Any other comes from the trading service or from the network. */
+export type CloseCode = 1009 | 1011 | 1012 | 1013 | 4401 | 4403 | 4404 | 4408 | 4429;
+/** The close reasons of the server itself, without `;retry_after=`. */
+export type CloseReason = 'login_required' | 'session_expired' | 'upstream_error' | 'not_found' | 'slow_consumer' | 'too_many_relays' | 'rate_limited' | 'upstream_budget' | 'message_too_big' | 'internal_error' | 'shutting_down' | 'provider_unavailable' | 'session_store_unavailable' | 'upstream_unreachable' | 'upstream_timeout' | 'upstream_lost';

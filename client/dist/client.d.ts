@@ -1,0 +1,15 @@
+export { createClient, type Client } from './create-client.ts';
+export { createSession, type SessionStore } from './session-store.ts';
+export type { LogoutOptions, Session } from './session.ts';
+export { once, type OnceOptions } from './once.ts';
+export { ApiError, SocketError, type Problem, type SocketErrorCode } from './errors.ts';
+export type { Api, ApiInit, ApiPath, ApiResponse, MorePaths, ResponseBody } from './api.ts';
+export type * from './bodies.ts';
+export type { CloseCode, CloseReason, ProblemCode, Responses } from './catalog.ts';
+export type { RequestOptions } from './exchange.ts';
+export type { Message, SocketStatus } from './socket-status.ts';
+export type { AuthError, AuthErrorCode, Flow, LoginOptions } from './login.ts';
+export type { CallInit } from './call.ts';
+export type { ServerOptions } from './server.ts';
+export type { ActiveSession, EndReason, SessionState } from './session-state.ts';
+export type { PublicSocket, TradingSocket } from './socket.ts';

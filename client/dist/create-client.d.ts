@@ -1,0 +1,42 @@
+import { type Api } from './api.ts';
+import type { LoginOptions } from './login.ts';
+import { type ServerOptions } from './server.ts';
+import { type LogoutOptions, type Session } from './session.ts';
+import { type PublicSocket, type TradingSocket } from './socket.ts';
+/** Everything that a page needs to talk to the server. */
+export interface Client {
+    /** The session of the user: who is logged in, until when, and how to log in and out. */
+    readonly session: Session;
+    /** Calls the API of the trading service. */
+    readonly api: Api;
+    /** Navigates to the login. Afterwards the user returns to this page, or to `returnTo`. */
+    login(options?: LoginOptions): void;
+    /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
+    signup(options?: LoginOptions): void;
+    /**
+     * Logs out in all tabs and on all instances of the server, and with `everywhere` in all other browsers of the user.
+     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
+     * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
+     */
+    logout(options?: LogoutOptions): Promise<void>;
+    /**
+     * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the
+     * socket when you no longer need it.
+     */
+    publicSocket(): PublicSocket;
+    /**
+     * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
+     * connection. Close the socket when you no longer need it.
+     */
+    tradingSocket(accountId: string): TradingSocket;
+    /** Closes every socket and stops following the session. */
+    close(): void;
+}
+/**
+ * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
+ * server renders the page.
+ * ```ts
+ * const client = createClient({ baseUrl: 'https://bff.example.com' })
+ * ```
+ */
+export declare function createClient(options?: ServerOptions): Client;

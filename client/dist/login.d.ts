@@ -1,0 +1,37 @@
+/** Which form the user sees first: that of an existing account or of a new one. */
+export type Flow = 'login' | 'signup';
+/**
+ * Why a login failed. A newer server may send other codes: treat them as `login_failed`.
+ * - `access_denied`: the user cancelled. Nothing is wrong.
+ * - `state_mismatch`: the login took too long, or the user finished it in another browser.
+ * - `invalid_grant`: the provider no longer accepts the login.
+ * - `invalid_client`: the provider rejects the server. Another attempt does not help; the operator must act.
+ * - `provider_unavailable`: the provider cannot be reached. Offer another attempt in a moment.
+ * - `try_later`: the server is overloaded or cannot store logins. Offer another attempt in a minute.
+ * - `login_failed`: anything else.
+ */
+export type AuthErrorCode = 'access_denied' | 'state_mismatch' | 'invalid_grant' | 'invalid_client' | 'provider_unavailable' | 'try_later' | 'login_failed';
+/** Options of `login()`, `signup()` and `loginUrl()`. */
+export interface LoginOptions {
+    /** The path that the user returns to, with query and fragment, at most 2048 characters; the current page by default. */
+    readonly returnTo?: string;
+    /** For a sign-up: all four of `sidc`, `utm_campaign`, `utm_medium` and `utm_source` from the partner's link, unchanged. */
+    readonly partner?: Readonly<Record<string, string>>;
+}
+/**
+ * A failed login, and where the user can try again. Show the addresses as links and let the user click: a page that
+ * starts the next login by itself can loop.
+ */
+export interface AuthError {
+    readonly code: AuthErrorCode | (string & {});
+    /** What the user had started. */
+    readonly flow: Flow;
+    /** The address that starts the same again. */
+    readonly againUrl: string;
+    /** The address of a login. Offer it after a failed sign-up too, since the account may already exist. */
+    readonly loginUrl: string;
+}
+/** The address that starts a login or a sign-up. */
+export declare function loginUrl(base: string, flow?: Flow, options?: LoginOptions): string;
+/** Why the last login failed, if it did. Removes the code from the address of the page, so a second call finds none. */
+export declare function takeAuthError(base: string): AuthError | undefined;

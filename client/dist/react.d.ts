@@ -1,0 +1,30 @@
+import type { Client } from './create-client.ts';
+import type { SocketError } from './errors.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
+import type { SessionState } from './session-state.ts';
+/** The state of a stream. */
+export interface Subscription<T> {
+    /** The latest message; undefined before the first one. */
+    readonly data?: T;
+    /** The refusal of the trading service, until a message arrives after it, or why the connection ended. */
+    readonly error?: SocketError | undefined;
+    /** The state of the connection. */
+    readonly status: SocketStatus;
+}
+/**
+ * The session of the user. The component renders again after every change.
+ * ```tsx
+ * const session = useSession(client)
+ * return session.status === 'active' ? <Account /> : <a href={client.session.loginUrl()}>Log in</a>
+ * ```
+ */
+export declare function useSession({ session }: Pick<Client, 'session'>): SessionState;
+/**
+ * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
+ * ```tsx
+ * const { data, error, status } = useSubscription<Tick>(client, { ticks: 'R_100' })
+ * ```
+ * @param message the subscription; undefined to subscribe to nothing
+ * @param account the account whose trading socket carries the stream; undefined for the public socket
+ */
+export declare function useSubscription<T = Message>(client: Client, message: Message | undefined, account?: string): Subscription<T>;

@@ -1,0 +1,14 @@
+import type { Server } from './server.ts';
+import type { SessionStore } from './session-store.ts';
+import { type EndReason, type SessionState } from './session-state.ts';
+/** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
+export declare class SessionFollower implements SessionStore {
+    #private;
+    constructor(server: Server);
+    readonly get: () => SessionState;
+    readonly subscribe: (listener: () => void) => (() => void);
+    readonly check: () => Promise<void>;
+    readonly confirm: () => Promise<boolean>;
+    readonly end: (reason: EndReason) => void;
+    readonly close: () => void;
+}

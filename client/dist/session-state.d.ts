@@ -1,0 +1,59 @@
+/**
+ * Why a session ended.
+ * - `logout`: the user logged out, here or in another tab.
+ * - `replaced`: a new login took its place.
+ * - `expired`: it reached its absolute limit.
+ * - `idle`: nobody used it for too long.
+ * - `refused`: the trading service or the provider no longer accepts it.
+ * - `revoked`: the operator ended it.
+ * - `gone`: the reason is unknown.
+ */
+export type EndReason = 'logout' | 'replaced' | 'expired' | 'idle' | 'refused' | 'revoked' | 'gone';
+/** A user is logged in. All times are in milliseconds since 1970 by the clock of the user, comparable with `Date.now()`. */
+export interface ActiveSession {
+    readonly status: 'active';
+    /** When the session ends, whatever the user does. */
+    readonly expiresAt: number;
+    /** When the session ends unless it is used. API calls, open trading sockets and `extend()` count as use. */
+    readonly idleExpiresAt: number;
+    /** The OAuth 2.0 scopes that the user has granted, separated by spaces. */
+    readonly scope: string;
+    /** The id of the user, on servers that know it. */
+    readonly subject?: string | undefined;
+    /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
+    readonly expiring?: 'idle' | 'absolute' | undefined;
+}
+/** What is known about the session of the user. Decide by `status`. */
+export type SessionState = 
+/** Nothing is known yet, because the page has just been loaded. */
+{
+    readonly status: 'unknown';
+}
+/** Nobody is logged in. `reason` is set if a session ended while this page was open. */
+ | {
+    readonly status: 'anonymous';
+    readonly reason?: EndReason | undefined;
+} | ActiveSession
+/** The server cannot tell at the moment. Keep showing `last`, the state before; the client checks again by itself. */
+ | {
+    readonly status: 'unavailable';
+    readonly last?: ActiveSession | undefined;
+};
+/** The body of GET /auth/session; times are seconds of the server's clock. */
+export type SessionBody = {
+    readonly authenticated: false;
+    readonly now: number;
+} | {
+    readonly authenticated: true;
+    readonly now: number;
+    readonly expires_at: number;
+    readonly idle_expires_at: number;
+    readonly scope: string;
+    readonly subject?: string;
+};
+/** A message of the session socket, or of another tab: the session, or why it has ended. Any other message has neither. */
+export type SessionEvent = Partial<SessionBody> & {
+    readonly reason?: EndReason;
+};
+/** The value if it is a valid body; undefined for anything else, such as a response of a proxy. */
+export declare function bodyOf(value: unknown): SessionBody | undefined;

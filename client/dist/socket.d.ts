@@ -1,0 +1,66 @@
+import { SocketError } from './errors.ts';
+import { type RequestOptions } from './exchange.ts';
+import { type LinkOwner } from './link.ts';
+import type { Message, SocketStatus } from './socket-status.ts';
+/** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
+export interface PublicSocket {
+    /** The state of the connection. It is the same object until that changes. */
+    status(): SocketStatus;
+    /**
+     * Calls the listener after every change of the status.
+     * @returns a function that stops the calls
+     */
+    onStatus(listener: () => void): () => void;
+    /**
+     * Sends a message once, as soon as there is a connection, and resolves with its reply. Leave out `req_id`: the package
+     * sets it. A message that may change something, or whose operation the package does not know, is sent as a `command`.
+     * ```ts
+     * const { active_symbols } = await socket.request<Symbols>({ active_symbols: 'brief' })
+     * ```
+     * @throws SocketError; the reason of `signal` when you abort
+     */
+    request<T = Message>(message: Message, options?: RequestOptions): Promise<T>;
+    /**
+     * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
+     * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
+     * ```ts
+     * const stop = socket.subscribe<Tick>({ ticks: 'R_100' }, ({ tick }) => draw(tick))
+     * ```
+     * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
+     *   the page's error handlers get the error. After `RateLimit` and `AlreadySubscribed`, the package subscribes again by
+     *   itself
+     * @returns a function that stops the stream
+     * @throws TypeError if the message may change something; SocketError if the socket is closed
+     */
+    subscribe<T = Message>(message: Message, listener: (message: T) => void, onError?: (error: SocketError) => void): () => void;
+    /**
+     * Calls the listener for every message of the connection, including replies that arrive after their timeout.
+     * @returns a function that stops the calls
+     */
+    listen(listener: (message: Message) => void): () => void;
+    /** Stops the streams and listeners of this socket and rejects its open requests. Other sockets are not affected. */
+    close(): void;
+}
+/** A socket for trading on one account. */
+export interface TradingSocket extends PublicSocket {
+    /**
+     * Sends a message that may change something, such as `buy`, `sell` or `cancel`. It is sent now and once, or never: it
+     * does not wait for a connection and is not repeated. If the connection has been silent for 3 s, it must reply to a ping
+     * within 1 s first.
+     * ```ts
+     * const { buy } = await socket.command<Bought>({ buy: proposal.id, price: proposal.ask_price })
+     * ```
+     * @throws SocketError with the code `not_sent` if the command was not sent and never will be; with
+     *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
+     *   that refused it
+     */
+    command<T = Message>(message: Message, options?: RequestOptions): Promise<T>;
+}
+/** The sockets of a client. */
+export declare class Sockets {
+    #private;
+    /** Opens a socket on the connection to a path, and the connection if there is none. */
+    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>): TradingSocket;
+    /** Closes every connection at once. */
+    close(): void;
+}

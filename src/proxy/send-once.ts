@@ -6,7 +6,7 @@ import type { Call, CallDependencies } from './call.ts'
 import { CREDENTIALS } from './endpoint.ts'
 import type { AnswerSink } from './idempotency/answer-sink.ts'
 import type { Claim } from './idempotency/claim.ts'
-import { isWithheld } from './upstream-problem.ts'
+import { isRepeatedOn, isWithheld } from './upstream-problem.ts'
 
 /** What a call with an Idempotency-Key is sent with. */
 export interface KeyedSending {
@@ -54,7 +54,11 @@ export function sendOnce(
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))
         reply.hijack()
       },
-      withholds: (status) => isWithheld(status) || (status === 401 && bearer),
+      withholds: (status) =>
+        isWithheld(status) ||
+        (status === 401 && bearer) ||
+        // With a key, a browser that repeats the call gets the same response, and nothing is sent.
+        (!isSafe && keyed === undefined && isRepeatedOn(status)),
       onHeadersOrFailure: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )

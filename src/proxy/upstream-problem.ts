@@ -10,10 +10,17 @@ import type { NoResponse } from '../upstream/no-response.ts'
 type Withheld = { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
 
 const MAX_STATUS = 599
+/** Statuses on which browsers send a call again on another connection, by themselves: a POST, too (RFC 9110 §15.5.9, §15.5.20). */
+const REPEATED_ON = new Set([408, 421])
 
 /** Whether a response of this status stays here: server errors, whose text may tell too much, and redirects. */
 export function isWithheld(status: number): boolean {
   return status >= 500 || (status >= 300 && status < 400 && status !== 304)
+}
+
+/** Whether browsers would send a call again, even an order, if they got a response of this status. */
+export function isRepeatedOn(status: number): boolean {
+  return REPEATED_ON.has(status)
 }
 
 /** How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. */
@@ -45,6 +52,9 @@ export function upstreamProblem(outcome: Withheld | NoResponse | OverBudget, isS
 }
 
 function withheldDetails({ status, retryAfter }: Withheld): ProblemDetails {
+  if (isRepeatedOn(status)) {
+    return { detail: `The trading service answered ${status}, on which browsers would send the call again.` }
+  }
   if (status < 500) return { detail: 'The trading service answered with a redirect.' }
   const pauseMs = retryAfterMs(retryAfter) ?? Infinity
   return {

@@ -10,8 +10,9 @@ const ORDER = `(async () => {
 })()`
 
 for (const name of BROWSERS) {
-  await test(`${name} does not send an order again whose response breaks off before its body begins`, async (t) => {
-    // Both browsers repeat even a POST if a connection that they have used before closes without a byte of a response.
+  await test(`${name} does not send an order again, whatever becomes of its response`, async (t) => {
+    // Both browsers repeat even a POST if a connection that they have used before closes without a byte of a response, and
+    // after some statuses.
     const { world, upstream } = await apiWorld(t, {
       settings: { STATIC_DIR: t.testdir({ 'index.html': '<p>a page' }) },
     })
@@ -24,6 +25,12 @@ for (const name of BROWSERS) {
       upstream.answer = (_request, socket) =>
         socket.write('HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\n', () => setImmediate(() => socket[ends]()))
       t.same(await page.evaluate(ORDER), [502, 'upstream_lost'])
+      t.equal(upstream.requests.length, 1)
+    }
+    for (const status of [408, 421]) {
+      upstream.reset()
+      upstream.answer = (_request, socket) => socket.write(`HTTP/1.1 ${status} \r\nContent-Length: 2\r\n\r\n{}`)
+      t.same(await page.evaluate(ORDER), [502, 'upstream_error'], `${status}`)
       t.equal(upstream.requests.length, 1)
     }
   })

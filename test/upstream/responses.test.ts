@@ -35,6 +35,23 @@ await test('status, headers and body of upstream pass unchanged', async (t) => {
   }
 })
 
+await test('a 408 or 421, on which browsers send a call again, passes only where that does no harm', async (t) => {
+  const { call, upstream } = await apiWorld(t)
+  for (const status of [408, 421]) {
+    upstream.answer = (_request, socket) => socket.write(`HTTP/1.1 ${status} \r\nContent-Length: 2\r\n\r\n{}`)
+    t.match(await call('GET', ACCOUNTS), { status, text: '{}' })
+    t.match(await call('POST', ACCOUNTS, { body: '{}', headers: { 'idempotency-key': `key-${status}` } }), {
+      status,
+      text: '{}',
+    })
+    for (const method of ['POST', 'PATCH']) {
+      const path = method === 'PATCH' ? '/api/payment-agents/v1/clients/me' : ACCOUNTS
+      const json = { code: 'upstream_error', outcome: 'unknown', detail: new RegExp(`${status}, on which`) }
+      t.match(await call(method, path, { body: '{}' }), { status: 502, json }, `${method} ${status}`)
+    }
+  }
+})
+
 await test('only listed response headers pass', async (t) => {
   const { call, upstream } = await apiWorld(t)
   const back = {

@@ -14,6 +14,7 @@ import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem
 
 /** Requests that may wait for the shared response. The bound is needed because anybody can send them, without a login. */
 const MAX_WAITING = 512
+/** The first pause of a request that waits for another instance; each further one is twice as long. */
 const POLL_MS = 100
 /** A larger response is shared within this process only. */
 const MAX_STORED_BYTES = 8192
@@ -89,28 +90,32 @@ export class SharedResponse {
     return Date.now() < freshUntil + this.#deps.upstream.healthMs
   }
 
-  /** The instance that creates the record asks upstream; the others wait until the record holds the response. */
+  /**
+   * The instance that creates the record asks upstream; the others wait until the record holds the response. They read the store
+   * ever more rarely, since a stranger may send such a request as often as they like.
+   */
   async #refresh(requestId: string): Promise<Shared> {
     const { store, upstream } = this.#deps
     const timeoutMs = upstream.headersMs
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
     try {
-      do {
+      for (let pollMs = POLL_MS; ; pollMs *= 2) {
+        const text = (await store.readUntracked(this.#key))?.value
         // The claim outlives the request, so that no instance starts a second one meanwhile.
-        if (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS)) {
+        if (text === undefined && (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS))) {
           return await this.#ask(requestId, claim)
         }
-        const text = (await store.readUntracked(this.#key))?.value
         const shared = text === undefined ? undefined : this.#open(text)
         if (shared !== undefined) return (this.#last = shared)
         if (this.#last !== undefined && this.#isRecent(this.#last)) {
           this.#pollAt = Date.now() + POLL_MS
           return this.#last
         }
-        await delay(POLL_MS)
-      } while (Date.now() < giveUpAt)
-      return { outcome: { is: 'timeout' }, freshUntil: 0 }
+        const leftMs = giveUpAt - Date.now()
+        if (leftMs <= 0) return { outcome: { is: 'timeout' }, freshUntil: 0 }
+        await delay(Math.min(pollMs, leftMs))
+      }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       // Without the store each process asks for itself.

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from 'redis'
+import { createClient, type RedisClientType } from 'redis'
 import { test } from 'tap'
 import { apiWorld, sendTo } from '../support/api-world.ts'
 import { ok } from '../support/raw-upstream.ts'
@@ -8,6 +8,9 @@ import { until } from '../support/until.ts'
 import { testServer } from '../support/world.ts'
 
 const HEALTH = '/api/v1/health'
+/** How often Redis was asked for the value of a key. */
+const readsOf = async (client: Pick<RedisClientType, 'info'>) =>
+  Number(/^cmdstat_get:calls=(\d+)/m.exec(await client.info('commandstats'))?.[1] ?? 0)
 const ask = (port: number) => sendTo(port, 'GET', HEALTH, { headers: { 'x-csrf': '1' } })
 
 await test('GET /api/v1/health asks upstream once for any number of callers', async (t) => {
@@ -127,11 +130,14 @@ await test('the claim of an instance that dies while it asks expires, and anothe
   const client = await createClient({ url: world.redis?.url ?? '' }).connect()
   t.teardown(() => client.close())
   await client.set('bff:1:response:/v1/health', 'a claim of the dead', {
-    expiration: { type: 'PX', value: 900 },
+    expiration: { type: 'PX', value: 2500 },
   })
+  const before = await readsOf(client)
   const { status } = await send('GET', HEALTH, { headers: { 'x-csrf': '1' } })
   t.equal(status, 200)
   t.equal(upstream.requests.length, 1)
+  const reads = (await readsOf(client)) - before
+  t.ok(reads > 1 && reads <= 8, `who waits reads ever more rarely: ${reads} times`)
 })
 
 await test('without the store each process asks for itself, and a response that was not sealed with our secrets is ignored', async (t) => {

@@ -4,11 +4,11 @@ export declare const MAX_TIMEOUT_MS = 2147483647;
 /** The options of `fetch`, and `json` and `timeoutMs`. */
 export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
     readonly method?: string;
-    readonly headers?: Readonly<Record<string, string>>;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
     /** A value that is sent as JSON instead of `body`. */
     readonly json?: unknown;
     /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
-    readonly timeoutMs?: number;
+    readonly timeoutMs?: number | undefined;
 }
 /**
  * Sends one request to the server.

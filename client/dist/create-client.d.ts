@@ -27,6 +27,7 @@ export interface Client {
     /**
      * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
      * connection. Close the socket when you no longer need it.
+     * @throws TypeError if this cannot be the id of an account
      */
     tradingSocket(accountId: string): TradingSocket;
     /** Closes every socket and stops following the session. */

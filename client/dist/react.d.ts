@@ -27,4 +27,4 @@ export declare function useSession({ session }: Pick<Client, 'session'>): Sessio
  * @param message the subscription; undefined to subscribe to nothing
  * @param account the account whose trading socket carries the stream; undefined for the public socket
  */
-export declare function useSubscription<T = Message>(client: Client, message: Message | undefined, account?: string): Subscription<T>;
+export declare function useSubscription<T = Message>(client: Client, message: object | undefined, account?: string): Subscription<T>;

@@ -19,7 +19,7 @@ export interface PublicSocket {
      * ```
      * @throws SocketError; the reason of `signal` when you abort
      */
-    request<T = Message>(message: Message, options?: RequestOptions): Promise<T>;
+    request<T = Message>(message: object, options?: RequestOptions): Promise<T>;
     /**
      * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
      * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
@@ -32,7 +32,7 @@ export interface PublicSocket {
      * @returns a function that stops the stream
      * @throws TypeError if the message may change something; SocketError if the socket is closed
      */
-    subscribe<T = Message>(message: Message, listener: (message: T) => void, onError?: (error: SocketError) => void): () => void;
+    subscribe<T = Message>(message: object, listener: (message: T) => void, onError?: (error: SocketError) => void): () => void;
     /**
      * Calls the listener for every message of the connection, including replies that arrive after their timeout.
      * @returns a function that stops the calls
@@ -54,7 +54,7 @@ export interface TradingSocket extends PublicSocket {
      *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
      *   that refused it
      */
-    command<T = Message>(message: Message, options?: RequestOptions): Promise<T>;
+    command<T = Message>(message: object, options?: RequestOptions): Promise<T>;
 }
 /** The sockets of a client. */
 export declare class Sockets {

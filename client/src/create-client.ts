@@ -29,6 +29,7 @@ export interface Client {
   /**
    * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
    * connection. Close the socket when you no longer need it.
+   * @throws TypeError if this cannot be the id of an account
    */
   tradingSocket(accountId: string): TradingSocket
   /** Closes every socket and stops following the session. */
@@ -56,7 +57,11 @@ export function createClient(options: ServerOptions = {}): Client {
     signup: (init) => location.assign(session.loginUrl('signup', init)),
     logout: (init) => session.logout(init),
     publicSocket: () => open('/ws/public'),
-    tradingSocket: (accountId) => open(`/ws/trading/${encodeURIComponent(accountId)}`),
+    tradingSocket(accountId) {
+      // The server answers 404 to any other id, which a page cannot tell from a lost connection.
+      if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
+      return open(`/ws/trading/${accountId}`)
+    },
     close() {
       session.close()
       sockets.close()

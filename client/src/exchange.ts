@@ -8,9 +8,9 @@ import type { Message, SocketStatus } from './socket-status.ts'
 /** Options of `request` and `command`. */
 export interface RequestOptions {
   /** Stops waiting for the reply. It cannot take back a message that has been sent. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
 }
 
 /** A message whose reply is awaited. */

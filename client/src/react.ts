@@ -39,7 +39,7 @@ export function useSession({ session }: Pick<Client, 'session'>): SessionState {
  */
 export function useSubscription<T = Message>(
   client: Client,
-  message: Message | undefined,
+  message: object | undefined,
   account?: string,
 ): Subscription<T> {
   const key = message && JSON.stringify(message)

@@ -21,7 +21,7 @@ export interface PublicSocket {
    * ```
    * @throws SocketError; the reason of `signal` when you abort
    */
-  request<T = Message>(message: Message, options?: RequestOptions): Promise<T>
+  request<T = Message>(message: object, options?: RequestOptions): Promise<T>
   /**
    * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
    * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
@@ -35,7 +35,7 @@ export interface PublicSocket {
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */
   subscribe<T = Message>(
-    message: Message,
+    message: object,
     listener: (message: T) => void,
     onError?: (error: SocketError) => void,
   ): () => void
@@ -61,7 +61,7 @@ export interface TradingSocket extends PublicSocket {
    *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
    *   that refused it
    */
-  command<T = Message>(message: Message, options?: RequestOptions): Promise<T>
+  command<T = Message>(message: object, options?: RequestOptions): Promise<T>
 }
 
 /** A connection, the messages on it, and the sockets that share it. */
@@ -167,11 +167,11 @@ function socketOn(
   return {
     status: () => link.status,
     onStatus: (listener) => until(statusListeners, () => listener()),
-    request: (message, options) => exchange.request(message, bound(options)) as Promise<never>,
-    command: (message, options) => exchange.command(message, bound(options)) as Promise<never>,
+    request: (message, options) => exchange.request(message as Message, bound(options)) as Promise<never>,
+    command: (message, options) => exchange.command(message as Message, bound(options)) as Promise<never>,
     subscribe(message, listener, onError) {
       signal.throwIfAborted()
-      return untilClosed(streams.subscribe(message, listener as (message: Message) => void, onError))
+      return untilClosed(streams.subscribe(message as Message, listener as (message: Message) => void, onError))
     },
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {

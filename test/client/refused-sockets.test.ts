@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
+import { createClient } from '../../client/dist/client.js'
 import { failure } from '../support/page-client.ts'
 import { socketPeer } from '../support/socket-peer.ts'
 import { until } from '../support/until.ts'
@@ -59,4 +60,13 @@ await test('a machine that slept beyond the delay connects when it wakes up', as
   Date.now = () => now() + 700_000
   await until(() => socket.status().state === 'open', 'open', 5000)
   t.equal(world.sockets.length, 2)
+})
+
+await test('what cannot be the id of an account is no path of a socket', (t) => {
+  const client = createClient({ baseUrl: 'http://127.0.0.1:1' })
+  for (const id of ['', 'a/b', 'a b', '\u00e9', 'x'.repeat(65)]) {
+    t.throws(() => client.tradingSocket(id), new TypeError(`not an account id: ${id}`))
+  }
+  client.close()
+  t.end()
 })

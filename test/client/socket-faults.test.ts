@@ -157,8 +157,8 @@ await test('an undefined timeoutMs is the default, and an infinite one does not 
   world.reply = (_message, send) => void setTimeout(() => send({ ok: true }), 100)
   const socket = world.client.tradingSocket('VRTC100')
   for (const timeoutMs of [undefined, Infinity]) {
-    t.match(await socket.request({ time: 1 }, { timeoutMs } as { timeoutMs: number }), { ok: true })
-    t.match(await socket.command({ buy: 1 }, { timeoutMs } as { timeoutMs: number }), { ok: true })
+    t.match(await socket.request({ time: 1 }, { timeoutMs }), { ok: true })
+    t.match(await socket.command({ buy: 1 }, { timeoutMs }), { ok: true })
   }
 })
 

@@ -9,6 +9,7 @@ import type {
   ExistingAccount,
   NewAccount,
   ProblemCode,
+  PublicSocket,
   ResponseBody,
 } from '../../client/dist/client.js'
 import type { AuthError } from '../../src/login/auth-error.ts'
@@ -51,8 +52,16 @@ declare module '../../client/dist/client.js' {
 type IsAny<A> = 0 extends 1 & A ? true : false
 type Equal<A, B> = [IsAny<A>, A] extends [false, B] ? ([B] extends [A] ? true : false) : false
 
+/** A message that an application has declared. */
+interface TicksRequest {
+  ticks: string
+}
+
 /** The compiler checks this function. Nothing calls it. */
-export async function typed({ api, session }: Client): Promise<unknown> {
+export async function typed({ api, session }: Client, socket: PublicSocket, ticks: TicksRequest): Promise<unknown> {
+  socket.subscribe(ticks, () => undefined)
+  await socket.request(ticks, { signal: undefined, timeoutMs: undefined })
+  await api('/trading/v1/options/accounts', { timeoutMs: undefined })
   await api('/trading/v1/options/accounts')
   await api('/trading/v1/options/accounts?page=2', { timeoutMs: 1000 })
   await api('/partners/analytics/v1/overview?start_date=2026-01-01&end_date=2026-01-31')

@@ -18,7 +18,10 @@ const isHost = (value: string) => /^[a-z0-9.-]+(:\d{1,5})?$|^\[[0-9a-f:]+\](:\d{
 const isApiPath = (value: string) => /^(\/([A-Za-z0-9_-]+|:\w+|\{\w+\}))+$/.test(value)
 const isPrintable = (value: string) => /^[\x20-\x7e]+$/.test(value)
 const everyPart = (value: string, test: (part: string) => boolean) => splitList(value).every(test)
-/** An address without user or fragment. White space, which a URL parser drops, and `\`, which is `/` to it, would stay in it. */
+/**
+ * An address without user or fragment, and without white space or `\`. A URL parser drops the one and reads the other as `/`,
+ * but the text is used as it was given.
+ */
 const isAddress = (value: string, schemes: readonly string[], test: (url: URL) => boolean = () => true) =>
   /^[^\s\\#]+$/.test(value) && isUrl(value, schemes, (url) => url.username === '' && url.password === '' && test(url))
 /** An address that paths can be appended to. */

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { Page } from 'puppeteer-core'
-import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { browsersOr, testBrowser } from '../support/browsers.ts'
 import { documentedSample } from '../support/documented-samples.ts'
 import { bundled, examplePage } from '../support/example-page.ts'
 import { loginWorld } from '../support/token-endpoint.ts'
@@ -23,7 +23,7 @@ const FILES = {
 }
 const POLICY = 'cross-origin-opener-policy'
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('chrome')) {
   await test(`popup.ts of docs/frontends.md in ${name}: the page learns of the login, and the popup closes`, async (t) => {
     const STATIC_DIR = await bundled(await examplePage(t, FILES), ['index.html', 'logged-in.html'])
     const { endpoint, server } = await loginWorld(t, { settings: { STATIC_DIR } })

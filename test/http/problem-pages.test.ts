@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'tap'
 import { PROBLEM_CODES } from '../../src/problem.ts'
 import { sendTo } from '../support/api-world.ts'
-import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { browsersOr, testBrowser } from '../support/browsers.ts'
 import { ALONE } from '../support/settings.ts'
 import { testServer } from '../support/world.ts'
 
@@ -88,7 +88,7 @@ await test('a file of STATIC_DIR takes precedence over GET /problems/:code', asy
   t.equal(await get('/problems/another'), 'home', 'an unknown code is a page of the frontend')
 })
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('firefox')) {
   await test(`${name} shows the page of a problem`, async (t) => {
     const { url } = await testServer(t, ALONE)
     const browser = await testBrowser(t, name)

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, BROWSERS, follow, sessionIs, testBrowser } from '../support/browsers.ts'
+import { allow, browsersOr, follow, sessionIs, testBrowser } from '../support/browsers.ts'
 import { until } from '../support/until.ts'
 import { testWorld } from '../support/world.ts'
 
@@ -38,7 +38,7 @@ const TWO_MINUTES = `{
   document.querySelector('#ticket').dispatchEvent(new Event('input'))
 }`
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('chrome')) {
   await test(`${name}: a wrong password is refused, an open contract survives a reload and is sold in another tab`, async (t) => {
     const { server } = await testWorld(t, { settings, upstream: { tickMs: 500 } })
     const browser = await testBrowser(t, name)

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { browsersOr, testBrowser } from '../support/browsers.ts'
 import { ALONE } from '../support/settings.ts'
 import { testServer } from '../support/world.ts'
 
@@ -12,7 +12,7 @@ const FILES = {
     addEventListener('fetch', (event) => event.respondWith(fetch(event.request)))`,
 }
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('chrome')) {
   await test(`GET /deep/link: ${name} gets the index page through a service worker that forwards requests`, async (t) => {
     const { url } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(FILES) })
     const page = await (await testBrowser(t, name)).newPage()

@@ -2,7 +2,7 @@ import { array, assert, constantFrom, oneof, property, string } from 'fast-check
 import { test } from 'tap'
 import { readAttribution } from '../../src/login/attribution.ts'
 import { sendTo } from '../support/api-world.ts'
-import { BROWSERS, testBrowser } from '../support/browsers.ts'
+import { browsersOr, testBrowser } from '../support/browsers.ts'
 import { ALONE } from '../support/settings.ts'
 import { testServer } from '../support/world.ts'
 
@@ -167,7 +167,7 @@ await test('readAttribution reads any query as URLSearchParams does and never th
   )
 })
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('chrome')) {
   await test(`GET /auth/signup/check: ${name} shows a partner what is wrong with a link`, async (t) => {
     const { url } = await testServer(t, ALONE)
     const page = await (await testBrowser(t, name)).newPage()

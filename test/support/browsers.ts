@@ -10,16 +10,22 @@ const LAUNCH = {
   firefox: { browser: 'firefox', executablePath: FIREFOX },
 } as const satisfies Record<string, LaunchOptions>
 
-/** The browsers that every journey runs in. */
 export const BROWSERS = ['chrome', 'firefox'] as const
 
+export type BrowserName = (typeof BROWSERS)[number]
+
+/** The browsers of a journey: the named one, or both with ALL_BROWSERS=1, which `npm run test:browsers` sets. */
+export function browsersOr(usual: BrowserName): readonly BrowserName[] {
+  return process.env['ALL_BROWSERS'] === undefined ? [usual] : BROWSERS
+}
+
 /** Starts a real headless browser, which the caller closes. */
-export function startBrowser(name: (typeof BROWSERS)[number]): Promise<Browser> {
+export function startBrowser(name: BrowserName): Promise<Browser> {
   return launch({ headless: true, ...LAUNCH[name] })
 }
 
 /** A real headless browser that ends with the test. */
-export async function testBrowser(t: Test, name: (typeof BROWSERS)[number]): Promise<Browser> {
+export async function testBrowser(t: Test, name: BrowserName): Promise<Browser> {
   const browser = await startBrowser(name)
   t.teardown(() => browser.close())
   return browser

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
+import { LEASE_SKEW_MS } from '../../src/store/ledger/ledger.ts'
 import { LinkHealth } from '../../src/store/link-health.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/redis-link.ts'
@@ -34,6 +35,20 @@ await test('the Redis store keeps the contract', async (t) => {
     t.teardown(() => store.close())
     return store
   })
+})
+
+await test('a ledger that an empty Redis has never seen grants nothing until the leases of its predecessor have ended', async (t) => {
+  const { url } = await testRedis(t)
+  const store = await connected(url)
+  t.teardown(() => store.close())
+  const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
+  const terms = { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
+  const ledger = await store.openLedger('empty', terms, { heldBack: () => undefined, newsMissed: () => undefined })
+  t.teardown(() => ledger.close())
+  const none = { orders: 0, otps: 0, reads: 0 }
+  const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: none, lapsed: 0, spends: [], isWhole: true }
+  const reply = await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: { ...none, orders: 1 } })
+  t.match(reply, { is: 'settled', granted: none, quietMs: 5000 + LEASE_SKEW_MS })
 })
 
 await test('reads and writes reject with StoreUnavailable while Redis is down, and cached values are invalidated', async (t) => {

@@ -37,9 +37,6 @@ async function handleCallback(callback: Callback): Promise<FastifyReply> {
   const { cookie: cookies } = request.headers
   // A browser without this login's cookie has no part in it. It costs no round trip to the store.
   if (!transactions.knows(cookies, state)) return failLogin(callback, { error: 'state_mismatch' })
-  if (transactions.hasUnsigned(cookies) && !(await deps.startLimit.allows(request.ip))) {
-    return failLogin(callback, { error: 'try_later', outcome: 'rate_limited' })
-  }
   // Read before this login goes on: otherwise two logins that finish at the same moment could end each other's sessions.
   const earlier = await transactions.settled(cookies)
   // Atomic over all instances: of two callbacks at the same moment one is fresh, and the other waits for its outcome.

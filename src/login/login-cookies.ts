@@ -24,11 +24,6 @@ export interface LoginCookie {
   readonly state: string
   /** Epoch ms. */
   readonly startedAt: number
-  /**
-   * False if the cookie has no MAC, like those that version 0.1 set, and so may be made up. To be removed, with all uses,
-   * in the release after this one, which will ignore such cookies.
-   */
-  readonly isAuthentic: boolean
 }
 
 /**
@@ -55,19 +50,18 @@ export class LoginCookies {
     const signed = `${secret}.${startedAt.toString(36)}`
     const [key = Buffer.alloc(0)] = this.#macKeys
     const value = `${signed}.${macOf(signed, key)}`
-    return { name: this.#nameOf(state), value, secret, state, startedAt, isAuthentic: true }
+    return { name: this.#nameOf(state), value, secret, state, startedAt }
   }
 
-  /** The login cookies of a Cookie header, oldest first. Malformed ones and those with a wrong MAC are ignored. */
+  /** The login cookies of a Cookie header, oldest first. Malformed ones and those without a valid MAC are ignored. */
   read(header = ''): LoginCookie[] {
     const cookies: LoginCookie[] = []
     for (const { name, value } of cookiesNamed(header, this.#prefix).slice(0, MAX_READ)) {
-      const [secret = '', start = '', mac] = value.split('.')
-      if (!SECRET.test(secret) || (mac !== undefined && !this.#isMac(`${secret}.${start}`, mac))) continue
+      const [secret = '', start = '', mac = ''] = value.split('.')
+      if (!SECRET.test(secret) || !this.#isMac(`${secret}.${start}`, mac)) continue
       const state = stateOf(secret)
       if (name !== this.#nameOf(state)) continue
-      const startedAt = Number.parseInt(start, 36) || 0
-      cookies.push({ name, value, secret, state, startedAt, isAuthentic: mac !== undefined })
+      cookies.push({ name, value, secret, state, startedAt: Number.parseInt(start, 36) })
     }
     return cookies.sort((one, other) => one.startedAt - other.startedAt)
   }

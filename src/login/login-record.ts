@@ -28,8 +28,7 @@ export interface LoginTransaction {
 export type LoginOutcome =
   | {
       readonly is: 'finished'
-      /** Absent in the records of version 0.1. */
-      readonly flow?: Flow
+      readonly flow: Flow
       readonly returnTo: string
       /** Store key of the session. */
       readonly session: string

@@ -58,11 +58,6 @@ export class LoginTransactions {
     this.#ttlMs = ttlMs
   }
 
-  /** Whether a Cookie header has unsigned login cookies, which may be made up but still cause lookups in the store. */
-  hasUnsigned(cookieHeader: string | undefined): boolean {
-    return this.#cookies.read(cookieHeader).some(({ isAuthentic }) => !isAuthentic)
-  }
-
   /**
    * Starts a login. `stale` are the names of cookies to delete, so that a browser has ten at most.
    * @param options `sessionKey`: store key of the session of the request, if any

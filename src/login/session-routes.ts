@@ -109,8 +109,8 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
 /**
  * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
  * finished logins and the cookies of its failed ones.
- * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited, after the sessions whose
- * cookies are authentic have ended
+ * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited, after the sessions of
+ * this browser's logins have ended
  */
 async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { transactions, sessions } = deps
@@ -121,11 +121,13 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
   // For the log, even if the session cannot be ended. An id without a valid signature could be anybody's.
   const own = named.find(({ isAuthentic }) => isAuthentic)
   if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
-  const isOverLimit = (await hasMadeUp(deps, cookies)) && !(await deps.startLimit.allows(request.ip))
-  const meant = named.filter(({ isAuthentic }) => isAuthentic || !isOverLimit)
+  // A cookie without a valid signature may be made up. It is always the only one.
+  const mayBeMadeUp = named.length > 0 && own === undefined
+  const isOverLimit = mayBeMadeUp && !(await deps.startLimit.allows(request.ip))
+  const meant = isOverLimit ? [] : named
   // By id, because a login cookie and the session cookie usually name the same session.
   const toEnd = new Map(meant.map((each) => [each.id, each]))
-  const logins = isOverLimit ? [] : await transactions.settled(cookies)
+  const logins = await transactions.settled(cookies)
   for (const { session, cookieValue = '' } of logins) {
     if (session === undefined) continue
     const id = cookie.verify(cookieValue)
@@ -142,14 +144,4 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
   for (const { cookieName } of logins) reply.setCookie(cookieName, '', transactions.attributes(0))
   if (meant.length > 0) reply.setCookie(cookie.name, '', cookie.attributes(0))
   if (isOverLimit) throw new Problem('rate_limited', { retryAfterSeconds: START_WINDOW_SECONDS })
-}
-
-/**
- * Whether the request has cookies that may be made up and cause lookups in the store. A browser with a live session has not
- * made them up.
- */
-async function hasMadeUp({ sessions, transactions }: LoginDependencies, cookies: string | undefined): Promise<boolean> {
-  const isUnsigned = sessions.cookie.named(cookies).some(({ isAuthentic }) => !isAuthentic)
-  if (!isUnsigned && !transactions.hasUnsigned(cookies)) return false
-  return (await sessions.read(cookies)).is !== 'live'
 }

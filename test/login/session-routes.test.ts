@@ -4,7 +4,7 @@ import { askRedis } from '../support/redis-topologies.ts'
 import {
   loginWorld,
   logInThere,
-  oldLoginCookie,
+  unsignedLoginCookie,
   sessionState,
   startLogin,
   storeClient,
@@ -249,7 +249,7 @@ await test('Logouts with made-up cookies do not evict sessions from the tracking
   t.equal((await sessionState(before, other.url)).authenticated, true, 'the other instance caches the session')
 
   for (let count = 0; count < 40; count++) {
-    const cookies = [`__Host-session=${random(32)}.${random(32)}`, oldLoginCookie()]
+    const cookies = [`__Host-session=${random(32)}.${random(32)}`, unsignedLoginCookie()]
     const headers = { ...CSRF, cookie: cookies.join('; ') }
     const response = await fetch(`${other.url}/auth/logout`, { method: 'POST', headers })
     t.equal(response.status, 204)

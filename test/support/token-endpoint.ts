@@ -176,8 +176,8 @@ export async function isLoggedIn(browser: JarBrowser, url: string): Promise<bool
   return (await sessionState(browser, url)).authenticated
 }
 
-/** A login cookie of version 0.1, without a MAC, of no existing login. */
-export function oldLoginCookie(): string {
+/** A login cookie without a MAC, of no existing login. */
+export function unsignedLoginCookie(): string {
   const secret = randomBytes(24).toString('base64url')
   const state = createHmac('sha256', secret).update('state').digest('base64url')
   return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`

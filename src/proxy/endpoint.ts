@@ -1,5 +1,6 @@
+import { ID } from '../http/path-id.ts'
 import type { FieldError } from '../problem.ts'
-import type { Json } from './openapi-parts.ts'
+import type { Json } from './json-schema.ts'
 import type { BodyName } from './upstream-bodies.ts'
 
 /** What each credential policy requires of the browser, and what it adds to the request upstream (docs/upstream.md, Credentials). */
@@ -47,9 +48,6 @@ export function takesBody({ method }: Endpoint): boolean {
 export function takesKey({ method }: Endpoint): boolean {
   return method !== 'GET'
 }
-
-/** What an id in a path may be (docs/reference.md, REST). */
-export const ID = /^[A-Za-z0-9_-]{1,64}$/
 
 /** Builds the upstream path of an endpoint; undefined when a parameter does not match its pattern. */
 export function pathBuilder(endpoint: Endpoint): (parameters: Readonly<Record<string, string>>) => string | undefined {

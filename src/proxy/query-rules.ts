@@ -1,6 +1,6 @@
 import type { FieldError } from '../problem.ts'
 import type { QueryRule } from './endpoint.ts'
-import type { Json } from './openapi-parts.ts'
+import type { Json } from './json-schema.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { OTHER_PATHS } from '../../src/proxy/openapi-paths.ts'
+import { OTHER_PATHS } from '../../src/openapi/paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { catalog } from '../../src/proxy/catalog.ts'
-import { openApiDocument } from '../../src/proxy/openapi.ts'
+import { openApiDocument } from '../../src/openapi/document.ts'
 
 /** A schema, or a reference to one. */
 export type Schema = { readonly [key: string]: unknown }

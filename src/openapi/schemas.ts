@@ -1,6 +1,7 @@
 import { PROBLEM_CODES } from '../problem.ts'
-import { BODIES } from './upstream-bodies.ts'
-import { ref, referencesIn, TEXT, type Json } from './openapi-parts.ts'
+import { BODIES } from '../proxy/upstream-bodies.ts'
+import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
+import { referencesIn } from './parts.ts'
 
 const NOW = { type: 'integer', description: "This server's clock, in seconds since 1970" }
 

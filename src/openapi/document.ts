@@ -1,9 +1,9 @@
-import type { Endpoint } from './endpoint.ts'
-import { openApiOperation, type OperationFacts } from './openapi-operation.ts'
-import type { Json } from './openapi-parts.ts'
-import { OTHER_PATHS } from './openapi-paths.ts'
-import { problemSamples, responseComponents } from './openapi-problems.ts'
-import { schemaComponents } from './openapi-schemas.ts'
+import type { Endpoint } from '../proxy/endpoint.ts'
+import { openApiOperation, type OperationFacts } from './operation.ts'
+import type { Json } from '../proxy/json-schema.ts'
+import { OTHER_PATHS } from './paths.ts'
+import { problemSamples, responseComponents } from './problems.ts'
+import { schemaComponents } from './schemas.ts'
 
 /** What the document needs to know of the server. */
 export interface OpenApiFacts extends OperationFacts {

@@ -1,7 +1,8 @@
 import { PROBLEM_CODES, type ProblemCode } from '../problem.ts'
-import { ID } from './endpoint.ts'
-import { content, parameter, ref, TEXT, type Json } from './openapi-parts.ts'
-import { PROBLEM, problemResponses } from './openapi-problems.ts'
+import { ID } from '../http/path-id.ts'
+import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
+import { content, parameter } from './parts.ts'
+import { PROBLEM, problemResponses } from './problems.ts'
 
 const returnTo = parameter(
   'query',

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import type { Endpoint } from './endpoint.ts'
-import { openApiDocument, type OpenApiFacts } from './openapi.ts'
+import type { Endpoint } from '../proxy/endpoint.ts'
+import { openApiDocument, type OpenApiFacts } from './document.ts'
 
 /** `GET /openapi.json`. The document is built at the first request, so that no start waits for it. */
 export async function openApiRoute(

@@ -1,10 +1,12 @@
 import type { Config } from '../config/config.ts'
 import type { ProblemCode } from '../problem.ts'
-import { CREDENTIALS, ID, takesBody, takesKey, type Endpoint } from './endpoint.ts'
-import { requiresKey } from './idempotency/key-header.ts'
-import { content, parameter, ref, type Json } from './openapi-parts.ts'
-import { problemResponses, response } from './openapi-problems.ts'
-import { mediaTypeOf, type BodyName } from './upstream-bodies.ts'
+import { ID } from '../http/path-id.ts'
+import { CREDENTIALS, takesBody, takesKey, type Endpoint } from '../proxy/endpoint.ts'
+import { requiresKey } from '../proxy/idempotency/key-header.ts'
+import { ref, type Json } from '../proxy/json-schema.ts'
+import { content, parameter } from './parts.ts'
+import { problemResponses, response } from './problems.ts'
+import { mediaTypeOf, type BodyName } from '../proxy/upstream-bodies.ts'
 
 /** What an operation needs to know of the settings. */
 export interface OperationFacts {

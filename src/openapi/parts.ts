@@ -1,13 +1,4 @@
-/** A part of an OpenAPI document. */
-export type Json = { readonly [key: string]: unknown }
-
-/** The schema of any text. */
-export const TEXT: Json = { type: 'string' }
-
-/** A reference to a schema of the document. */
-export function ref(schema: string): Json {
-  return { $ref: `#/components/schemas/${schema}` }
-}
+import type { Json } from '../proxy/json-schema.ts'
 
 /** The content of a body. */
 export function content(mediaType: string, schema: Json): Json {

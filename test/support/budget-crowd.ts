@@ -6,7 +6,7 @@ import { seededRandom } from './seeded-random.ts'
 /** Always the same run, so that no result is due to chance. */
 const SEED = 11
 const NO_LOAD = { orders: 0, otps: 0, reads: 0 }
-export const MINUTE = 60_000
+const MINUTE = 60_000
 
 /** Users, and the instances that they share. */
 interface Crowd {

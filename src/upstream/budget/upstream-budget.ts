@@ -9,12 +9,13 @@ import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
 import type { Portion } from './fair-share.ts'
 import { Gate } from './gate.ts'
-import { Leaseholder, type Settled, type Wanted } from './leaseholder.ts'
+import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { Shares } from './shares.ts'
 import { spreadMs } from './spread.ts'
 import { advanceMs, aloneWindows, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
+import { wantedTokens, type Demands } from './wanted-tokens.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
 const HOLD_BACK_MS = 10_000
@@ -29,8 +30,6 @@ const SOON_MS = 1000
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
-const NONE = { orders: 0, otps: 0, reads: 0 }
-
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
   readonly counts = newCounts()
@@ -39,8 +38,7 @@ export class UpstreamBudget implements Budget {
   readonly #ledger: Ledger
   readonly #holder: Leaseholder
   readonly #alone: AlonePart
-  /** Of calls within equal parts, and of those beyond that are allowed. Others are no reason to ask for tokens. */
-  readonly #demand: Readonly<Record<'equal' | 'more', Demand>>
+  readonly #demand: Demands
   readonly #shares: Shares
   readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
@@ -152,6 +150,11 @@ export class UpstreamBudget implements Budget {
     })
   }
 
+  /** The tokens of a class that this process has leased and not used yet. */
+  leased(budgetClass: BudgetClass): number {
+    return this.#holder.lease.free(budgetClass)
+  }
+
   /** Whether upstream refuses a class at present. */
   isHeldBack(budgetClass: BudgetClass): boolean {
     return this.#gates[budgetClass].isHeldBack
@@ -224,7 +227,7 @@ export class UpstreamBudget implements Budget {
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
-    const wanted = this.#wanted()
+    const wanted = wantedTokens(this.#gates, this.#demand, this.#shares, this.#ready)
     const settlement = await this.#holder.settle(wanted)
     this.#isSettling = false
     this.#hasReplied = settlement.is === 'settled'
@@ -239,24 +242,6 @@ export class UpstreamBudget implements Budget {
     }
     for (const each of BUDGET_CLASSES) this.#serve(each)
     this.#schedule()
-  }
-
-  /** What the next report asks for: tokens for those who wait, as far as they may have some, and for calls that are expected. */
-  #wanted(): Wanted {
-    const [equal, more] = [this.#demand.equal.expected(), this.#demand.more.expected()]
-    const [most, target] = [{ ...NONE }, { ...NONE }]
-    for (const each of BUDGET_CLASSES) {
-      const { line } = this.#gates[each]
-      const waiting = line.count((subject) => this.#shares.equalLeft(each, subject))
-      const beyond = line.length - waiting
-      // One at least, or one who may have more would wait for ever.
-      const extra = beyond + more[each] === 0 ? 0 : Math.min(beyond + more[each], this.#shares.moreLeft(each))
-      // Besides those that are expected, some orders are always ready, so that they last until the next report.
-      const ready = each === 'orders' ? this.#ready : 0
-      most[each] = equal[each] + more[each] + ready
-      target[each] = waiting + equal[each] + ready + Math.max(Math.min(1, beyond), extra)
-    }
-    return { most, target }
   }
 
   #note(budgetClass: BudgetClass, { waitMs, heldBackMs }: Settled): void {

@@ -54,6 +54,11 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
     'calls',
   )
   byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')
+  byClass(registry, budget)
+}
+
+/** Registers what is known of each class. */
+function byClass(registry: Registry, budget: BudgetSource): void {
   scrapedGauge(
     registry,
     'bff_upstream_budget_leased',

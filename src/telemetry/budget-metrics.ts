@@ -11,6 +11,7 @@ interface BudgetSource {
   }
   readonly isAlone: boolean
   left(): readonly { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[]
+  leased(budgetClass: BudgetClass): number
   isHeldBack(budgetClass: BudgetClass): boolean
 }
 
@@ -53,6 +54,19 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
     'calls',
   )
   byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')
+  byClass(registry, budget)
+}
+
+/** Registers what is known of each class. */
+function byClass(registry: Registry, budget: BudgetSource): void {
+  scrapedGauge(
+    registry,
+    'bff_upstream_budget_leased',
+    'Calls that a process may make with the tokens that it holds, by class; bff_upstream_budget_left counts them as used',
+    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.leased(each)] as const),
+    'sum',
+    ['class'],
+  )
   scrapedGauge(
     registry,
     'bff_upstream_budget_held_back',

@@ -121,10 +121,11 @@ await test('Storm: no window has more calls than the budget while instances, clo
     }
   }
   const breaking = breakThings()
+  const flooding = fleet.flood(50, 1000, over.signal)
   // Of 1,000 calls in ten minutes, 180 are for orders alone. They need 72; most of the others are lost with killed instances.
   await fleet.load({ orders: 0.12, otps: 4, reads: 4 }, MINUTES * 60_000)
   over.abort()
-  await breaking
+  await Promise.all([breaking, flooding])
   report(t, fleet)
   assertKept(t, fleet, [
     [300, 60_000],

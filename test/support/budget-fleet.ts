@@ -65,7 +65,7 @@ export class BudgetFleet {
     })
     fleet.#ports.push(...ports)
     await Promise.all(ports.map((_port, at) => fleet.launch(at)))
-    for (let each = 0; each < SESSIONS; each++) {
+    for (let each = 0; each <= SESSIONS; each++) {
       const browser = new JarBrowser()
       await logIn(browser, publicUrl, `user${each}@example.test`)
       const url = new URL(publicUrl)
@@ -113,6 +113,16 @@ export class BudgetFleet {
     }
     await Promise.all(CLASSES.filter((each) => rates[each] > 0).map(run))
     await Promise.all(pending)
+  }
+
+  /** One user, of none of the sessions that the load uses, sends so many orders at once, again and again, to any instance. */
+  async flood(burst: number, everyMs: number, over: AbortSignal): Promise<void> {
+    const cookie = this.#cookies[SESSIONS] ?? ''
+    while (!over.aborted) {
+      const port = this.#ports[Math.floor(Math.random() * this.count)] ?? 0
+      const calls = Array.from({ length: burst }, () => call(port, cookie, 'orders').catch(() => 'failed'))
+      await Promise.all([...calls, delay(everyMs)])
+    }
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {

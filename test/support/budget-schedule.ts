@@ -23,12 +23,29 @@ export interface Schedule {
   readonly lengthMs: number
   /** Calls a second that all instances together are asked for, by class. */
   readonly load: Readonly<Record<BudgetClass, number>>
+  /** Users that ask besides, each in a rhythm of its own. */
+  readonly users?: readonly SimulatedUser[]
   /** Without any, the network and the connections are good, too. */
   readonly faults?: Faults
   /** The calls swell and ebb: each takes up to this long. Without, they come evenly, at random times. */
   readonly waveMs?: number
   /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
   readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
+}
+
+/** One who asks again and again. */
+export interface SimulatedUser {
+  readonly subject: string
+  readonly budgetClass: BudgetClass
+  /** The time between two of its turns on average (ms). */
+  readonly everyMs: number
+  /** How many calls it makes at once in each turn, of the same instance; 1. */
+  readonly burst?: number
+  /** When it begins, and ends (ms); at once, and never. */
+  readonly fromMs?: number
+  readonly untilMs?: number
+  /** The only instance that it asks; otherwise any, one for each turn. */
+  readonly instance?: number
 }
 
 /** What happened. */
@@ -44,4 +61,5 @@ export interface Run {
 export interface Happening {
   readonly at: number
   readonly budgetClass: BudgetClass
+  readonly subject: string
 }

@@ -11,7 +11,7 @@ import type { Reservation } from '../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
-import type { Happening, Run, Schedule } from './budget-schedule.ts'
+import type { Happening, Run, Schedule, SimulatedUser } from './budget-schedule.ts'
 import { EventQueue, type TimedEvent } from './event-queue.ts'
 
 interface Event extends TimedEvent {
@@ -170,6 +170,18 @@ class World {
       if (waveMs === undefined) this.#planStretch(budgetClass, 0, Infinity, 1)
       else this.#planWave(budgetClass, waveMs, 0, true)
     }
+    for (const user of this.plan.users ?? []) this.#planTurn(user, user.fromMs ?? 0)
+  }
+
+  /** Turns come at uneven times. */
+  #planTurn(user: SimulatedUser, from: number): void {
+    const at = from + this.random() * 2 * user.everyMs
+    if (at >= (user.untilMs ?? Infinity)) return
+    this.schedule(at, undefined, () => {
+      this.#planTurn(user, at)
+      const instance = user.instance === undefined ? this.#any(this.#instances) : this.#instances[user.instance]
+      for (let call = 0; call < (user.burst ?? 1); call++) void this.#call(user.budgetClass, user.subject, instance)
+    })
   }
 
   /** Calls come in waves: tokens that wait for a wave are spent late. */
@@ -184,32 +196,31 @@ class World {
     if (next >= until) return
     this.schedule(next, undefined, () => {
       this.#planStretch(budgetClass, next, until, factor)
-      void this.#call(budgetClass)
+      void this.#call(budgetClass, `subject${Math.floor(this.random() * 6)}`, this.#any(this.#instances))
     })
   }
 
-  async #call(budgetClass: BudgetClass): Promise<void> {
-    const instance = this.#any(this.#instances)
+  async #call(budgetClass: BudgetClass, subject: string, instance: Instance | undefined): Promise<void> {
     if (instance === undefined || instance.pausedUntil > this.now) return
-    const turn = instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    const turn = instance.budget.admit(budgetClass, subject)
     if (turn instanceof Promise) this.#isResolving = true
     const admission = turn instanceof Promise ? await turn : turn
     if (instance.isDead) return
-    if (admission.is === 'refused') return this.#noteRefusal(budgetClass)
+    if (admission.is === 'refused') return this.#noteRefusal(budgetClass, subject)
     // Some wait for their connection, and some never get one.
     const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
-    this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
+    this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, subject, admission.reservation))
   }
 
-  #write(budgetClass: BudgetClass, reservation: Reservation): void {
+  #write(budgetClass: BudgetClass, subject: string, reservation: Reservation): void {
     if (this.random() < this.#often(0.02)) return reservation.end()
-    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass)
+    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass, subject)
     const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
-    this.arrivals.push({ at: this.now + wayMs, budgetClass })
+    this.arrivals.push({ at: this.now + wayMs, budgetClass, subject })
   }
 
-  #noteRefusal(budgetClass: BudgetClass): void {
-    this.refusals.push({ at: this.now, budgetClass })
+  #noteRefusal(budgetClass: BudgetClass, subject: string): void {
+    this.refusals.push({ at: this.now, budgetClass, subject })
   }
 
   #planFaults(): void {

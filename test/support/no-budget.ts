@@ -3,5 +3,6 @@ export const NO_BUDGET = {
   counts: { granted: { orders: 0, otps: 0, reads: 0 }, refused: { orders: 0, otps: 0, reads: 0 }, alone: 0 },
   isAlone: false,
   left: () => [],
+  leased: () => 0,
   isHeldBack: () => false,
 }

@@ -203,7 +203,7 @@ await test('tokens that lapsed longer ago than half of the shortest window are n
   t.ok(others + given <= 100, `${others} and ${given} orders within a second`)
 })
 
-await test('without the ledger, users who all went short get what is free again', async (t) => {
+await test('without the ledger, one user gets no more than half of what there is beside another', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }], alone: 0.1, instances: 1 })
   await world.budget.opened()
   await world.pass(62_000)
@@ -223,6 +223,7 @@ await test('without the ledger, users who all went short get what is free again'
   t.same(await seconds(50, 1), [50, 50])
   const [greedy, modest] = await seconds(240, 20)
   t.comment(`${greedy} and ${modest}`)
-  t.ok(modest >= 120, `one who asks once a second gets ${modest} of 240`)
-  t.ok(greedy + modest >= 4 * 270, `${greedy + modest} of 1,200 are used`)
+  t.equal(modest, 240, 'one who asks once a second gets all')
+  t.ok(greedy + modest >= 4 * 200, `${greedy + modest} of 1,200 are used`)
+  t.ok(greedy <= 4 * 150, 'half at most')
 })

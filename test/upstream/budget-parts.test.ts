@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { PresentSubjects } from '../../src/upstream/budget/present-subjects.ts'
 import { spreadMs } from '../../src/upstream/budget/spread.ts'
 import { ManualBudget } from '../support/manual-budget.ts'
 
@@ -82,7 +83,7 @@ await test('a call that waits for tokens is refused as soon as upstream refuses 
   t.match(await waiting, { is: 'refused', retryAfterMs: 7000 })
 })
 
-await test('while others go short, a session gets no more than a quarter of the tokens', async (t) => {
+await test('a session that was alone may have used everything, and gets no more than half of what comes when another asks', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()
   t.equal(await world.sendMany(100, 'reads', 'greedy'), 40, 'alone it may have all')
@@ -95,10 +96,10 @@ await test('while others go short, a session gets no more than a quarter of the 
     await world.pass(1000)
   }
   t.ok(modest >= 45, `then the other gets ${modest} of 120 calls`)
-  t.ok(greedy > modest, `and the first ${greedy} of 1,200`)
+  t.ok(greedy > modest && greedy <= 12 * 20, `and the first ${greedy} of 1,200`)
 })
 
-await test('one of seven sessions that all go short gets about a quarter, in whatever portions the tokens come', async (t) => {
+await test('one of seven sessions that all want more than there is gets less than a third, in whatever portions the tokens come', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 60, windowMs: 10_000 }] })
   await world.budget.opened()
   let greedy = 0
@@ -113,7 +114,6 @@ await test('one of seven sessions that all go short gets about a quarter, in wha
     }
     await world.pass(100)
   }
-  // Beyond its quarter it gets what is left when nobody else waits.
   t.ok(greedy <= (greedy + others) * 0.3, `${greedy} of ${greedy + others} calls`)
   t.ok(greedy + others >= 240, `${greedy + others} of 300 calls are made`)
 })
@@ -135,9 +135,9 @@ async function crowd(greedy: readonly string[], modest: number): Promise<{ greed
   return sent
 }
 
-await test('a session with many calls at once leaves three quarters to those that come one by one', async (t) => {
+await test('a session with many calls at once leaves half of the tokens and more to those that come one by one', async (t) => {
   const { greedy, others } = await crowd(['greedy'], 5)
-  t.ok(greedy <= (greedy + others) * 0.3, `${greedy} of ${greedy + others} calls`)
+  t.ok(greedy <= (greedy + others) * 0.4, `${greedy} of ${greedy + others} calls`)
   t.ok(greedy + others >= 240, `${greedy + others} of 300 calls are made`)
 })
 
@@ -146,7 +146,7 @@ await test('two sessions with many calls at once keep nothing from each other', 
   t.ok(greedy >= 240, `${greedy} of 300 calls are made`)
 })
 
-await test('one who sends an order a second is hardly ever refused, although all tokens come once a minute and another takes all it can', async (t) => {
+await test('one who sends an order a second is never refused, although all tokens come once a minute and another takes all it can', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
   await world.budget.opened()
   let greedy = 0
@@ -162,21 +162,45 @@ await test('one who sends an order a second is hardly ever refused, although all
     }
     await world.pass(1000)
   }
-  t.ok(modest >= 270, `${modest} of 300`)
-  t.ok(greedy + modest >= 1100, `${greedy + modest} of 1,500 are used`)
+  t.equal(modest, 300)
+  t.ok(greedy <= 750, `${greedy} of the 1,500 tokens, half at most`)
+  t.ok(greedy >= 700, 'and not much less')
 })
 
-await test('a session that has had its share is refused only when the ledger has nothing more', async (t) => {
+await test('before another has gone short, a session is held to half of the tokens, and only until it is alone again', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()
-  t.equal(await world.sendMany(60, 'reads', 'greedy'), 40)
-  t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
-  await world.pass(8000)
-  t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'and again')
-  await world.pass(4000)
-  t.equal(await world.sendMany(4, 'reads', 'modest'), 4)
-  const more = await world.sendMany(60, 'reads', 'greedy')
-  t.ok(more >= 27, `${more} of 36 that the ledger still has; up to a quarter is kept for the other`)
+  t.ok(await world.send('reads', 'modest'))
+  t.equal(await world.sendMany(60, 'reads', 'greedy'), 20, 'half of 40')
+  t.equal(await world.sendMany(19, 'reads', 'modest'), 19, 'the other finds its half')
+  await world.pass(12_000)
+  t.equal(await world.sendMany(60, 'reads', 'greedy'), 40, 'the other has not asked for a while')
+})
+
+await test('a session that asks for calls of another class is another, too', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
+  await world.budget.opened()
+  t.ok(await world.send('reads', 'modest'))
+  t.ok((await world.sendMany(90, 'orders', 'greedy')) <= 40)
+})
+
+await test('all sessions that use more than an equal part stay together within half of the tokens', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 400, windowMs: 10_000 }] })
+  await world.budget.opened()
+  for (let each = 0; each < 40; each++) t.ok(await world.send('reads', `modest ${each}`))
+  const first = await world.sendMany(100, 'reads', 'greedy')
+  t.ok(first > 80 && first <= 100, `${first} of 200`)
+  for (let each = 0; each < 4; each++) {
+    const sent = await world.sendMany(100, 'reads', `as greedy ${each}`)
+    t.ok(sent <= 9, `no more than an equal part, with room for chance: ${sent}`)
+  }
+})
+
+await test('100,000 sessions with a call each leave no trace of more than a few', async (t) => {
+  const present = new PresentSubjects({ now: () => 0, timeOfDay: () => 0, after: () => () => undefined }, 60_000)
+  for (let each = 0; each < 100_000; each++) present.note(`session ${each}`)
+  t.equal(present.count, 1024)
+  t.end()
 })
 
 await test('sessions that wait at the same time take turns', async (t) => {
@@ -186,7 +210,7 @@ await test('sessions that wait at the same time take turns', async (t) => {
   )
   const sent = await Promise.all(calls)
   t.equal(sent.filter((subject) => subject === 'modest').length, 4, 'the one that came last gets its four')
-  t.equal(sent.filter((subject) => subject === 'greedy').length, 6, 'and the first the rest')
+  t.equal(sent.filter((subject) => subject === 'greedy').length, 5, 'and the first its half')
 })
 
 await test('a session whose calls all wait keeps no other session from waiting', async (t) => {

@@ -1,63 +1,106 @@
 import type { Clock } from './clock.ts'
 
-/** Sees to it that nobody gets more than a quarter of the tokens that come, while others who have had less go short. */
+/** The calls within the window are forgotten in so many steps. */
+const SLICES = 60
+/** How many standard deviations of a number of calls are put down to chance. */
+const CHANCE = 2
+
+/** What subjects share at present. */
+export interface Stock {
+  /** The tokens, used and unused, that this process can count on within the window. */
+  readonly tokens: number
+  /** How many of those left may be used beyond equal parts, so that some remain for subjects that have had less. */
+  readonly spare: number
+  /** How many calls within equal parts a window brings to this process, and which part of all such calls that is. */
+  readonly expected: number
+  readonly part: number
+  /** How many subjects there are that ask for them. */
+  readonly subjects: number
+  /** The most that subjects with more than an equal part may have together. */
+  readonly greedy: number
+}
+
+/** Whether a call is within an equal part of the tokens, or beyond it but allowed, or one too many. */
+export type Portion = 'equal' | 'more' | 'none'
+
+/**
+ * Counts who has made how many calls of one class within a window, and sees to it that no subject uses up what others need
+ * before they ask for it. A subject that is alone may have everything.
+ */
 export class FairShare {
   readonly #clock: Clock
-  readonly #memoryMs: number
-  #since = 0
-  /** Tokens that have come. Older ones count for less, as those taken do. */
-  #came = 0
-  readonly #taken = new Map<string, number>()
-  /** When the last two went short who had not had a quarter themselves. */
-  readonly #shortAt = new Map<string, number>()
+  readonly #windowMs: number
+  readonly #calls = new Map<string, number>()
+  /** The same calls by the time of the first of each slice, the oldest first. */
+  readonly #slices: { readonly from: number; readonly calls: Map<string, number> }[] = []
+  #count = 0
 
-  /** @param memoryMs after this time, tokens that came or were taken count for half; who went short is forgotten */
-  constructor(clock: Clock, memoryMs: number) {
+  constructor(clock: Clock, windowMs: number) {
     this.#clock = clock
-    this.#memoryMs = memoryMs
+    this.#windowMs = windowMs
   }
 
-  /** More tokens have come. */
-  add(count: number): void {
+  /** The calls of all subjects within the window. */
+  get count(): number {
     this.#forget()
-    this.#came += count
-  }
-
-  /** Whether this subject may take one more. */
-  allows(subject: string): boolean {
-    this.#forget()
-    if (this.#isWithinQuarter(subject)) return true
-    const since = this.#clock.now() - this.#memoryMs
-    return ![...this.#shortAt].some(([each, at]) => each !== subject && at > since)
+    return this.#count
   }
 
   noteTaken(subject: string): void {
-    this.#taken.set(subject, (this.#taken.get(subject) ?? 0) + 1)
-  }
-
-  /** Nothing is kept for those who have had a quarter: several greedy subjects would keep it from each other. */
-  noteShort(subject: string): void {
     this.#forget()
-    this.#shortAt.delete(subject)
-    if (!this.#isWithinQuarter(subject)) return
-    this.#shortAt.set(subject, this.#clock.now())
-    const [oldest] = this.#shortAt.keys()
-    if (this.#shortAt.size > 2 && oldest !== undefined) this.#shortAt.delete(oldest)
+    const now = this.#clock.now()
+    let slice = this.#slices.at(-1)
+    if (slice === undefined || now - slice.from >= this.#windowMs / SLICES) {
+      slice = { from: now, calls: new Map() }
+      this.#slices.push(slice)
+    }
+    for (const calls of [slice.calls, this.#calls]) calls.set(subject, (calls.get(subject) ?? 0) + 1)
+    this.#count++
   }
 
-  #isWithinQuarter(subject: string): boolean {
-    return (this.#taken.get(subject) ?? 0) + 1 <= Math.max(1, this.#came / 4)
+  /** What the next call of this subject would be. */
+  portion(subject: string, stock: Stock): Portion {
+    if (this.equalLeft(subject, stock) >= 1) return 'equal'
+    // Most are refused here, without counting the others.
+    if (stock.spare < 1 || (this.#calls.get(subject) ?? 0) >= stock.greedy) return 'none'
+    return this.moreLeft(stock, subject) >= 1 ? 'more' : 'none'
+  }
+
+  /** How many calls this subject has left of its equal part, which is one at least. */
+  equalLeft(subject: string, stock: Stock): number {
+    this.#forget()
+    return equalPart(stock) - (this.#calls.get(subject) ?? 0)
+  }
+
+  /** How many more calls beyond equal parts there may be. @param next who would make them: all of its calls count, then */
+  moreLeft(stock: Stock, next?: string): number {
+    this.#forget()
+    const equal = equalPart(stock)
+    let greedy = 0
+    for (const [subject, calls] of this.#calls) if (calls > equal || subject === next) greedy += calls
+    // The others are about to ask for what they have not had yet. Tokens that they have had come free as they need them.
+    const coming = Math.max(0, stock.expected - (this.#count - greedy)) / stock.part
+    const spare = stock.spare - coming
+    return Math.max(0, Math.floor(Math.min(spare, stock.greedy - greedy)))
   }
 
   #forget(): void {
-    const halves = Math.floor((this.#clock.now() - this.#since) / this.#memoryMs)
-    if (halves <= 0) return
-    this.#since += halves * this.#memoryMs
-    const part = 0.5 ** halves
-    this.#came *= part
-    for (const [subject, count] of this.#taken) {
-      if (count * part < 0.5) this.#taken.delete(subject)
-      else this.#taken.set(subject, count * part)
+    // The last call of a slice may have been made when the next one began.
+    const since = this.#clock.now() - this.#windowMs * (1 + 1 / SLICES)
+    for (let [slice] = this.#slices; slice !== undefined && slice.from <= since; [slice] = this.#slices) {
+      for (const [subject, count] of slice.calls) {
+        const left = (this.#calls.get(subject) ?? 0) - count
+        if (left > 0) this.#calls.set(subject, left)
+        else this.#calls.delete(subject)
+        this.#count -= count
+      }
+      this.#slices.shift()
     }
   }
+}
+
+/** An equal part of the tokens, with room for chance, since this process sees only some of the calls of a subject. */
+function equalPart({ tokens, subjects, greedy }: Stock): number {
+  const equal = tokens / Math.max(1, subjects)
+  return Math.max(1, Math.floor(Math.min(greedy, equal + CHANCE * Math.sqrt(equal))))
 }

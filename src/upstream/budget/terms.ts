@@ -1,5 +1,5 @@
 import { callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '../../config/upstream-budget.ts'
-import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
+import { REPORTS_PER_WINDOW, type LedgerTerms, type LedgerWindow } from '../../store/ledger/ledger.ts'
 
 /**
  * How long a process may spend the tokens that it holds without hearing from the ledger: this part of the shortest window,
@@ -15,12 +15,6 @@ const MARGIN_MS = 1250
 /** The ledger rounds times to this part of the shortest window, or to that of the longest if it is more. */
 const BUCKET_OF_SHORTEST = 1 / 240
 const BUCKET_OF_LONGEST = 1 / 2400
-/**
- * The time over which shares are compared: the shortest window, within limits. Its tokens may all come at the same moment, and
- * then have to last for all users until the next ones come. The longer it is, the longer what is kept may lie idle.
- */
-const MIN_FAIR_SHARE_MS = 5000
-const MAX_FAIR_SHARE_MS = 60_000
 /** Tokens that are always at hand for orders: a part of their ceiling, up to a few. */
 const READY_PART = 1 / 25
 const MAX_READY = 4
@@ -43,9 +37,12 @@ export function advanceMs({ leaseMs }: LedgerTerms): number {
   return leaseMs * ADVANCE_OF_LEASE
 }
 
-/** Over which time shares are compared, and for how long what is left is kept for one who went short. */
-export function fairShareMs({ windows }: LedgerTerms): number {
-  return Math.min(MAX_FAIR_SHARE_MS, Math.max(MIN_FAIR_SHARE_MS, windows[0]?.windowMs ?? 0))
+/**
+ * How old what a process knows of the tokens left may be, before it asks again for a subject that has had its share: as often as
+ * the ledger wants to hear from processes under overload.
+ */
+export function refreshMs({ windows }: LedgerTerms, instances: number): number {
+  return ((windows[0]?.windowMs ?? 0) / REPORTS_PER_WINDOW) * instances
 }
 
 /** The tokens that each process keeps at hand for orders. */

@@ -7,12 +7,15 @@ import { AlonePart } from './alone.ts'
 import { newCounts } from './budget-counts.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
+import type { Portion } from './fair-share.ts'
 import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
+import { Shares } from './shares.ts'
 import { spreadMs } from './spread.ts'
-import { advanceMs, aloneWindows, fairShareMs, ledgerTerms, readyOrders } from './terms.ts'
+import { advanceMs, aloneWindows, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
+import { wantedTokens, type Demands } from './wanted-tokens.ts'
 
 /** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
 const HOLD_BACK_MS = 10_000
@@ -24,8 +27,6 @@ const RETRY_MS = 500
 const WATCH_MS = 1000
 /** What a caller is told to wait when nothing better is known. */
 const SOON_MS = 1000
-/** Without the ledger, one who has had a fair share may take a quarter of what is free: so the last few are for others. */
-const ALONE_RESERVE = 4
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
@@ -37,7 +38,8 @@ export class UpstreamBudget implements Budget {
   readonly #ledger: Ledger
   readonly #holder: Leaseholder
   readonly #alone: AlonePart
-  readonly #demand: Demand
+  readonly #demand: Demands
+  readonly #shares: Shares
   readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
   /** For each window the calls that counted when the ledger replied last. */
@@ -51,6 +53,9 @@ export class UpstreamBudget implements Budget {
   #awayUntil = -Infinity
   #cancelTimer: () => void = () => undefined
   #isClosed = false
+  /** When the ledger replied last, and after which time what it said then is old. */
+  #repliedAt = -Infinity
+  readonly #refreshMs: number
 
   /** @param clock another clock, for simulations */
   constructor(config: BudgetConfig, terms: LedgerTerms, ledger: Ledger, clock: Clock = PROCESS_CLOCK) {
@@ -59,11 +64,18 @@ export class UpstreamBudget implements Budget {
     this.#ledger = ledger
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
-    this.#demand = new Demand(clock, advanceMs(terms))
-    const gate = (): Gate => new Gate(clock, fairShareMs(terms))
+    const demand = (): Demand => new Demand(clock, advanceMs(terms))
+    this.#demand = { equal: demand(), more: demand() }
+    this.#shares = new Shares(clock, terms, config.instances, {
+      free: (each) => this.#holder.lease.free(each) + (this.#hasOnlyPart ? this.#alone.free(each) : 0),
+      used: () => (this.#hasOnlyPart ? undefined : this.#used),
+      expected: (ms, each) => this.#demand.equal.within(ms, each),
+    })
+    const gate = (): Gate => new Gate(clock)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)
+    this.#refreshMs = refreshMs(terms, config.instances)
   }
 
   /** Opens the budget of a store, and asks for the first tokens. */
@@ -101,29 +113,30 @@ export class UpstreamBudget implements Budget {
   }
 
   admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
-    this.#demand.note(budgetClass)
+    this.#shares.noteAsked(budgetClass, subject)
+    const portion = this.#shares.portion(budgetClass, subject)
+    if (portion !== 'none') this.#demand[portion].note(budgetClass)
     const { line, isHeldBack, isEmpty } = this.#gates[budgetClass]
-    if (isHeldBack) return this.#refuse(budgetClass, subject)
-    if (line.length === 0 && this.#allows(budgetClass, subject)) {
+    if (isHeldBack) return this.#refuse(budgetClass)
+    if (line.length === 0 && portion !== 'none') {
       const token = this.#take(budgetClass, subject)
       if (token !== undefined) {
         if (budgetClass === 'orders') this.#keepReady()
         return this.#grant(budgetClass, token)
       }
     }
-    // Even one who has had a fair share may ask for more, as long as there may be more.
-    if (isEmpty || this.#isAway || !line.hasRoomFor(subject) || this.#isClosed)
-      return this.#refuse(budgetClass, subject)
+    // What others no longer use may be for one who has had a share.
+    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#repliedAt + this.#refreshMs
+    if (isEmpty || this.#isAway || !mayHaveMore || !line.hasRoomFor(subject) || this.#isClosed)
+      return this.#refuse(budgetClass)
     const turn = line.wait(subject)
     void this.#settle()
-    return turn.then((token) =>
-      token === undefined ? this.#refuse(budgetClass, subject) : this.#grant(budgetClass, token),
-    )
+    return turn.then((token) => (token === undefined ? this.#refuse(budgetClass) : this.#grant(budgetClass, token)))
   }
 
   spread(count: number): number {
     // The ledger does not count by class, so the calls of this process have to stand for those of all.
-    const part = this.#demand.partOtherThan('otps')
+    const part = this.#demand.equal.partOtherThan('otps')
     const others = this.#used.map((used) => used * part)
     return spreadMs(count, this.#terms.windows, others)
   }
@@ -135,6 +148,11 @@ export class UpstreamBudget implements Budget {
       const calls = Math.max(0, limit - (this.#used[at] ?? 0))
       return { windowMs, limit, calls: this.#hasReplied === true ? calls : undefined }
     })
+  }
+
+  /** The tokens of a class that this process has leased and not used yet. */
+  leased(budgetClass: BudgetClass): number {
+    return this.#holder.lease.free(budgetClass)
   }
 
   /** Whether upstream refuses a class at present. */
@@ -160,35 +178,20 @@ export class UpstreamBudget implements Budget {
     return this.#awayUntil > this.#clock.now()
   }
 
-  /**
-   * Whether this subject may take a token at hand. All may while the ledger has more, and, since nobody waits without it, also
-   * then, but for a small reserve.
-   */
-  #allows(budgetClass: BudgetClass, subject: string): boolean {
-    const { share, isScarce } = this.#gates[budgetClass]
-    if (share.allows(subject)) return true
-    if (!this.#hasOnlyPart) return !isScarce
-    return this.#holder.lease.free(budgetClass) + this.#alone.free(budgetClass) >= ALONE_RESERVE
-  }
-
   /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */
   get #hasOnlyPart(): boolean {
     return this.#isAway || this.#quietUntil > this.#clock.now()
   }
 
   #take(budgetClass: BudgetClass, subject: string): Token | undefined {
-    const { share } = this.#gates[budgetClass]
     const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
-    if (token !== undefined) share.noteTaken(subject)
+    if (token !== undefined) this.#shares.noteTaken(budgetClass, subject)
     return token
   }
 
   #takeAlone(budgetClass: BudgetClass): Token | undefined {
     const token = this.#hasOnlyPart ? this.#alone.take(budgetClass) : undefined
-    if (token !== undefined) {
-      this.counts.alone++
-      this.#gates[budgetClass].share.add(1)
-    }
+    if (token !== undefined) this.counts.alone++
     return token
   }
 
@@ -206,8 +209,7 @@ export class UpstreamBudget implements Budget {
     return { is: 'granted', reservation }
   }
 
-  #refuse(budgetClass: BudgetClass, subject: string): Admission {
-    this.#gates[budgetClass].share.noteShort(subject)
+  #refuse(budgetClass: BudgetClass): Admission {
     this.counts.refused[budgetClass]++
     return { is: 'refused', retryAfterMs: this.#waitMs(budgetClass) }
   }
@@ -225,13 +227,8 @@ export class UpstreamBudget implements Budget {
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
-    const expected = this.#demand.expected()
-    const wanted = (each: BudgetClass): number => this.#gates[each].line.length + expected[each]
-    // Besides those that are expected, some orders are always ready, so that they last until the next report.
-    const orders = wanted('orders') + this.#ready
-    const target = { orders, otps: wanted('otps'), reads: wanted('reads') }
-    const most = { ...expected, orders: expected.orders + this.#ready }
-    const settlement = await this.#holder.settle({ most, target })
+    const wanted = wantedTokens(this.#gates, this.#demand, this.#shares, this.#ready)
+    const settlement = await this.#holder.settle(wanted)
     this.#isSettling = false
     this.#hasReplied = settlement.is === 'settled'
     const now = this.#clock.now()
@@ -240,22 +237,26 @@ export class UpstreamBudget implements Budget {
       this.#awayUntil = -Infinity
       this.#quietUntil = now + settlement.quietMs
       this.#used = settlement.used
+      this.#repliedAt = now
       for (const each of BUDGET_CLASSES) this.#note(each, settlement)
     }
     for (const each of BUDGET_CLASSES) this.#serve(each)
     this.#schedule()
   }
 
-  #note(budgetClass: BudgetClass, { granted, waitMs, heldBackMs }: Settled): void {
+  #note(budgetClass: BudgetClass, { waitMs, heldBackMs }: Settled): void {
     const gate = this.#gates[budgetClass]
     gate.noteReply(waitMs[budgetClass])
     if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
-    gate.share.add(granted[budgetClass])
   }
 
   #serve(budgetClass: BudgetClass): void {
     const gate = this.#gates[budgetClass]
-    gate.serve((subject) => this.#take(budgetClass, subject))
+    const portion = (subject: string): Portion => this.#shares.portion(budgetClass, subject)
+    for (const each of ['equal', 'more']) {
+      gate.line.serve((subject) => (portion(subject) === each ? this.#take(budgetClass, subject) : undefined))
+    }
+    gate.line.dismiss((subject) => portion(subject) === 'none')
     if (gate.line.length === 0) return
     // Those who came after the report was sent may still get something.
     if (!gate.isEmpty && !this.#isAway) void this.#settle()

@@ -46,13 +46,21 @@ export class WaitingLine<Item> {
     }
   }
 
-  /** Sends everybody away. */
-  dismiss(): void {
-    for (const waiting of this.#bySubject.values()) {
+  /** Sends those away whose subject fits, or everybody. */
+  dismiss(fits: (subject: string) => boolean = () => true): void {
+    for (const [subject, waiting] of this.#bySubject) {
+      if (!fits(subject)) continue
+      this.#bySubject.delete(subject)
+      this.#length -= waiting.length
       for (const resume of waiting) resume(undefined)
     }
-    this.#bySubject.clear()
-    this.#length = 0
+  }
+
+  /** How many wait, as far as `most` lets those of each subject count. */
+  count(most: (subject: string) => number): number {
+    let count = 0
+    for (const [subject, { length }] of this.#bySubject) count += Math.max(0, Math.min(length, most(subject)))
+    return count
   }
 
   #next(subject: string): Resume<Item> | undefined {

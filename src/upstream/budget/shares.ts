@@ -1,0 +1,114 @@
+import { BUDGET_CLASSES, type BudgetClass } from '../../config/upstream-budget.ts'
+import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
+import type { Clock } from './clock.ts'
+import { FairShare, type Portion, type Stock } from './fair-share.ts'
+import { PresentSubjects } from './present-subjects.ts'
+
+/** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
+const GREEDY_PART = 1 / 2
+/** The part of each ceiling that is left to subjects that have had no more than an equal part. */
+const RESERVED_PART = 1 / 10
+/** For how long a subject counts as present: the shortest window, over which calls are compared, within limits. */
+const MIN_PRESENT_MS = 10_000
+const MAX_PRESENT_MS = 60_000
+
+/** What this process knows of the tokens, and of the calls that are to come. */
+interface Tokens {
+  /** The tokens at hand for a class. */
+  free(budgetClass: BudgetClass): number
+  /** For each window the tokens that count in the ledger. Undefined while this process has no more than those at hand. */
+  used(): readonly number[] | undefined
+  /** How many calls within equal parts come within this time. */
+  expected(ms: number, budgetClass: BudgetClass): number
+}
+
+/** Shares the tokens of each class among the subjects that ask this process. */
+export class Shares {
+  readonly #windows: readonly LedgerWindow[]
+  readonly #instances: number
+  readonly #tokens: Tokens
+  readonly #present: Readonly<Record<BudgetClass, PresentSubjects>>
+  /** For each window. */
+  readonly #calls: Readonly<Record<BudgetClass, readonly FairShare[]>>
+
+  /** @param instances how many processes there are at most: each can count on its part of what is left */
+  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Tokens) {
+    this.#windows = windows
+    this.#instances = instances
+    this.#tokens = tokens
+    const presentMs = Math.min(MAX_PRESENT_MS, Math.max(MIN_PRESENT_MS, windows[0]?.windowMs ?? 0))
+    const present = (): PresentSubjects => new PresentSubjects(clock, presentMs)
+    this.#present = { orders: present(), otps: present(), reads: present() }
+    const shares = (): FairShare[] => windows.map(({ windowMs }) => new FairShare(clock, windowMs))
+    this.#calls = { orders: shares(), otps: shares(), reads: shares() }
+  }
+
+  /** A subject asks for a call. Without a name, it is nobody's. */
+  noteAsked(budgetClass: BudgetClass, subject: string): void {
+    if (subject !== '') this.#present[budgetClass].note(subject)
+  }
+
+  noteTaken(budgetClass: BudgetClass, subject: string): void {
+    for (const calls of this.#calls[budgetClass]) calls.noteTaken(subject)
+  }
+
+  /** What the next call of this subject would be: in the window in which it has the least. */
+  portion(budgetClass: BudgetClass, subject: string): Portion {
+    let worst: Portion = 'equal'
+    if (!this.#hasOthersThan(subject)) return worst
+    for (const [at, calls] of this.#calls[budgetClass].entries()) {
+      const portion = calls.portion(subject, this.#stock(budgetClass, at))
+      if (portion === 'none') return portion
+      if (portion === 'more') worst = portion
+    }
+    return worst
+  }
+
+  /** How many calls this subject has left of its equal part. */
+  equalLeft(budgetClass: BudgetClass, subject: string): number {
+    if (!this.#hasOthersThan(subject)) return Infinity
+    return Math.min(
+      ...this.#calls[budgetClass].map((calls, at) => calls.equalLeft(subject, this.#stock(budgetClass, at))),
+    )
+  }
+
+  /** How many calls beyond equal parts there may be. */
+  moreLeft(budgetClass: BudgetClass): number {
+    return Math.min(...this.#calls[budgetClass].map((calls, at) => calls.moreLeft(this.#stock(budgetClass, at))))
+  }
+
+  /** Those who ask for calls of another class are others, too: what they will ask for next is not known. */
+  #hasOthersThan(subject: string): boolean {
+    return BUDGET_CLASSES.some((each) => this.#present[each].hasOthersThan(subject))
+  }
+
+  #stock(budgetClass: BudgetClass, at: number): Stock {
+    const { windowMs, ceilings } = this.#windows[at] as LedgerWindow
+    const subjects = this.#present[budgetClass].count
+    const calls = this.#calls[budgetClass][at]?.count ?? 0
+    const free = this.#tokens.free(budgetClass)
+    const used = this.#tokens.used()?.[at]
+    if (used === undefined) {
+      const tokens = calls + free
+      const spare = free - Math.max(1, tokens * RESERVED_PART)
+      return { tokens, spare, expected: 0, part: 1, subjects, greedy: tokens * GREEDY_PART }
+    }
+    const part = this.#partOfLeft(at, used)
+    // As in the ledger, tokens that are held ready for orders are no reason to refuse others.
+    const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
+    const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
+    const tokens = calls + free + Math.max(0, left) * part
+    const spare = left - ceilings[budgetClass] * RESERVED_PART
+    const expected = this.#tokens.expected(windowMs, budgetClass)
+    // Who was alone may have used most of a longer window, and what is left of it need not lie idle until that has passed.
+    const greedy = at === 0 ? tokens * GREEDY_PART : Infinity
+    return { tokens, spare, expected, part, subjects, greedy }
+  }
+
+  /** The more of the tokens in use this process has, the more of those left it can count on. */
+  #partOfLeft(at: number, used: number): number {
+    let got = 0
+    for (const each of BUDGET_CLASSES) got += (this.#calls[each][at]?.count ?? 0) + this.#tokens.free(each)
+    return Math.max(1 / this.#instances, Math.min(1, got / Math.max(1, used)))
+  }
+}

@@ -1,0 +1,61 @@
+import type { BudgetClass } from '../../src/config/upstream-budget.ts'
+import type { SimulatedUser } from './budget-schedule.ts'
+import { simulate } from './budget-simulation.ts'
+import { seededRandom } from './seeded-random.ts'
+
+/** Always the same run, so that no result is due to chance. */
+const SEED = 11
+const NO_LOAD = { orders: 0, otps: 0, reads: 0 }
+const MINUTE = 60_000
+
+/** Users, and the instances that they share. */
+interface Crowd {
+  readonly users: readonly SimulatedUser[]
+  readonly budget?: readonly (readonly [calls: number, windowMs: number])[]
+  readonly instances?: number
+  readonly minutes?: number
+  /** What is counted begins then (ms). */
+  readonly fromMs?: number
+}
+
+/** What became of the calls of each subject, and of all. */
+export async function outcome({
+  users,
+  budget = [[600, MINUTE]],
+  instances = 3,
+  minutes = 8,
+  fromMs = 2 * MINUTE,
+}: Crowd) {
+  const { arrivals, refusals, reports } = await simulate({
+    config: {
+      name: 'default',
+      windows: budget.map(([calls, windowMs]) => ({ calls, windowMs })),
+      shares: { orders: 1, otps: 0.8, reads: 0.5 },
+      alone: 0.1,
+      instances,
+    },
+    random: seededRandom(SEED).random,
+    instances,
+    lengthMs: minutes * MINUTE,
+    load: NO_LOAD,
+    users,
+  })
+  const of = (pattern: RegExp) => {
+    const count = (all: typeof arrivals): number =>
+      all.filter(({ at, subject }) => at > fromMs && pattern.test(subject)).length
+    const [sent, refused] = [count(arrivals), count(refusals)]
+    return { sent, refused, aMinute: sent / (minutes - fromMs / MINUTE), part: refused / Math.max(1, sent + refused) }
+  }
+  const all = of(/./)
+  return { of, all, reportsPerCall: reports.filter((at) => at > fromMs).length / all.sent }
+}
+
+/** So many users, each with a call every ten seconds. */
+export function others(count: number, budgetClass: BudgetClass = 'orders'): SimulatedUser[] {
+  return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs: 10_000 }))
+}
+
+/** Who asks for far more than there is. */
+export function flood(user: Partial<SimulatedUser> = {}): SimulatedUser {
+  return { subject: 'flood', budgetClass: 'orders', everyMs: 500, burst: 50, fromMs: MINUTE, ...user }
+}

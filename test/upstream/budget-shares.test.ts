@@ -1,0 +1,14 @@
+import { test } from 'tap'
+import { flood, others, outcome } from '../support/budget-crowd.ts'
+
+/** What all instances together may use of 600 a minute, without the part that is set aside. */
+const SHARED = 540
+
+await test('600/60, three instances: while one user floods all with orders, at most 1 % of those of fifty others are refused', async (t) => {
+  const { of, all, reportsPerCall } = await outcome({ users: [...others(50), flood()] })
+  t.comment(`others ${JSON.stringify(of(/other/))}, flood ${JSON.stringify(of(/flood/))}`)
+  t.comment(`${(all.aMinute / SHARED).toFixed(3)} used, ${reportsPerCall.toFixed(3)} reports a call`)
+  t.ok(of(/other/).part <= 0.01, `${of(/other/).refused} refused`)
+  t.ok(of(/flood/).aMinute <= SHARED / 2)
+  t.ok(all.aMinute >= SHARED * 0.8)
+})

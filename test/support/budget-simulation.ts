@@ -48,8 +48,6 @@ class Instance {
     }
     const ledger: Ledger = {
       settle: (report) => world.settle(report, this),
-      holdBack: async () => undefined,
-      close: () => undefined,
     }
     this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock)
   }

@@ -67,19 +67,21 @@ await test('a request that is written twice spends two tokens', async (t) => {
   t.type(last?.start(), 'number', 'none is left for the second time')
 })
 
-await test('a call that waits for tokens is refused as soon as upstream refuses its class, even if the ledger grants some', async (t) => {
+await test('a call that waits for tokens is not written when upstream refuses its user meanwhile', async (t) => {
   const world = new ManualBudget({})
   await world.budget.opened()
-  const first = await world.reserve('reads')
+  const first = await world.reserve('reads', 'a')
   const { promise, resolve } = Promise.withResolvers<void>()
   world.replies = promise
   // One of these finds the last token at hand, if there is one.
-  const calls = Array.from({ length: 5 }, () => world.budget.admit('reads', 'a'))
+  const calls = Array.from({ length: 5 }, () => world.admit('reads', 'a'))
   const waiting = calls.at(-1)
   t.ok(waiting instanceof Promise, 'no token is at hand')
   first?.answered(429, '7')
   resolve()
-  t.match(await waiting, { is: 'refused', retryAfterMs: 7000 })
+  const admission = await waiting
+  const refused = admission?.is === 'granted' ? admission.reservation.start() : admission
+  t.match(refused, { is: 'refused', limited: 'user', retryAfterMs: 7000 })
 })
 
 await test('while others go short, a session gets no more than a quarter of the tokens', async (t) => {

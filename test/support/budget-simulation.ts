@@ -7,12 +7,15 @@ import {
   type LedgerReport,
   type LedgerTerms,
 } from '../../src/store/ledger/ledger.ts'
-import type { Reservation } from '../../src/upstream/budget/admission.ts'
+import type { Refused, Reservation } from '../../src/upstream/budget/admission.ts'
+import type { SharedDocument } from '../../src/store/shared-document.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
+import { UpstreamRefusals } from '../../src/upstream/budget/upstream-refusals.ts'
 import type { Happening, Run, Schedule } from './budget-schedule.ts'
 import { EventQueue, type TimedEvent } from './event-queue.ts'
+import { SharedText } from './shared-text.ts'
 
 interface Event extends TimedEvent {
   readonly instance: Instance | undefined
@@ -49,7 +52,9 @@ class Instance {
     const ledger: Ledger = {
       settle: (report) => world.settle(report, this),
     }
-    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock)
+    const refusals = new UpstreamRefusals(this.clock, (user) => user)
+    refusals.share(world.openText(this, () => refusals.reread()))
+    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock, refusals)
   }
 }
 
@@ -69,6 +74,8 @@ class World {
   #isResolving = false
   #book = new LedgerBook()
   #replica = new LedgerBook()
+  /** What the instances know of upstream's refusals. */
+  readonly #text = new SharedText(() => this.#redisTime())
   #run = 0
   #redisStep = 0
   #isRedisAway = false
@@ -113,7 +120,26 @@ class World {
 
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
-    const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
+    return this.#askRedis(from, () => {
+      this.reports.push(this.now)
+      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
+      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
+      return this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+    })
+  }
+
+  /** What is known of upstream's refusals, over the same network. */
+  openText(from: Instance, onChange: () => void): SharedDocument {
+    const { read, write, close } = this.#text.open(() => this.schedule(this.now + this.random() * 5, from, onChange))
+    return {
+      read: () => this.#askRedis(from, read),
+      write: (...change) => this.#askRedis(from, () => write(...change)),
+      close,
+    }
+  }
+
+  #askRedis<Reply>(from: Instance, question: () => Reply | Promise<Reply>): Promise<Reply> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     const reply = (end: () => void): void => {
       this.#isResolving = true
       end()
@@ -125,10 +151,7 @@ class World {
     this.schedule(this.now + 1500, from, () => reply(() => reject(new Error('no reply in time'))))
     this.schedule(this.now + wayMs, undefined, () => {
       if (this.#isRedisAway) return
-      this.reports.push(this.now)
-      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
-      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
-      const replied = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      const replied = question()
       if (!isLost) this.schedule(this.now + this.random() * 5, from, () => reply(() => resolve(replied)))
     })
     return promise
@@ -189,25 +212,36 @@ class World {
   async #call(budgetClass: BudgetClass): Promise<void> {
     const instance = this.#any(this.#instances)
     if (instance === undefined || instance.pausedUntil > this.now) return
-    const turn = instance.budget.admit(budgetClass, `subject${Math.floor(this.random() * 6)}`)
+    const user = `subject${Math.floor(this.random() * 6)}`
+    const turn = instance.budget.admit(budgetClass, user, () => user)
     if (turn instanceof Promise) this.#isResolving = true
     const admission = turn instanceof Promise ? await turn : turn
     if (instance.isDead) return
-    if (admission.is === 'refused') return this.#noteRefusal(budgetClass)
+    if (admission.is === 'refused') return this.#noteRefusal(budgetClass, user, admission)
     // Some wait for their connection, and some never get one.
     const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
-    this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, admission.reservation))
+    this.schedule(this.now + connectMs, instance, () => this.#write(instance, budgetClass, user, admission.reservation))
   }
 
-  #write(budgetClass: BudgetClass, reservation: Reservation): void {
+  #write(instance: Instance, budgetClass: BudgetClass, user: string, reservation: Reservation): void {
     if (this.random() < this.#often(0.02)) return reservation.end()
-    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass)
+    const refused = reservation.start()
+    if (refused !== undefined) {
+      reservation.end()
+      return this.#noteRefusal(budgetClass, user, refused)
+    }
     const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
-    this.arrivals.push({ at: this.now + wayMs, budgetClass })
+    this.arrivals.push({ at: this.now + wayMs, budgetClass, user })
+    if (this.plan.limitedUser === undefined) return
+    this.schedule(this.now + 2 * wayMs, instance, () => {
+      this.#isResolving = true
+      reservation.answered(user === this.plan.limitedUser ? 429 : 200, '20')
+      reservation.end()
+    })
   }
 
-  #noteRefusal(budgetClass: BudgetClass): void {
-    this.refusals.push({ at: this.now, budgetClass })
+  #noteRefusal(budgetClass: BudgetClass, user: string, { limited }: Refused): void {
+    this.refusals.push({ at: this.now, budgetClass, user, limited })
   }
 
   #planFaults(): void {
@@ -233,7 +267,12 @@ class World {
         this.#redisStep += (this.random() - 0.5) * 2000
       })
     })
-    this.#planFault(lostLedgers, () => this.#outage(this.random() * 3000, () => void (this.#book = new LedgerBook())))
+    this.#planFault(lostLedgers, () =>
+      this.#outage(this.random() * 3000, () => {
+        this.#book = new LedgerBook()
+        this.#text.forget()
+      }),
+    )
     const replicate = (): void => {
       if (!this.#isRedisAway) this.#replica = this.#book.clone()
       this.schedule(this.now + 200 + this.random() * 800, undefined, replicate)

@@ -37,7 +37,7 @@ for (const [how, stop] of [
     const reservation = await world.reserve('orders')
     world.isAway = true
     stop(world)
-    t.type(reservation?.start(), 'number', 'the call may not be written')
+    t.match(reservation?.start(), { is: 'refused', limited: 'all' }, 'the call may not be written')
     reservation?.end()
   })
 }
@@ -64,7 +64,7 @@ await test('a request that is written twice spends two tokens', async (t) => {
   first?.end()
   const last = await world.reserve('orders')
   t.equal(last?.start(), undefined)
-  t.type(last?.start(), 'number', 'none is left for the second time')
+  t.match(last?.start(), { is: 'refused', limited: 'all' }, 'none is left for the second time')
 })
 
 await test('a call that waits for tokens is not written when upstream refuses its user meanwhile', async (t) => {

@@ -102,3 +102,30 @@ await test('an order that is refused when it is about to be written counts as on
   t.equal(world.budget.counts.limited.orders, 1)
   t.equal(world.budget.counts.refused.orders, 0)
 })
+
+await test('a probe for which the budget has no token lets another call be the probe', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 8, windowMs: 10_000 }] })
+  await world.budget.opened()
+  for (const user of ['a', 'b', 'c', 'probe']) {
+    const reservation = await world.reserve('orders', user)
+    t.equal(reservation?.start(), undefined)
+    reservation?.answered(429, '60')
+    reservation?.end()
+  }
+  t.ok(world.budget.isHeldBack('orders'))
+  t.same(world.budget.usersHeldBack, { orders: 4, otps: 0, reads: 0 })
+  await world.pass(1000)
+  world.isAway = true
+  await world.pass(6000)
+  t.match(await world.admit('orders', 'd'), { is: 'refused', limited: 'all' }, 'no token is left without the ledger')
+  world.isAway = false
+  // Until the tokens that have lapsed are free again, but for less than the time of a probe whose instance has died.
+  await world.pass(13_000)
+  const probe = await world.reserve('orders', 'e')
+  t.ok(probe)
+  t.equal(probe?.start(), undefined)
+  t.match(await world.admit('orders', 'f'), { is: 'refused', limited: 'all' }, 'there is one already')
+  probe?.answered(200, undefined)
+  t.notOk(world.budget.isHeldBack('orders'))
+  t.ok(await world.send('orders', 'f'))
+})

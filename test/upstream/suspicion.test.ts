@@ -213,6 +213,9 @@ await test('a store whose clock jumps holds nobody back for longer than a minute
     fleet.aheadMs += stepMs
     await fleet.send(1, 'x', 429)
     t.ok(fleet.heldMs(0) <= 60_000 && fleet.heldMs(1) <= 60_000)
+    const late = fleet.start()
+    await settled()
+    t.ok((new LimitedCall(late, 'orders', 'a', () => 'a').hold()?.leftMs ?? 0) <= 60_000)
     fleet.pass(61_000)
     for (const user of ['a', 'new']) t.equal(await fleet.send(1, user, 200), 200)
   }
@@ -239,11 +242,18 @@ await test('a store that has lost everything shortens no hold of a user', async 
   fleet.store.forget()
   await settled()
   for (const at of [0, 1]) t.equal(await fleet.send(at, 'a', 200), 'user')
+  // A call that was on its way is refused too.
+  fleet.call(0, 'a').answered(429, '1')
+  await settled()
+  for (const at of [0, 1]) t.match(fleet.call(at, 'a').hold(), { limited: 'user', leftMs: 30_000 })
 })
 
 await test('an instance that starts later knows who is held back', async (t) => {
   const fleet = new Fleet()
   await fleet.hold()
+  // A call that was on its way is refused for a shorter time.
+  fleet.call(0, 'a').answered(429, '1')
+  await settled()
   const late = fleet.start()
   await settled()
   t.match(new LimitedCall(late, 'orders', 'a', () => 'a').hold(), { limited: 'user', leftMs: 30_000 })

@@ -1,21 +1,13 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
-import {
-  LEASE_SKEW_MS,
-  type Ledger,
-  type LedgerReply,
-  type LedgerReport,
-  type LedgerTerms,
-} from '../../src/store/ledger/ledger.ts'
+import { LEASE_SKEW_MS, type LedgerReply, type LedgerReport, type LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Refused, Reservation } from '../../src/upstream/budget/admission.ts'
 import type { SharedDocument } from '../../src/store/shared-document.ts'
-import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
-import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
-import { UpstreamRefusals } from '../../src/upstream/budget/upstream-refusals.ts'
 import type { Happening, Run, Schedule } from './budget-schedule.ts'
 import { EventQueue, type TimedEvent } from './event-queue.ts'
 import { SharedText } from './shared-text.ts'
+import { SimulatedInstance as Instance } from './simulated-instance.ts'
 
 interface Event extends TimedEvent {
   readonly instance: Instance | undefined
@@ -24,39 +16,6 @@ interface Event extends TimedEvent {
 
 /** The longest time that a call takes from its token to upstream. */
 const WAY_MS = 1000
-
-/** A process with its clocks. What happens while it is paused happens when it goes on. */
-class Instance {
-  readonly clock: Clock
-  readonly budget: UpstreamBudget
-  isDead = false
-  pausedUntil = 0
-  stepMs = 0
-
-  constructor(world: World) {
-    // Monotonic clocks start anywhere and differ in speed by up to 0.03 %, times of day by up to 30 s.
-    const origin = world.random() * 1e6
-    const speed = 1 + (world.random() - 0.5) * 0.0006
-    this.stepMs = (world.random() - 0.5) * 60_000
-    this.clock = {
-      now: () => origin + world.now * speed,
-      timeOfDay: () => Math.floor(1.7e12 + world.now + this.stepMs),
-      after: (ms, call) => {
-        const timer = { isOn: true }
-        world.schedule(world.now + Math.max(0, ms) / speed, this, () => {
-          if (timer.isOn) call()
-        })
-        return () => void (timer.isOn = false)
-      },
-    }
-    const ledger: Ledger = {
-      settle: (report) => world.settle(report, this),
-    }
-    const refusals = new UpstreamRefusals(this.clock, (user) => user)
-    refusals.share(world.openText(this, () => refusals.reread()))
-    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock, refusals)
-  }
-}
 
 /** Instances, a network, a Redis with a replica, and an upstream that writes down when calls arrive. */
 class World {
@@ -130,11 +89,11 @@ class World {
 
   /** What is known of upstream's refusals, over the same network. */
   openText(from: Instance, onChange: () => void): SharedDocument {
-    const { read, write, close } = this.#text.open(() => this.schedule(this.now + this.random() * 5, from, onChange))
+    const document = this.#text.open(() => this.schedule(this.now + this.random() * 5, from, onChange))
     return {
-      read: () => this.#askRedis(from, read),
-      write: (...change) => this.#askRedis(from, () => write(...change)),
-      close,
+      read: () => this.#askRedis(from, () => document.read()),
+      write: (...change) => this.#askRedis(from, () => document.write(...change)),
+      close: () => document.close(),
     }
   }
 

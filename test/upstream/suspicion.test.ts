@@ -164,7 +164,7 @@ await test('of two calls that are written at the same moment, when a suspicion w
     await settled()
     held.push(fleet.heldMs(0) > 0)
   }
-  t.same(held.toSorted(), [false, true])
+  t.equal(held.filter(Boolean).length, 1)
 })
 
 await test('a probe that is not sent, or gets no answer, lets the next call be one', async (t) => {

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts'
 import { pruned, UNSUSPECTED, type Suspicion } from './suspicion.ts'
 
 /** What is known of each class. */
-export type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
+type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
 
 /** Turns what is known of a class into what is known after an event. Called again where another instance was faster. */
 export type Change = (suspicion: Suspicion, now: number) => Suspicion

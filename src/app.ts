@@ -69,7 +69,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const guard = new Guard(config.http, log)
   const server = createServer(config.http, log, metrics, guard)
   const paths = new KnownPaths(server)
-  const budget = await openBudget(config.upstream, store, metrics)
+  const budget = await openBudget(config, store, metrics)
   // A budget whose ledger is new grants nothing at first, and browsers need not come before.
   const opening = new AbortController()
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))

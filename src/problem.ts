@@ -15,6 +15,7 @@ const KINDS = {
   subject_unknown: [409, 'Other sessions of this user are not known'],
   rate_limited: [429, 'Too many requests'],
   upstream_budget: [429, 'All users together have called the trading service too often'],
+  upstream_limit: [429, 'The trading service limits your calls'],
   idempotency_key_required: [400, 'This call needs an Idempotency-Key'],
   idempotency_key_reused: [422, 'This Idempotency-Key belongs to another call'],
   idempotency_in_progress: [409, 'A call with this Idempotency-Key is in progress'],
@@ -58,6 +59,8 @@ const ADVICE: Readonly<Record<ProblemCode, string>> = {
   rate_limited: 'One session, or one address, sent too many requests. Wait for as long as Retry-After says.',
   upstream_budget:
     'The trading service limits the calls of all users together. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',
+  upstream_limit:
+    'The trading service has refused a call of this user, and asked to wait; other users are not concerned. Nothing was sent, so nothing was executed. Wait for as long as Retry-After says.',
   idempotency_key_required: 'Send the call with a new key in the header Idempotency-Key.',
   idempotency_key_reused:
     'Nothing was executed. Use a new key for every call. The same key is only for sending exactly the same call again.',

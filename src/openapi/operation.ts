@@ -108,6 +108,7 @@ function problemsOf(endpoint: Endpoint, needsKey: boolean): readonly ProblemCode
     ...where(takesKey(endpoint), 'idempotency_key_reused'),
     'rate_limited',
     'upstream_budget',
+    ...where(session, 'upstream_limit'),
     'internal_error',
     'upstream_error',
     'upstream_unreachable',

@@ -1,4 +1,4 @@
-import { sharerOf } from '../sessions/index.ts'
+import { refusalSource, sharerOf } from '../sessions/index.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import { requestHeaders, responseHeaders } from '../upstream/headers.ts'
 import type { OutgoingBody } from '../upstream/request-body.ts'
@@ -43,6 +43,7 @@ export function sendOnce(
       body: body.content,
       ...(session !== undefined && {
         subject: sharerOf(session),
+        source: () => refusalSource(session, request.ip),
         isCurrent: () => sessions.isCurrent(session) && keyed?.claim.maySend !== false,
       }),
     },

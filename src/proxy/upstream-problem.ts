@@ -45,7 +45,9 @@ export function upstreamProblem(outcome: Withheld | NoResponse | OverBudget, isS
     case 'lost':
       return new Problem('upstream_lost', { ...unknown, cause: outcome.cause })
     case 'overBudget':
-      return new Problem('upstream_budget', { retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1000) })
+      return new Problem(outcome.limited === 'user' ? 'upstream_limit' : 'upstream_budget', {
+        retryAfterSeconds: Math.ceil(outcome.retryAfterMs / 1000),
+      })
     case 'timeout':
       return new Problem('upstream_timeout', { ...unknown, cause: outcome.cause })
   }

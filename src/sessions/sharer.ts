@@ -1,3 +1,4 @@
+import { networks } from '../http/client-address.ts'
 import type { Session } from './repository.ts'
 
 /**
@@ -6,4 +7,12 @@ import type { Session } from './repository.ts'
  */
 export function sharerOf({ key, record: { subject } }: Pick<Session, 'key' | 'record'>): string {
   return subject === undefined ? key : `subject:${subject}`
+}
+
+/**
+ * As what a session counts among those whom upstream refuses: as its subject, or else as the site of its client's address, since
+ * one user may have many sessions.
+ */
+export function refusalSource(session: Pick<Session, 'key' | 'record'>, address: string | undefined): string {
+  return session.record.subject === undefined ? `address:${networks(address).at(-1)}` : sharerOf(session)
 }

@@ -27,6 +27,7 @@ export const CLOSE = {
   tooManyRelays: { code: 4429, reason: 'too_many_relays' },
   rateLimited: close(4429, 'rate_limited'),
   upstreamBudget: close(4429, 'upstream_budget'),
+  upstreamLimit: close(4429, 'upstream_limit'),
   tooBig: close(1009, 'message_too_big'),
   ourFault: close(1011, 'internal_error'),
   restarting: close(1012, 'shutting_down'),

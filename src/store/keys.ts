@@ -2,6 +2,9 @@ import { createHash, createHmac } from 'node:crypto'
 
 const PREFIX = 'bff:1:'
 
+/** 96 bits: enough to tell users apart. */
+const NAME_LENGTH = 16
+
 const SESSIONS = `${PREFIX}session:`
 
 /** The prefix and the length of session keys. No other key has both. */
@@ -70,9 +73,22 @@ export function ledgerKey(name: string): string {
   return `${PREFIX}budget:${name}`
 }
 
+/** Key of what is known of upstream's refusals, by the name of the budget. */
+export function refusalsKey(name: string): string {
+  return `${PREFIX}refusals:${name}`
+}
+
 /** The channel on which instances with the same budget tell each other that upstream has refused a call. */
-export function ledgerChannel(name: string): string {
+export function budgetChannel(name: string): string {
   return `${PREFIX}budget-news:${name}`
+}
+
+/**
+ * The name of a user, or of an address, whose call upstream has refused. Without the secret nobody can tell whose it is. While a
+ * new first secret is rolled out, instances with the old one do not know the names of the others.
+ */
+export function refusedName(user: string, secret: string): string {
+  return createHmac('sha256', secret).update(`refused ${user}`).digest('base64url').slice(0, NAME_LENGTH)
 }
 
 /** Key of what is known of a call with an Idempotency-Key. It takes the session's id to compute it. */

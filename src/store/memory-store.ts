@@ -109,6 +109,10 @@ export class MemoryStore implements Store {
     return new MemoryLedger(book, terms)
   }
 
+  async openRefusals(): Promise<undefined> {
+    return undefined
+  }
+
   observe(): void {
     // There are no round trips to observe.
   }

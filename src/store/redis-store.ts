@@ -1,14 +1,15 @@
 import { CommandTimeout, Deadline } from './deadline.ts'
 import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
-import { ENDED_CHANNEL } from './keys.ts'
+import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
-import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
+import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
+import type { SharedDocument } from './shared-document.ts'
 import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
@@ -151,9 +152,16 @@ export class RedisStore implements Store {
     return new RedisIndex((command) => this.#ask(() => command(this.#link.untracked())))
   }
 
-  async openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger> {
+  async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
     const { RedisLedger } = await import('./ledger/redis-ledger.ts')
-    return new RedisLedger(name, terms, events, this.#link, (command) => this.#ask(command))
+    return new RedisLedger(name, terms, (command) => this.#ask(command))
+  }
+
+  async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
+    const { RedisDocument } = await import('./redis-document.ts')
+    return new RedisDocument(refusalsKey(name), budgetChannel(name), onChange, this.#link, (command) =>
+      this.#ask(() => command(this.#link.untracked())),
+    )
   }
 
   observe(observer: StoreObserver): void {

@@ -1,7 +1,8 @@
 import type { SessionIndex } from './session-index.ts'
 import type { StoreFacts, StoreObserver } from '../telemetry/store-observer.ts'
 import type { SharedLimits } from './shared-limits.ts'
-import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
+import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
+import type { SharedDocument } from './shared-document.ts'
 
 /** A value and the time at which the store forgets it (epoch ms). */
 export interface StoredValue {
@@ -75,7 +76,12 @@ export interface Store {
   /** Opens the index of sessions by subject. Nothing of it is loaded before. */
   openIndex(): Promise<SessionIndex>
   /** Opens the ledger of an upstream budget, which all users of this store with the same name share. */
-  openLedger(name: string, terms: LedgerTerms, events: LedgerEvents): Promise<Ledger>
+  openLedger(name: string, terms: LedgerTerms): Promise<Ledger>
+  /**
+   * Opens what all users of this store with the same name know of upstream's refusals. Undefined for a store of one process.
+   * @param onChange another process has changed the document, or may have
+   */
+  openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
   /** Reports every request from now on to the observer. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { BUDGET_CLASSES, type BudgetClass } from '../config/upstream-budget.ts'
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../config/upstream-budget.ts'
 import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 
 /** What a scrape reads of a budget. */
@@ -7,12 +7,14 @@ interface BudgetSource {
   readonly counts: {
     readonly granted: Readonly<Record<BudgetClass, number>>
     readonly refused: Readonly<Record<BudgetClass, number>>
+    readonly limited: Readonly<Record<BudgetClass, number>>
     readonly alone: number
   }
   readonly isAlone: boolean
   left(): readonly { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[]
   leased(budgetClass: BudgetClass): number
   isHeldBack(budgetClass: BudgetClass): boolean
+  readonly usersHeldBack: ByClass
 }
 
 /** Registers the metrics of the upstream budget. Without UPSTREAM_BUDGET they do not exist. */
@@ -69,17 +71,37 @@ function byClass(registry: Registry, budget: BudgetSource): void {
   )
   scrapedGauge(
     registry,
-    'bff_upstream_budget_held_back',
-    'Whether calls of a class are held back, because upstream answered 429',
-    () => BUDGET_CLASSES.map((each) => [{ class: each }, Number(budget.isHeldBack(each))] as const),
+    'bff_upstream_budget_alone',
+    'Whether the ledger of the budget in Redis cannot be reached',
+    () => Number(budget.isAlone),
+    'max',
+  )
+  createLimitMetrics(registry, budget)
+}
+
+/** Registers the metrics of the calls that upstream's own 429s hold back. */
+function createLimitMetrics(registry: Registry, budget: BudgetSource): void {
+  scrapedCounter(
+    registry,
+    'bff_upstream_limit_refusals_total',
+    'Calls that were not sent because upstream limits their user, by class',
+    ['class'],
+    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.counts.limited[each]] as const),
+  )
+  scrapedGauge(
+    registry,
+    'bff_upstream_limited_users',
+    'Users, else sessions, whose calls of a class are held back, because upstream answered 429 to them; known to all instances',
+    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.usersHeldBack[each]] as const),
     'max',
     ['class'],
   )
   scrapedGauge(
     registry,
-    'bff_upstream_budget_alone',
-    'Whether the ledger of the budget in Redis cannot be reached',
-    () => Number(budget.isAlone),
+    'bff_upstream_budget_held_back',
+    'Whether all calls of a class are held back, because upstream answered 429 to several users, and to the probe of another',
+    () => BUDGET_CLASSES.map((each) => [{ class: each }, Number(budget.isHeldBack(each))] as const),
     'max',
+    ['class'],
   )
 }

@@ -73,8 +73,8 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
     if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
     // A connection is free, and the request is written next.
     if (this.#isCurrent?.() === false) return controller.abort(new NotStarted({ is: 'stale' }))
-    const retryAfterMs = this.#reservation?.start()
-    if (retryAfterMs !== undefined) controller.abort(new NotStarted({ is: 'overBudget', retryAfterMs }))
+    const refused = this.#reservation?.start()
+    if (refused !== undefined) controller.abort(new NotStarted({ ...refused, is: 'overBudget' }))
   }
 
   /** Upstream's status and headers have arrived. */

@@ -21,6 +21,8 @@ export interface RestRequest {
   readonly timeoutMs?: number | undefined
   /** Whose request it is, where that is known: the budget is shared fairly among them. */
   readonly subject?: string | undefined
+  /** As what the subject counts if upstream's own limits refuse the request; see {@link Budget.admit}. */
+  readonly source?: () => string
   /**
    * Whether the request is still wanted. Asked when its first byte is about to be written, after every wait. If this returns
    * false, nothing is sent, and the token of the budget is free again: the outcome is `stale`, or, of an exchange,
@@ -115,14 +117,14 @@ export class RestClient {
   /** Sends a request once the budget admits it. */
   #admitted<Outcome>(
     budget: Budget,
-    { subject = '' }: RestRequest,
+    { subject = '', source }: RestRequest,
     send: (reservation: Reservation) => Promise<Outcome>,
   ): Promise<Outcome | OverBudget> {
     const go = (admission: Admission): Promise<Outcome | OverBudget> => {
       if (admission.is === 'granted') return send(admission.reservation)
-      return Promise.resolve({ is: 'overBudget', retryAfterMs: admission.retryAfterMs })
+      return Promise.resolve({ ...admission, is: 'overBudget' })
     }
-    const admission = budget.admit(this.#budgetClass, subject)
+    const admission = budget.admit(this.#budgetClass, subject, source)
     return admission instanceof Promise ? admission.then(go) : go(admission)
   }
 

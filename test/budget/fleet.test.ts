@@ -12,7 +12,7 @@ import { testRedis } from '../support/world.ts'
 /** MINUTES=15 for the long run. */
 const MINUTES = Number(process.env['MINUTES'] ?? 4)
 
-function report(t: Test, { tallies, upstream }: BudgetFleet): void {
+function report(t: Test, { tallies, ofLimited, upstream }: BudgetFleet): void {
   t.comment('class    asked   sent refused failed arrived')
   for (const each of BUDGET_CLASSES) {
     const { asked, sent, refused, failed } = tallies[each]
@@ -20,6 +20,7 @@ function report(t: Test, { tallies, upstream }: BudgetFleet): void {
     const columns = [asked, sent, refused, failed, arrived].map((count) => String(count).padStart(7))
     t.comment(each.padEnd(7) + columns.join(''))
   }
+  if (ofLimited.asked > 0) t.comment(`the user whom upstream limits: ${JSON.stringify(ofLimited)}`)
 }
 
 function assertKept(
@@ -67,9 +68,10 @@ await test('Calm: a fleet uses nine tenths of what it may, with few commands, an
   t.ok(commands <= 0.25)
 })
 
-await test('Storm: no window has more calls than the budget while instances, clocks and Redis fail', async (t) => {
+await test('Storm: no window has more calls than the budget while instances, clocks and Redis fail, and upstream refuses one user', async (t) => {
   const { url, masters, nodes } = await testSentinel(t)
   const fleet = await BudgetFleet.start(t, url, '300/60,1000/600')
+  await fleet.limitOne()
   const over = new AbortController()
   let alive = nodes.length
   const any = (): number => Math.floor(Math.random() * fleet.count)
@@ -134,4 +136,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
   // An instance without tokens refuses orders while Redis is away. That takes two faults at the same moment.
   const { asked, refused } = fleet.tallies.orders
   t.ok(refused <= asked * 0.02, `${refused} of ${asked} orders refused`)
+  const { ofLimited, tallies } = fleet
+  t.ok(ofLimited.limited > 0, 'the user is held back')
+  for (const each of BUDGET_CLASSES) t.equal(tallies[each].limited, 0, `no ${each} of others`)
 })

@@ -35,7 +35,7 @@ import {
   narrowFeedScenario,
   unusedFeedScenario,
 } from '../support/alert-scenarios-feed.ts'
-import { heldBackScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
+import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
 import { NO_BUDGET } from '../support/no-budget.ts'
 import type { Scenario } from '../support/scrapes.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
@@ -188,6 +188,7 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   arraysScenario,
   usedBudgetScenario,
   heldBackScenario,
+  limitedUsersScenario,
   secretsScenario,
   firstRefusalScenario,
   restartScenario,

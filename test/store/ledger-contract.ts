@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
-import type { LedgerEvents, LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Store } from '../../src/store/store.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +11,6 @@ const TERMS: LedgerTerms = {
   marginMs: 100,
   bucketMs: 100,
 }
-const DEAF: LedgerEvents = { heldBack: () => undefined, newsMissed: () => undefined }
 
 let ledgers = 0
 let sequence = 0
@@ -38,9 +37,8 @@ const used = (reply: LedgerReply): readonly number[] => (reply.is === 'settled' 
 export async function ledgerContract(t: Test, store: Store, other: Store): Promise<void> {
   await t.test('handles share a ledger by its name, and it never grants more than its ceilings', async (t) => {
     const name = `shared${++ledgers}`
-    const [one, two] = [await store.openLedger(name, TERMS, DEAF), await other.openLedger(name, TERMS, DEAF)]
-    const another = await store.openLedger(`${name}-other`, TERMS, DEAF)
-    t.teardown(() => [one, two, another].forEach((each) => each.close()))
+    const [one, two] = [await store.openLedger(name, TERMS), await other.openLedger(name, TERMS)]
+    const another = await store.openLedger(`${name}-other`, TERMS)
     const granted = (reply: LedgerReply): ByClass => (reply.is === 'settled' ? reply.granted : NONE)
     let first = NONE
     let heard: Partial<LedgerReport> = {}
@@ -64,8 +62,7 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
   })
 
   await t.test('a report that comes late changes nothing, and a stranger has to tell its history', async (t) => {
-    const ledger = await store.openLedger(`late${++ledgers}`, TERMS, DEAF)
-    t.teardown(() => ledger.close())
+    const ledger = await store.openLedger(`late${++ledgers}`, TERMS)
     const late = report('one')
     t.match(await ledger.settle(report('one')), { is: 'settled' })
     t.same(await ledger.settle(late), { is: 'outdated' })
@@ -73,8 +70,7 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
   })
 
   await t.test('tokens count from when they were spent, and only once', async (t) => {
-    const ledger = await store.openLedger(`spends${++ledgers}`, TERMS, DEAF)
-    t.teardown(() => ledger.close())
+    const ledger = await store.openLedger(`spends${++ledgers}`, TERMS)
     const spends = [[40_000, 3] as const, [0, 4] as const]
     t.same(used(await ledger.settle(report('one', { spent: 9, spends }))), [7])
     t.same(used(await ledger.settle(report('one', { spent: 9, spends }))), [7], 'the reply was lost')
@@ -85,30 +81,5 @@ export async function ledgerContract(t: Test, store: Store, other: Store): Promi
     const missed = { spent: 13, spends: [[0, 2] as const] }
     t.same(await ledger.settle(report('one', { ...missed, isWhole: false })), { is: 'unknown' }, 'one spend is missing')
     t.same(used(await ledger.settle(report('one', missed))), [11], 'unless it is too old to count')
-  })
-
-  await t.test('a class that is held back gets nothing, and everybody is told', async (t) => {
-    const name = `held${++ledgers}`
-    const heard: unknown[] = []
-    let isListening = false
-    const events: LedgerEvents = {
-      heldBack: (...news) => void heard.push(news),
-      newsMissed: () => void (isListening = true),
-    }
-    const [one, two] = [await store.openLedger(name, TERMS, DEAF), await other.openLedger(name, TERMS, events)]
-    t.teardown(() => [one, two].forEach((each) => each.close()))
-    const isInRedis = store.staleMs !== Infinity || store !== other
-    if (isInRedis) await until(() => isListening, 'the other handle listens')
-    await two.settle(report('two'))
-    await one.holdBack('otps', 30_000)
-    const held = (await two.settle(report('two', { wanted: { orders: 1, otps: 1, reads: 1 } }))) as Extract<
-      LedgerReply,
-      { is: 'settled' }
-    >
-    t.equal(held.granted.otps, 0)
-    t.ok(held.heldBackMs.otps > 20_000 && held.waitMs.otps > 20_000)
-    t.equal(held.heldBackMs.reads, 0)
-    if (isInRedis) await until(() => heard.length > 0, 'the news arrives')
-    if (isInRedis) t.same(heard, [['otps', 30_000]])
   })
 }

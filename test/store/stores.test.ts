@@ -43,8 +43,7 @@ await test('a ledger that an empty Redis has never seen grants nothing until the
   t.teardown(() => store.close())
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const terms = { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
-  const ledger = await store.openLedger('empty', terms, { heldBack: () => undefined, newsMissed: () => undefined })
-  t.teardown(() => ledger.close())
+  const ledger = await store.openLedger('empty', terms)
   const none = { orders: 0, otps: 0, reads: 0 }
   const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: none, lapsed: 0, spends: [], isWhole: true }
   const reply = await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: { ...none, orders: 1 } })

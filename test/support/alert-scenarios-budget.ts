@@ -1,6 +1,8 @@
 import type { Test } from 'tap'
 import { apiWorld } from './api-world.ts'
+import { JarBrowser } from './jar-browser.ts'
 import { around, type Scenario } from './scrapes.ts'
+import { logIn } from './world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
@@ -12,9 +14,31 @@ export async function usedBudgetScenario(t: Test): Promise<Scenario> {
   })
 }
 
-/** Upstream refuses calls that the budget allows. */
-export async function heldBackScenario(t: Test): Promise<Scenario> {
-  const { world, upstream, call } = await apiWorld(t, { settings: { UPSTREAM_BUDGET: '1000/60' } })
+/** Upstream refuses calls that the budget allows: of users at so many addresses. */
+async function refusedUsers(t: Test, count: number, name: string, raises: readonly string[]): Promise<Scenario> {
+  const settings = { UPSTREAM_BUDGET: '1000/60', TRUST_PROXY: '1' }
+  const { world, upstream, send } = await apiWorld(t, { settings })
+  const url = new URL(world.server.url)
+  const cookies: string[] = []
+  for (let each = 0; each < count; each++) {
+    const browser = new JarBrowser()
+    await logIn(browser, world.server.url, `user${each}@example.test`)
+    cookies.push(browser.cookieHeader(url, url))
+  }
   upstream.answer = (_request, socket) => void socket.write('HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n')
-  return around(world.server, 'upstream refuses reads', ['BffBudgetHeldBack'], () => call('GET', ACCOUNTS))
+  return around(world.server, name, raises, async () => {
+    for (const [each, cookie] of cookies.entries()) {
+      await send('GET', ACCOUNTS, { headers: { cookie, 'x-csrf': '1', 'x-forwarded-for': `192.0.2.${each}` } })
+    }
+  })
+}
+
+/** The last of four is the probe, which shows that upstream refuses everybody. */
+export function heldBackScenario(t: Test): Promise<Scenario> {
+  return refusedUsers(t, 4, 'upstream refuses reads', ['BffBudgetHeldBack'])
+}
+
+/** Two users are not everybody: that is no matter of the operator. */
+export function limitedUsersScenario(t: Test): Promise<Scenario> {
+  return refusedUsers(t, 2, 'upstream refuses reads of two users', [])
 }

@@ -22,6 +22,8 @@ export interface Tally {
   sent: number
   /** By the budget. */
   refused: number
+  /** Because upstream limits their user. */
+  limited: number
   /** Because an instance or Redis was down. */
   failed: number
 }
@@ -30,11 +32,14 @@ export interface Tally {
 export class BudgetFleet {
   readonly upstream: CountingUpstream
   readonly tallies: Record<BudgetClass, Tally> = { orders: tally(), otps: tally(), reads: tally() }
+  /** The calls of the user whom upstream limits, if there is one: they are in no other tally. */
+  readonly ofLimited = tally()
   readonly #t: Test
   readonly #settings: Record<string, string>
   readonly #servers: ServerProcess[] = []
   readonly #ports: number[] = []
   #cookies: string[] = []
+  #limited: string | undefined
 
   private constructor(t: Test, upstream: CountingUpstream, settings: Record<string, string>) {
     this.#t = t
@@ -76,6 +81,21 @@ export class BudgetFleet {
 
   get count(): number {
     return this.#ports.length
+  }
+
+  /** Makes upstream answer one of the users with 429 from now on. */
+  async limitOne(): Promise<void> {
+    const [cookie = ''] = this.#cookies
+    const before = this.upstream.arrivals.length
+    await call(this.#ports[0] ?? 0, cookie, 'reads')
+    const token = this.upstream.arrivals[before]?.token ?? ''
+    if (token === '') throw new Error('the call of the user did not arrive')
+    this.#limited = cookie
+    this.upstream.intercept = (_budgetClass, response, of) => {
+      if (of !== token) return false
+      response.writeHead(429, { 'retry-after': '20' }).end('{}')
+      return true
+    }
   }
 
   /** Starts an instance, again after it was killed. The last has two workers, the one before it a clock that jumps. */
@@ -126,16 +146,16 @@ export class BudgetFleet {
   }
 
   async #call(budgetClass: BudgetClass): Promise<void> {
-    const tally = this.tallies[budgetClass]
     const at = Math.floor(Math.random() * this.count)
     const port = this.#ports[at] ?? 0
     const cookie = this.#cookies[Math.floor(Math.random() * SESSIONS)] ?? ''
+    const tally = cookie === this.#limited ? this.ofLimited : this.tallies[budgetClass]
     tally.asked++
     const outcome = await (budgetClass === 'otps' ? this.#open(port, cookie) : call(port, cookie, budgetClass)).catch(
       () => 'failed' as const,
     )
     tally[outcome]++
-    if (budgetClass === 'orders' && outcome === 'refused') {
+    if (outcome === 'refused' && tally === this.tallies.orders) {
       this.#t.comment(`${Math.round(performance.now() / 1000)} s: an order is refused by instance ${at}`)
     }
   }
@@ -147,7 +167,9 @@ export class BudgetFleet {
       socket.on('error', () => resolve([0, '']))
       socket.on('close', (code, reason) => resolve([code, reason.toString()]))
     })
-    if (code === 4403) return 'sent'
+    // Upstream has refused it, or limits its user.
+    if (code === 4403 || reason.startsWith('rate_limited')) return 'sent'
+    if (reason.startsWith('upstream_limit')) return 'limited'
     return reason.startsWith('upstream_budget') ? 'refused' : 'failed'
   }
 }
@@ -160,9 +182,11 @@ async function call(port: number, cookie: string, budgetClass: BudgetClass): Pro
   const { status, text } = await Promise.race([answered, delay(20_000, { status: 0, text: '' }, { ref: false })])
   answered.catch(() => undefined)
   if (status === 200) return 'sent'
-  return status === 429 && text.includes('upstream_budget') ? 'refused' : 'failed'
+  if (status !== 429) return 'failed'
+  if (text.includes('upstream_budget')) return 'refused'
+  return text.includes('upstream_limit') ? 'limited' : 'sent'
 }
 
 function tally(): Tally {
-  return { asked: 0, sent: 0, refused: 0, failed: 0 }
+  return { asked: 0, sent: 0, refused: 0, limited: 0, failed: 0 }
 }

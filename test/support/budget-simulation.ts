@@ -1,18 +1,13 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
 import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
-import {
-  LEASE_SKEW_MS,
-  type Ledger,
-  type LedgerReply,
-  type LedgerReport,
-  type LedgerTerms,
-} from '../../src/store/ledger/ledger.ts'
-import type { Reservation } from '../../src/upstream/budget/admission.ts'
-import type { Clock } from '../../src/upstream/budget/clock.ts'
+import { LEASE_SKEW_MS, type LedgerReply, type LedgerReport, type LedgerTerms } from '../../src/store/ledger/ledger.ts'
+import type { Refused, Reservation } from '../../src/upstream/budget/admission.ts'
+import type { SharedDocument } from '../../src/store/shared-document.ts'
 import { ledgerTerms } from '../../src/upstream/budget/terms.ts'
-import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
 import type { Happening, Run, Schedule, SimulatedUser } from './budget-schedule.ts'
 import { EventQueue, type TimedEvent } from './event-queue.ts'
+import { SharedText } from './shared-text.ts'
+import { SimulatedInstance as Instance } from './simulated-instance.ts'
 
 interface Event extends TimedEvent {
   readonly instance: Instance | undefined
@@ -21,39 +16,6 @@ interface Event extends TimedEvent {
 
 /** The longest time that a call takes from its token to upstream. */
 const WAY_MS = 1000
-
-/** A process with its clocks. What happens while it is paused happens when it goes on. */
-class Instance {
-  readonly clock: Clock
-  readonly budget: UpstreamBudget
-  isDead = false
-  pausedUntil = 0
-  stepMs = 0
-
-  constructor(world: World) {
-    // Monotonic clocks start anywhere and differ in speed by up to 0.03 %, times of day by up to 30 s.
-    const origin = world.random() * 1e6
-    const speed = 1 + (world.random() - 0.5) * 0.0006
-    this.stepMs = (world.random() - 0.5) * 60_000
-    this.clock = {
-      now: () => origin + world.now * speed,
-      timeOfDay: () => Math.floor(1.7e12 + world.now + this.stepMs),
-      after: (ms, call) => {
-        const timer = { isOn: true }
-        world.schedule(world.now + Math.max(0, ms) / speed, this, () => {
-          if (timer.isOn) call()
-        })
-        return () => void (timer.isOn = false)
-      },
-    }
-    const ledger: Ledger = {
-      settle: (report) => world.settle(report, this),
-      holdBack: async () => undefined,
-      close: () => undefined,
-    }
-    this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock)
-  }
-}
 
 /** Instances, a network, a Redis with a replica, and an upstream that writes down when calls arrive. */
 class World {
@@ -71,6 +33,8 @@ class World {
   #isResolving = false
   #book = new LedgerBook()
   #replica = new LedgerBook()
+  /** What the instances know of upstream's refusals. */
+  readonly #text = new SharedText(() => this.#redisTime())
   #run = 0
   #redisStep = 0
   #isRedisAway = false
@@ -115,7 +79,26 @@ class World {
 
   /** A report on its way: request and reply take time, and either may get lost, or the request be late by seconds. */
   settle(report: LedgerReport, from: Instance): Promise<LedgerReply> {
-    const { promise, resolve, reject } = Promise.withResolvers<LedgerReply>()
+    return this.#askRedis(from, () => {
+      this.reports.push(this.now)
+      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
+      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
+      return this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+    })
+  }
+
+  /** What is known of upstream's refusals, over the same network. */
+  openText(from: Instance, onChange: () => void): SharedDocument {
+    const document = this.#text.open(() => this.schedule(this.now + this.random() * 5, from, onChange))
+    return {
+      read: () => this.#askRedis(from, () => document.read()),
+      write: (...change) => this.#askRedis(from, () => document.write(...change)),
+      close: () => document.close(),
+    }
+  }
+
+  #askRedis<Reply>(from: Instance, question: () => Reply | Promise<Reply>): Promise<Reply> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     const reply = (end: () => void): void => {
       this.#isResolving = true
       end()
@@ -127,10 +110,7 @@ class World {
     this.schedule(this.now + 1500, from, () => reply(() => reject(new Error('no reply in time'))))
     this.schedule(this.now + wayMs, undefined, () => {
       if (this.#isRedisAway) return
-      this.reports.push(this.now)
-      const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
-      const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
-      const replied = this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      const replied = question()
       if (!isLost) this.schedule(this.now + this.random() * 5, from, () => reply(() => resolve(replied)))
     })
     return promise
@@ -202,25 +182,37 @@ class World {
 
   async #call(budgetClass: BudgetClass, subject: string, instance: Instance | undefined): Promise<void> {
     if (instance === undefined || instance.pausedUntil > this.now) return
-    const turn = instance.budget.admit(budgetClass, subject)
+    const turn = instance.budget.admit(budgetClass, subject, () => subject)
     if (turn instanceof Promise) this.#isResolving = true
     const admission = turn instanceof Promise ? await turn : turn
     if (instance.isDead) return
-    if (admission.is === 'refused') return this.#noteRefusal(budgetClass, subject)
+    if (admission.is === 'refused') return this.#noteRefusal(budgetClass, subject, admission)
     // Some wait for their connection, and some never get one.
     const connectMs = this.random() < this.#often(0.1) ? this.random() * 3000 : 0
-    this.schedule(this.now + connectMs, instance, () => this.#write(budgetClass, subject, admission.reservation))
+    this.schedule(this.now + connectMs, instance, () =>
+      this.#write(instance, budgetClass, subject, admission.reservation),
+    )
   }
 
-  #write(budgetClass: BudgetClass, subject: string, reservation: Reservation): void {
+  #write(instance: Instance, budgetClass: BudgetClass, subject: string, reservation: Reservation): void {
     if (this.random() < this.#often(0.02)) return reservation.end()
-    if (reservation.start() !== undefined) return this.#noteRefusal(budgetClass, subject)
+    const refused = reservation.start()
+    if (refused !== undefined) {
+      reservation.end()
+      return this.#noteRefusal(budgetClass, subject, refused)
+    }
     const wayMs = this.random() < this.#often(0.5) ? WAY_MS : this.random() * 20
     this.arrivals.push({ at: this.now + wayMs, budgetClass, subject })
+    if (this.plan.limitedUser === undefined) return
+    this.schedule(this.now + 2 * wayMs, instance, () => {
+      this.#isResolving = true
+      reservation.answered(subject === this.plan.limitedUser ? 429 : 200, '20')
+      reservation.end()
+    })
   }
 
-  #noteRefusal(budgetClass: BudgetClass, subject: string): void {
-    this.refusals.push({ at: this.now, budgetClass, subject })
+  #noteRefusal(budgetClass: BudgetClass, subject: string, { limited }: Refused): void {
+    this.refusals.push({ at: this.now, budgetClass, subject, limited })
   }
 
   #planFaults(): void {
@@ -246,7 +238,12 @@ class World {
         this.#redisStep += (this.random() - 0.5) * 2000
       })
     })
-    this.#planFault(lostLedgers, () => this.#outage(this.random() * 3000, () => void (this.#book = new LedgerBook())))
+    this.#planFault(lostLedgers, () =>
+      this.#outage(this.random() * 3000, () => {
+        this.#book = new LedgerBook()
+        this.#text.forget()
+      }),
+    )
     const replicate = (): void => {
       if (!this.#isRedisAway) this.#replica = this.#book.clone()
       this.schedule(this.now + 200 + this.random() * 800, undefined, replicate)

@@ -1,15 +1,22 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import type { BudgetClass } from '../../src/config/upstream-budget.ts'
+
+interface Arrival {
+  readonly at: number
+  readonly budgetClass: BudgetClass
+  /** The access token of the call, which shows whose it is; empty without one. */
+  readonly token: string
+}
 
 /** An upstream that only writes down when calls arrive. Its one-time URLs are refused, which costs a call all the same. */
 export interface CountingUpstream {
   readonly url: string
   /** When calls arrived (ms), in order, and their class. */
-  readonly arrivals: { readonly at: number; readonly budgetClass: BudgetClass }[]
+  readonly arrivals: Arrival[]
   /** Answers in place of the upstream if it returns true. */
-  intercept: (budgetClass: BudgetClass, response: ServerResponse) => boolean
+  intercept: (budgetClass: BudgetClass, response: ServerResponse, token: string) => boolean
 }
 
 /** Starts one that ends with the test. */
@@ -18,9 +25,10 @@ export async function countingUpstream(t: Test): Promise<CountingUpstream> {
   const server = createServer((request, response) => {
     const isOtp = request.url?.endsWith('/otp') === true
     const budgetClass: BudgetClass = isOtp ? 'otps' : request.method === 'GET' ? 'reads' : 'orders'
-    upstream.arrivals.push({ at: performance.now(), budgetClass })
+    const token = tokenOf(request)
+    upstream.arrivals.push({ at: performance.now(), budgetClass, token })
     request.resume()
-    if ((upstream as CountingUpstream).intercept(budgetClass, response)) return
+    if ((upstream as CountingUpstream).intercept(budgetClass, response, token)) return
     response.writeHead(isOtp ? 403 : 200, { 'content-type': 'application/json' }).end('{}')
   })
   // A connection that was idle for long is often closed just when a call is sent.
@@ -32,4 +40,8 @@ export async function countingUpstream(t: Test): Promise<CountingUpstream> {
     server.close()
   })
   return upstream
+}
+
+function tokenOf({ headers }: IncomingMessage): string {
+  return headers.authorization?.replace('Bearer ', '') ?? ''
 }

@@ -53,8 +53,6 @@ export class ManualBudget {
         await this.replies
         return reply
       },
-      holdBack: async () => undefined,
-      close: () => undefined,
     }
     this.budget = new UpstreamBudget(whole, terms, ledger, clock)
   }
@@ -75,9 +73,14 @@ export class ManualBudget {
     return sent
   }
 
+  /** Asks for a call of a user, who counts as nobody else if upstream refuses it. */
+  admit(budgetClass: 'orders' | 'otps' | 'reads', subject: string): Admission | Promise<Admission> {
+    return this.budget.admit(budgetClass, subject, () => subject)
+  }
+
   /** Asks for a call, but does not send it yet. */
   async reserve(budgetClass: 'orders' | 'otps' | 'reads', subject = 'somebody'): Promise<Granted | undefined> {
-    const admission = await this.budget.admit(budgetClass, subject)
+    const admission = await this.admit(budgetClass, subject)
     return admission.is === 'granted' ? admission.reservation : undefined
   }
 

@@ -132,19 +132,6 @@ await test('a start waits for three leases and no longer', async (t) => {
   t.ok(isOpen)
 })
 
-await test('a start does not wait for orders that upstream refuses', async (t) => {
-  const book = new LedgerBook()
-  await new ManualBudget({}, book).budget.opened()
-  book.holdBack('orders', 600_000, 1.7e12)
-  const world = new ManualBudget({}, book)
-  let isOpen = false
-  void world.budget.opened().then(() => (isOpen = true))
-  await world.pass(100)
-  t.ok(isOpen)
-  t.notOk(await world.send('orders'))
-  t.ok(await world.send('reads'))
-})
-
 await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
   const world = new ManualBudget({ windows: WINDOW })
   await world.budget.opened()

@@ -31,6 +31,7 @@ function randomSchedule(random: () => number): Schedule {
     instances,
     lengthMs: 60_000,
     waveMs: 1000 + random() * 12_000,
+    ...(random() < 0.5 && { limitedUser: 'subject0' }),
     load: { orders: random() * 2 * rate, otps: random() * rate, reads: random() * 2 * rate },
     faults: {
       crashes: isForgetful ? 0 : upTo(4),

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import type { Happening } from '../support/budget-schedule.ts'
 import { simulate } from '../support/budget-simulation.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
@@ -7,8 +8,11 @@ const MINUTES = 15
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8]
 
 /** Orders sent and refused in runs of 15 minutes, at a load of twice the budget, in which so much happens of each kind. */
-async function orders(faults: { crashes: number; pauses: number; outages: number; failovers: number }) {
-  const count = { sent: 0, refused: 0 }
+async function orders(
+  faults: { crashes: number; pauses: number; outages: number; failovers: number },
+  limitedUser?: string,
+) {
+  const count = { sent: 0, refused: 0, toLimited: 0, wrongly: 0 }
   for (const seed of SEEDS) {
     const { arrivals, refusals } = await simulate({
       config: {
@@ -25,6 +29,7 @@ async function orders(faults: { crashes: number; pauses: number; outages: number
       instances: 5,
       lengthMs: MINUTES * 60_000,
       load: { orders: 0.2, otps: 4, reads: 4 },
+      ...(limitedUser !== undefined && { limitedUser }),
       faults: {
         clockSteps: 0,
         redisSteps: 0,
@@ -34,8 +39,12 @@ async function orders(faults: { crashes: number; pauses: number; outages: number
         ...faults,
       },
     })
-    count.sent += arrivals.filter(({ budgetClass }) => budgetClass === 'orders').length
-    count.refused += refusals.filter(({ budgetClass }) => budgetClass === 'orders').length
+    const ofOthers = ({ budgetClass, subject }: Happening): boolean =>
+      budgetClass === 'orders' && subject !== limitedUser
+    count.sent += arrivals.filter(ofOthers).length
+    count.refused += refusals.filter(ofOthers).length
+    count.toLimited += arrivals.filter(({ subject }) => subject === limitedUser).length
+    count.wrongly += refusals.filter(({ limited, subject }) => limited === 'user' && subject !== limitedUser).length
   }
   return count
 }
@@ -54,3 +63,16 @@ for (const { name, faults, most } of STORMS) {
     t.ok(refused <= (sent + refused) * most, `at most ${most} of them are refused`)
   })
 }
+
+await test('all of them, while upstream refuses one user all the time: hardly an order of others is refused', async (t) => {
+  const { sent, refused, toLimited, wrongly } = await orders(
+    { crashes: 22, pauses: 22, outages: 8, failovers: 2 },
+    'subject0',
+  )
+  t.comment(`${refused} of ${sent + refused} orders of others refused; ${toLimited} calls of the user were sent`)
+  t.ok(sent > SEEDS.length * 80, 'orders are sent')
+  t.ok(refused <= (sent + refused) * 0.005)
+  t.equal(wrongly, 0, 'nobody else is held back')
+  // One call of each class in 20 seconds, and a few on instances that have not heard of it yet.
+  t.ok(toLimited > 0 && toLimited <= SEEDS.length * MINUTES * 3 * 3 * 2, `${toLimited} calls`)
+})

@@ -96,36 +96,6 @@ await test("upstream's rate limit headers are passed on only without a budget", 
   }
 })
 
-await test("upstream's 429 to a read holds reads back on every instance, and only reads", async (t) => {
-  const { world, upstream, call, cookie } = await apiWorld(t, { redis: true, settings: { UPSTREAM_BUDGET: '100/60' } })
-  const other = await testServer(t, world.settings)
-  const headers = { cookie, 'x-csrf': '1' }
-  const there = (method: string) =>
-    sendTo(
-      other.port,
-      method,
-      ACCOUNTS,
-      method === 'GET' ? { headers } : { headers: { ...headers, ...JSON_TYPE }, body: '{}' },
-    )
-  t.equal((await there('GET')).status, 200)
-  upstream.answer = (_request, socket) =>
-    void socket.write('HTTP/1.1 429 Too Many\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n')
-  t.equal((await call('GET', ACCOUNTS)).status, 429)
-  upstream.reset()
-  const held = async (): Promise<boolean> =>
-    (await samplesOf(other.opsUrl, 'bff_upstream_budget_held_back')).get('class="reads"') === 1
-  await until(held, 'the other instance knows')
-  for (const refused of [await call('GET', ACCOUNTS), await there('GET')]) {
-    t.match(refused, { status: 429, json: { code: 'upstream_budget' } })
-    t.ok(Number(refused.headers['retry-after']) > 20)
-  }
-  t.equal((await there('POST')).status, 200)
-  t.equal(upstream.requests.length, 1)
-  // One that starts now learns it from the ledger.
-  const late = await testServer(t, world.settings)
-  t.equal((await sendTo(late.port, 'GET', ACCOUNTS, { headers })).status, 429)
-})
-
 await test('two instances keep the budget together, in every window', async (t) => {
   const settings = { UPSTREAM_BUDGET: '30/2,50/5', UPSTREAM_BUDGET_ALONE: '0' }
   const { world, upstream, call, cookie } = await apiWorld(t, { redis: true, settings })

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { CallLimit } from '../../http/call-limit.ts'
 import { requesterOf } from '../../http/requester.ts'
-import { sharerOf, type Session } from '../../sessions/index.ts'
+import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
 import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
@@ -81,6 +81,7 @@ async function oneTimeUrl(
     id: request.id,
     signal,
     subject: sharerOf(session),
+    source: () => refusalSource(session, request.ip),
     isCurrent: () => deps.sessions.isCurrent(session),
   })
   switch (outcome.is) {
@@ -98,7 +99,9 @@ async function oneTimeUrl(
       return current && oneTimeUrl(handshake, accountId, current, deps, mayRenew)
     }
     case 'overBudget':
-      return handshake.end(after(CLOSE.upstreamBudget, outcome.retryAfterMs))
+      return handshake.end(
+        after(outcome.limited === 'user' ? CLOSE.upstreamLimit : CLOSE.upstreamBudget, outcome.retryAfterMs),
+      )
     case 'unauthorized': {
       const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
       if (found.is !== 'authorized') return handshake.end(closeOf(found))

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import type { OverBudget } from '../../upstream/budget/admission.ts'
 import { NotStarted } from '../../upstream/exchange.ts'
 import { USER_AGENT } from '../../upstream/headers.ts'
 import type { RestResponse } from '../../upstream/buffered-exchange.ts'
@@ -16,8 +17,7 @@ export type OtpOutcome =
   | { readonly is: 'refused'; readonly close: CloseStatus; readonly why: string; readonly cause?: Error }
   /** Nothing was sent, because the session has changed or ended while the request waited. */
   | { readonly is: 'stale' }
-  /** The budget of all users has no call left; nothing was sent. */
-  | { readonly is: 'overBudget'; readonly retryAfterMs: number }
+  | OverBudget
 
 const MAX_DEPTH = 8
 
@@ -43,8 +43,8 @@ export class OtpClient {
 
   /**
    * @param accountId already checked against the id pattern
-   * @param request the browser's request id, a signal that aborts the exchange, whose relay it is, for the budget, and whether
-   * the session is unchanged
+   * @param request the browser's request id, a signal that aborts the exchange, whose relay it is, for the budget, as what they
+   * count there, and whether the session is unchanged
    */
   async request(
     accountId: string,
@@ -53,6 +53,7 @@ export class OtpClient {
       readonly id: string
       readonly signal: AbortSignal
       readonly subject: string
+      readonly source: () => string
       readonly isCurrent: () => boolean
     },
   ): Promise<OtpOutcome> {
@@ -61,8 +62,8 @@ export class OtpClient {
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
     const path = `/trading/v1/options/accounts/${accountId}/otp`
     const timeoutMs = headersMs
-    const { subject, isCurrent } = request
-    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject, isCurrent } as const
+    const { subject, source, isCurrent } = request
+    const call = { method: 'POST', path, headers, body: null, timeoutMs, subject, source, isCurrent } as const
     const outcome = await this.#rest.exchange(call, request.signal)
     switch (outcome.is) {
       case 'answered':

@@ -42,7 +42,6 @@ export class LedgerBook {
   #offset = 0
   #quietUntil = 0
   #keepMs = 0
-  readonly #heldBack = new Map<BudgetClass, number>()
   readonly #holders = new Map<string, Holder>()
   /** Spent tokens by the time at which the last of them may have been spent. */
   readonly #spent = new Map<number, number>()
@@ -62,7 +61,7 @@ export class LedgerBook {
     const { sequence, spent, held } = report
     const expiresAt = now + terms.leaseMs + LEASE_SKEW_MS
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held, lapsed: 0 })
-    const { granted, waitMs, heldBackMs, used } = this.#grant(terms, report)
+    const { granted, waitMs, used } = this.#grant(terms, report)
     const kept = {
       orders: held.orders + granted.orders,
       otps: held.otps + granted.otps,
@@ -70,12 +69,7 @@ export class LedgerBook {
     }
     this.#holders.set(report.holder, { sequence, spent, expiresAt, held: kept, lapsed: 0 })
     const quietMs = Math.max(0, this.#quietUntil - now)
-    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, heldBackMs, quietMs, used }
-  }
-
-  holdBack(budgetClass: BudgetClass, ms: number, timeOfDay: number): void {
-    const until = timeOfDay + this.#offset + ms
-    this.#heldBack.set(budgetClass, Math.max(until, this.#heldBack.get(budgetClass) ?? 0))
+    return { is: 'settled', ledger: this.#id, at: now, granted, waitMs, quietMs, used }
   }
 
   /** A copy, as a replica has one. */
@@ -87,7 +81,6 @@ export class LedgerBook {
     copy.#offset = this.#offset
     copy.#quietUntil = this.#quietUntil
     copy.#keepMs = this.#keepMs
-    for (const [key, value] of this.#heldBack) copy.#heldBack.set(key, value)
     for (const [key, value] of this.#holders) copy.#holders.set(key, value)
     for (const [key, value] of this.#spent) copy.#spent.set(key, value)
     return copy
@@ -150,16 +143,14 @@ export class LedgerBook {
     const windows = terms.windows.map((window) => ({ ...window, used: held + this.#usedIn(window, terms) }))
     // Tokens that are held ready for orders are no reason to refuse a read.
     let ready = holders.reduce((total, holder) => total + holder.held.orders, 0)
+    const pauseMs = this.#quietUntil - this.#now
     const granted = { ...NOTHING }
     const waitMs = { ...NOTHING }
-    const heldBackMs = { ...NOTHING }
     for (const each of BUDGET_CLASSES) {
-      heldBackMs[each] = Math.max(0, (this.#heldBack.get(each) ?? 0) - this.#now)
-      const pauseMs = Math.max(this.#quietUntil - this.#now, heldBackMs[each])
       const free = windows.map(({ ceilings, used }) =>
         Math.min(ceilings[each] - used + (each === 'orders' ? 0 : ready), ceilings.orders - used),
       )
-      const reclaimed = each === 'orders' && heldBackMs.orders === 0 ? Math.min(lapsed, wanted.orders) : 0
+      const reclaimed = each === 'orders' ? Math.min(lapsed, wanted.orders) : 0
       const count = pauseMs > 0 ? reclaimed : Math.max(0, Math.min(wanted[each], ...free))
       for (const window of windows) window.used += count
       if (each === 'orders') ready += count
@@ -168,7 +159,7 @@ export class LedgerBook {
       const lifts = windows.map((window, at) => this.#liftMs(window, terms, 1 + count - (free[at] ?? 0)))
       waitMs[each] = pauseMs > 0 ? pauseMs : Math.max(spacingMs(terms, each, holders.length), ...lifts)
     }
-    return { granted, waitMs, heldBackMs, used: windows.map(({ used }) => used) }
+    return { granted, waitMs, used: windows.map(({ used }) => used) }
   }
 
   #usedIn({ windowMs }: LedgerWindow, { marginMs }: LedgerTerms): number {

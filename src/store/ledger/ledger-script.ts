@@ -160,10 +160,8 @@ end`
 
 /** Grants what each class may have, and writes everything back. */
 const GRANT = `
-local granted, waitMs, heldBackMs = {}, {}, {}
+local granted, waitMs, pauseMs = {}, {}, quietUntil - now
 for _, class in ipairs(classes) do
-  heldBackMs[class] = math.max(0, tonumber(state['held:' .. class] or 0) - now)
-  local pauseMs = math.max(quietUntil - now, heldBackMs[class])
   local free, tokens = {}, report.wanted[class]
   for at, window in ipairs(terms.windows) do
     local spare = class == 'orders' and 0 or ready
@@ -171,9 +169,8 @@ for _, class in ipairs(classes) do
     tokens = math.min(tokens, free[at])
   end
   if pauseMs > 0 then
-    local isForOrders = class == 'orders' and heldBackMs.orders == 0
     -- An instance of an older version does not say what has lapsed.
-    tokens = isForOrders and math.min(report.lapsed or 0, report.wanted.orders) or 0
+    tokens = class == 'orders' and math.min(report.lapsed or 0, report.wanted.orders) or 0
   end
   tokens = math.max(0, tokens)
   for at in ipairs(used) do used[at] = used[at] + tokens end
@@ -189,7 +186,7 @@ writeHolder(report.holder, {sequence = mine.sequence, spent = mine.spent, lapsed
   held = {orders = mine.held.orders + granted.orders, otps = mine.held.otps + granted.otps,
     reads = mine.held.reads + granted.reads}})
 save()
-return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs, heldBackMs = heldBackMs,
+return reply({is = 'settled', ledger = id, at = now, granted = granted, waitMs = waitMs,
   quietMs = math.max(0, quietUntil - now), used = used})`
 
 /** The ledger's clock, which never runs faster than those of its holders. */
@@ -230,15 +227,3 @@ changes['keepMs'] = whole(keepMs)`
 export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
   return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT
 }
-
-/** Holds a class back for a number of milliseconds, and tells all instances. A user who may not publish can still do the former. */
-export const HOLD_BACK = `
-redis.call('HDEL', KEYS[1], '')
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(redis.call('HGET', KEYS[1], 'offset') or 0)
-local field, untilTime = 'held:' .. ARGV[1], now + tonumber(ARGV[2])
-if untilTime > tonumber(redis.call('HGET', KEYS[1], field) or 0) then
-  redis.call('HSET', KEYS[1], field, string.format('%.0f', untilTime))
-  redis.call('PEXPIRE', KEYS[1], '${LEDGER_TTL_MS}')
-end
-redis.pcall('PUBLISH', ARGV[3], ARGV[1] .. ' ' .. ARGV[2])`

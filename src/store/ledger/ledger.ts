@@ -1,4 +1,4 @@
-import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import type { ByClass } from '../../config/upstream-budget.ts'
 
 /** What all instances agree on. Instances with other settings may share a ledger during a roll: each keeps to its own. */
 export interface LedgerTerms {
@@ -57,8 +57,6 @@ export type LedgerReply =
       readonly granted: ByClass
       /** For each class that got less than it wanted: for how long asking again is of no use (ms). */
       readonly waitMs: ByClass
-      /** For how much longer upstream's refusals hold a class back (ms). */
-      readonly heldBackMs: ByClass
       /** For how much longer the ledger grants nothing, because it may have forgotten something (ms). */
       readonly quietMs: number
       /** For each window the tokens that count at present. */
@@ -68,14 +66,6 @@ export type LedgerReply =
   | { readonly is: 'unknown' }
   /** A newer report of the same holder has already arrived. */
   | { readonly is: 'outdated' }
-
-/** What a ledger tells its holders without being asked. */
-export interface LedgerEvents {
-  /** An instance was refused by upstream: calls of this class are held back for this long. */
-  heldBack(budgetClass: BudgetClass, ms: number): void
-  /** Such news may have been missed. */
-  newsMissed(): void
-}
 
 /**
  * The ledger of an upstream budget: which calls all instances together have made, or still may make with the tokens that
@@ -87,9 +77,6 @@ export interface LedgerEvents {
 export interface Ledger {
   /** @throws StoreUnavailable */
   settle(report: LedgerReport): Promise<LedgerReply>
-  /** Holds a class back on all instances. @throws StoreUnavailable */
-  holdBack(budgetClass: BudgetClass, ms: number): Promise<void>
-  close(): void
 }
 
 /** A lease lasts this much longer for the ledger than for its holder, whose clock may run a little slower. */

@@ -1,4 +1,3 @@
-import type { BudgetClass } from '../../config/upstream-budget.ts'
 import type { LedgerBook } from './ledger-book.ts'
 import type { Ledger, LedgerReply, LedgerReport, LedgerTerms } from './ledger.ts'
 
@@ -14,14 +13,6 @@ export class MemoryLedger implements Ledger {
 
   async settle(report: LedgerReport): Promise<LedgerReply> {
     return this.#book.settle(this.#terms, report, { timeOfDay: now(), run: '', quietMs: 0 })
-  }
-
-  async holdBack(budgetClass: BudgetClass, ms: number): Promise<void> {
-    this.#book.holdBack(budgetClass, ms, now())
-  }
-
-  close(): void {
-    // Nothing is open.
   }
 }
 

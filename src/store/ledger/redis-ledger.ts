@@ -1,15 +1,7 @@
-import { BUDGET_CLASSES, type BudgetClass } from '../../config/upstream-budget.ts'
-import { ledgerChannel, ledgerKey } from '../keys.ts'
-import type { RedisCommands, RedisLink } from '../redis-link.ts'
-import { HOLD_BACK, settleScript } from './ledger-script.ts'
-import {
-  LEASE_SKEW_MS,
-  type Ledger,
-  type LedgerEvents,
-  type LedgerReply,
-  type LedgerReport,
-  type LedgerTerms,
-} from './ledger.ts'
+import { ledgerKey } from '../keys.ts'
+import type { RedisCommands } from '../redis-link.ts'
+import { settleScript } from './ledger-script.ts'
+import { LEASE_SKEW_MS, type Ledger, type LedgerReply, type LedgerReport, type LedgerTerms } from './ledger.ts'
 
 /** Runs a command against a deadline. @throws StoreUnavailable */
 type Ask = <Reply>(command: (redis: RedisCommands) => Promise<Reply>) => Promise<Reply>
@@ -20,23 +12,12 @@ const SETTLE = settleScript()
 export class RedisLedger implements Ledger {
   readonly #ask: Ask
   readonly #key: string
-  readonly #channel: string
   readonly #terms: string
-  readonly #subscription: { close(): void }
 
-  constructor(name: string, terms: LedgerTerms, events: LedgerEvents, link: RedisLink, ask: Ask) {
+  constructor(name: string, terms: LedgerTerms, ask: Ask) {
     this.#ask = ask
     this.#key = ledgerKey(name)
-    this.#channel = ledgerChannel(name)
     this.#terms = JSON.stringify({ ...terms, quietMs: terms.leaseMs + LEASE_SKEW_MS })
-    this.#subscription = link.listen(this.#channel, {
-      message: (text) => {
-        const [word, ms] = text.split(' ')
-        const budgetClass = BUDGET_CLASSES.find((each) => each === word)
-        if (budgetClass !== undefined && /^\d{1,10}$/.test(ms ?? '')) events.heldBack(budgetClass, Number(ms))
-      },
-      up: () => events.newsMissed(),
-    })
   }
 
   async settle(report: LedgerReport): Promise<LedgerReply> {
@@ -44,14 +25,5 @@ export class RedisLedger implements Ledger {
     // The server watches this key, so it says when others report: that costs less than a command that forbids it each time.
     const reply = await this.#ask((redis) => redis.eval(SETTLE, call))
     return JSON.parse(reply as string) as LedgerReply
-  }
-
-  async holdBack(budgetClass: BudgetClass, ms: number): Promise<void> {
-    const call = { keys: [this.#key], arguments: [budgetClass, String(ms), this.#channel] }
-    await this.#ask((redis) => redis.eval(HOLD_BACK, call))
-  }
-
-  close(): void {
-    this.#subscription.close()
   }
 }

@@ -1,37 +1,44 @@
 import type { BudgetClass } from '../../config/upstream-budget.ts'
+import type { Limited } from './upstream-refusals.ts'
 
 /** A token that is reserved for one request. */
 export interface Reservation {
   /**
    * Spends the token. Called when a connection is about to write the request, and again if undici writes it once more.
-   * Returns for how long to wait (ms) if there is no token any more and the request must not be written.
+   * Returns why the request must not be written, if there is no token any more or upstream limits its user meanwhile.
    */
-  start(): number | undefined
-  /** Upstream answered. Its 429 holds the class back on all instances. */
+  start(): Refused | undefined
+  /** Upstream answered. A 429 has consequences on all instances. */
   answered(status: number, retryAfter: string | string[] | undefined): void
   /** The request is over. A token that was not spent is free again. More calls have no effect. */
   end(): void
 }
 
+/** Nothing may be sent before this time has passed. */
+export interface Refused {
+  readonly is: 'refused'
+  /** Whether the calls of all users together have reached a limit, or upstream limits those of this user. */
+  readonly limited: Limited
+  readonly retryAfterMs: number
+}
+
 /** Whether a request may be sent. */
-export type Admission =
-  | { readonly is: 'granted'; readonly reservation: Reservation }
-  /** Nothing may be sent before this time has passed. */
-  | { readonly is: 'refused'; readonly retryAfterMs: number }
+export type Admission = { readonly is: 'granted'; readonly reservation: Reservation } | Refused
 
 /** The budget of calls that all instances share (UPSTREAM_BUDGET). */
 export interface Budget {
   /**
    * Asks for one attempt of a request. Synchronous while this instance has tokens at hand. Never rejects.
-   * @param subject whose request it is, so that one user cannot take everybody's tokens
+   * @param user whose request it is, so that one user cannot take everybody's tokens: the subject, else the session
+   * @param source as what the user counts if upstream refuses the request: the subject, else the address. Without a session,
+   * a refusal counts for nobody
    */
-  admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission>
+  admit(budgetClass: BudgetClass, user: string, source?: () => string): Admission | Promise<Admission>
   /** The time (ms) over which all instances together must spread this many one-time URLs, so that the budget has room for them. */
   spread(count: number): number
 }
 
 /** The outcome of a request that the budget refused: nothing was sent. */
-export interface OverBudget {
+export interface OverBudget extends Omit<Refused, 'is'> {
   readonly is: 'overBudget'
-  readonly retryAfterMs: number
 }

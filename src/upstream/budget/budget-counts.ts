@@ -4,13 +4,15 @@ import type { BudgetClass } from '../../config/upstream-budget.ts'
 interface BudgetCounts {
   readonly granted: Record<BudgetClass, number>
   readonly refused: Record<BudgetClass, number>
+  /** Those refused because upstream limits their user. */
+  readonly limited: Record<BudgetClass, number>
   /** Of those granted, the ones without Redis. */
   alone: number
 }
 
 /** Counts that begin at 0. */
 export function newCounts(): BudgetCounts {
-  return { granted: zero(), refused: zero(), alone: 0 }
+  return { granted: zero(), refused: zero(), limited: zero(), alone: 0 }
 }
 
 function zero(): Record<BudgetClass, number> {

@@ -7,7 +7,6 @@ export class Gate {
   readonly line = new WaitingLine<Token>()
   readonly #clock: Clock
   #emptyUntil = -Infinity
-  #heldBackUntil = -Infinity
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -18,33 +17,18 @@ export class Gate {
     return this.#emptyUntil
   }
 
-  /** Upstream refuses the class until then. */
-  get heldBackUntil(): number {
-    return this.#heldBackUntil
-  }
-
   get isEmpty(): boolean {
     return this.#emptyUntil > this.#clock.now()
   }
 
-  get isHeldBack(): boolean {
-    return this.#heldBackUntil > this.#clock.now()
-  }
-
   /** For how much longer there is nothing to be had (ms); 0 or less when there may be something. */
   get waitMs(): number {
-    return Math.max(this.#emptyUntil, this.#heldBackUntil) - this.#clock.now()
+    return this.#emptyUntil - this.#clock.now()
   }
 
   /** The ledger has replied. @param waitMs for how long it has no more tokens; 0 if it granted all that were asked for */
   noteReply(waitMs: number): void {
     this.#emptyUntil = waitMs > 0 ? this.#clock.now() + waitMs : -Infinity
-  }
-
-  /** Upstream refuses the class for at least this much longer, so nobody needs to wait. */
-  holdBack(ms: number): void {
-    this.#heldBackUntil = Math.max(this.#heldBackUntil, this.#clock.now() + ms)
-    this.dismiss()
   }
 
   /** Sends everybody away who waits. */

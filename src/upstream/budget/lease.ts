@@ -112,11 +112,6 @@ export class Lease {
     return { orders: kept('orders'), otps: kept('otps'), reads: kept('reads') }
   }
 
-  /** Drops the free tokens of a class, since upstream refuses it. */
-  drop(budgetClass: BudgetClass): void {
-    this.#free[budgetClass] = 0
-  }
-
   /**
    * Extends the lease and adds tokens.
    * @param sentAt when the report that brought them was sent, by both clocks: a lease counts from there

@@ -1,8 +1,7 @@
-import { retryAfterMs } from '../../http/retry-after.ts'
-import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig, type ByClass } from '../../config/upstream-budget.ts'
 import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
-import type { Admission, Budget } from './admission.ts'
+import type { Admission, Budget, Refused } from './admission.ts'
 import { AlonePart } from './alone.ts'
 import { newCounts } from './budget-counts.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
@@ -11,16 +10,14 @@ import type { Portion } from './fair-share.ts'
 import { Gate } from './gate.ts'
 import { Leaseholder, type Settled } from './leaseholder.ts'
 import type { Token } from './lease.ts'
+import { LimitedCall } from './limited-call.ts'
 import { Shares } from './shares.ts'
 import { spreadMs } from './spread.ts'
 import { advanceMs, aloneWindows, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
 import { TokenReservation } from './token-reservation.ts'
 import { wantedTokens, type Demands } from './wanted-tokens.ts'
+import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 
-/** For how long a class is held back when upstream's 429 does not say, at least, and at most. */
-const HOLD_BACK_MS = 10_000
-const MIN_HOLD_BACK_MS = 1000
-const MAX_HOLD_BACK_MS = 3_600_000
 /** While the ledger cannot be reached, it is tried again after this time. */
 const RETRY_MS = 500
 /** How often a process looks whether its lease has ended early, since the time of day has jumped. */
@@ -35,9 +32,9 @@ export class UpstreamBudget implements Budget {
   readonly counts = newCounts()
   readonly #clock: Clock
   readonly #terms: LedgerTerms
-  readonly #ledger: Ledger
   readonly #holder: Leaseholder
   readonly #alone: AlonePart
+  readonly #refusals: UpstreamRefusals
   readonly #demand: Demands
   readonly #shares: Shares
   readonly #gates: Readonly<Record<BudgetClass, Gate>>
@@ -57,11 +54,20 @@ export class UpstreamBudget implements Budget {
   #repliedAt = -Infinity
   readonly #refreshMs: number
 
-  /** @param clock another clock, for simulations */
-  constructor(config: BudgetConfig, terms: LedgerTerms, ledger: Ledger, clock: Clock = PROCESS_CLOCK) {
+  /**
+   * @param clock another clock, for simulations
+   * @param refusals what upstream's own 429s mean: without it, those to this process alone
+   */
+  constructor(
+    config: BudgetConfig,
+    terms: LedgerTerms,
+    ledger: Ledger,
+    clock: Clock = PROCESS_CLOCK,
+    refusals: UpstreamRefusals = new UpstreamRefusals(clock, (user) => user),
+  ) {
     this.#clock = clock
     this.#terms = terms
-    this.#ledger = ledger
+    this.#refusals = refusals
     this.#holder = new Leaseholder(ledger, clock, terms)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     const demand = (): Demand => new Demand(clock, advanceMs(terms))
@@ -78,20 +84,17 @@ export class UpstreamBudget implements Budget {
     this.#refreshMs = refreshMs(terms, config.instances)
   }
 
-  /** Opens the budget of a store, and asks for the first tokens. */
-  static async open(config: BudgetConfig, store: Store): Promise<UpstreamBudget> {
+  /** Opens the budget of a store. @param nameOf see {@link UpstreamRefusals} */
+  static async open(config: BudgetConfig, store: Store, nameOf: (user: string) => string): Promise<UpstreamBudget> {
     const terms = ledgerTerms(config)
-    const ledger = await store.openLedger(config.name, terms, {
-      heldBack: (budgetClass, ms) => budget.#holdBack(budgetClass, ms),
-      newsMissed: () => void budget.#settle(),
-    })
-    const budget = new UpstreamBudget(config, terms, ledger)
-    return budget
+    const ledger = await store.openLedger(config.name, terms)
+    const refusals = new UpstreamRefusals(PROCESS_CLOCK, nameOf)
+    refusals.share(await store.openRefusals(config.name, () => refusals.reread()))
+    return new UpstreamBudget(config, terms, ledger, PROCESS_CLOCK, refusals)
   }
 
   /**
-   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first. While
-   * upstream refuses orders it resolves at once, since that may take an hour.
+   * Resolves once there are tokens for orders, or after three leases without any. A new ledger grants nothing at first.
    * @param signal ends the wait
    */
   async opened(signal?: AbortSignal): Promise<void> {
@@ -102,7 +105,7 @@ export class UpstreamBudget implements Budget {
     let wait: (() => void) | undefined
     const attempt = async (): Promise<void> => {
       await this.#settle()
-      if (this.#holder.lease.free('orders') > 0 || this.#gates.orders.isHeldBack || this.#isClosed) return resolve()
+      if (this.#holder.lease.free('orders') > 0 || this.#isClosed) return resolve()
       const until = Math.max(this.#awayUntil, this.#gates.orders.emptyUntil)
       wait = this.#clock.after(Math.max(10, until - this.#clock.now()), () => void attempt())
     }
@@ -112,26 +115,12 @@ export class UpstreamBudget implements Budget {
     wait?.()
   }
 
-  admit(budgetClass: BudgetClass, subject: string): Admission | Promise<Admission> {
-    this.#shares.noteAsked(budgetClass, subject)
-    const portion = this.#shares.portion(budgetClass, subject)
-    if (portion !== 'none') this.#demand[portion].note(budgetClass)
-    const { line, isHeldBack, isEmpty } = this.#gates[budgetClass]
-    if (isHeldBack) return this.#refuse(budgetClass)
-    if (line.length === 0 && portion !== 'none') {
-      const token = this.#take(budgetClass, subject)
-      if (token !== undefined) {
-        if (budgetClass === 'orders') this.#keepReady()
-        return this.#grant(budgetClass, token)
-      }
-    }
-    // What others no longer use may be for one who has had a share.
-    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#repliedAt + this.#refreshMs
-    if (isEmpty || this.#isAway || !mayHaveMore || !line.hasRoomFor(subject) || this.#isClosed)
-      return this.#refuse(budgetClass)
-    const turn = line.wait(subject)
-    void this.#settle()
-    return turn.then((token) => (token === undefined ? this.#refuse(budgetClass) : this.#grant(budgetClass, token)))
+  admit(budgetClass: BudgetClass, user: string, source?: () => string): Admission | Promise<Admission> {
+    const call = new LimitedCall(this.#refusals, budgetClass, user, source)
+    const hold = call.hold()
+    if (hold === undefined) return this.#admit(budgetClass, user, call)
+    if (hold.limited === 'all' && call.mayProbe) return this.#admitProbe(budgetClass, user, call)
+    return this.#holdBack(budgetClass, hold)
   }
 
   spread(count: number): number {
@@ -155,9 +144,14 @@ export class UpstreamBudget implements Budget {
     return this.#holder.lease.free(budgetClass)
   }
 
-  /** Whether upstream refuses a class at present. */
+  /** Whether upstream refuses the calls of a class to all users at present. */
   isHeldBack(budgetClass: BudgetClass): boolean {
-    return this.#gates[budgetClass].isHeldBack
+    return this.#refusals.isHeldBack(budgetClass)
+  }
+
+  /** How many users upstream limits at present, by class. */
+  get usersHeldBack(): ByClass {
+    return this.#refusals.usersHeldBack
   }
 
   /** Whether the ledger cannot be reached at present. An attempt that is under way has not reached it yet. */
@@ -171,7 +165,45 @@ export class UpstreamBudget implements Budget {
     this.#cancelTimer()
     for (const each of BUDGET_CLASSES) this.#gates[each].dismiss()
     if (!this.#isAway) await this.#holder.leave()
-    this.#ledger.close()
+    this.#refusals.close()
+  }
+
+  #admit(budgetClass: BudgetClass, user: string, call: LimitedCall): Admission | Promise<Admission> {
+    this.#shares.noteAsked(budgetClass, user)
+    const portion = this.#shares.portion(budgetClass, user)
+    if (portion !== 'none') this.#demand[portion].note(budgetClass)
+    const { line, isEmpty } = this.#gates[budgetClass]
+    if (line.length === 0 && portion !== 'none') {
+      const token = this.#take(budgetClass, user)
+      if (token !== undefined) {
+        if (budgetClass === 'orders') this.#keepReady()
+        return this.#grant(budgetClass, token, call)
+      }
+    }
+    // What others no longer use may be for one who has had a share.
+    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#repliedAt + this.#refreshMs
+    if (isEmpty || this.#isAway || !mayHaveMore || !line.hasRoomFor(user) || this.#isClosed)
+      return this.#refuse(budgetClass)
+    const turn = line.wait(user)
+    void this.#settle()
+    return turn.then((token) =>
+      token === undefined ? this.#refuse(budgetClass) : this.#grant(budgetClass, token, call),
+    )
+  }
+
+  /** Admits a call of a class that is held back, if it is the one that shows whether upstream still refuses the class. */
+  async #admitProbe(budgetClass: BudgetClass, user: string, call: LimitedCall): Promise<Admission> {
+    await call.claimProbe()
+    const hold = call.hold()
+    if (hold !== undefined) return this.#holdBack(budgetClass, hold)
+    const admission = await this.#admit(budgetClass, user, call)
+    if (admission.is === 'refused') call.end()
+    return admission
+  }
+
+  #holdBack(budgetClass: BudgetClass, { limited, leftMs }: Hold): Refused {
+    this.counts[limited === 'user' ? 'limited' : 'refused'][budgetClass]++
+    return { is: 'refused', limited, retryAfterMs: Math.max(SOON_MS, Math.ceil(leftMs)) }
   }
 
   get #isAway(): boolean {
@@ -195,27 +227,21 @@ export class UpstreamBudget implements Budget {
     return token
   }
 
-  #grant(budgetClass: BudgetClass, token: Token): Admission {
+  #grant(budgetClass: BudgetClass, token: Token, call: LimitedCall): Admission {
     this.counts.granted[budgetClass]++
-    const reservation = new TokenReservation(token, {
+    const source = {
       another: () => this.#holder.lease.take(budgetClass),
-      isHeldBack: () => this.isHeldBack(budgetClass),
-      refuse: () => {
-        this.counts.refused[budgetClass]++
-        return this.#waitMs(budgetClass)
-      },
-      refused: (retryAfter) => this.#noteRefusal(budgetClass, retryAfter),
-    })
-    return { is: 'granted', reservation }
+      refuse: (hold = this.#shortage(budgetClass)) => this.#holdBack(budgetClass, hold),
+    }
+    return { is: 'granted', reservation: new TokenReservation(token, source, call) }
   }
 
-  #refuse(budgetClass: BudgetClass): Admission {
-    this.counts.refused[budgetClass]++
-    return { is: 'refused', retryAfterMs: this.#waitMs(budgetClass) }
+  #refuse(budgetClass: BudgetClass): Refused {
+    return this.#holdBack(budgetClass, this.#shortage(budgetClass))
   }
 
-  #waitMs(budgetClass: BudgetClass): number {
-    return Math.max(SOON_MS, Math.ceil(this.#gates[budgetClass].waitMs))
+  #shortage(budgetClass: BudgetClass): Hold {
+    return { limited: 'all', leftMs: this.#gates[budgetClass].waitMs }
   }
 
   #keepReady(): void {
@@ -244,10 +270,8 @@ export class UpstreamBudget implements Budget {
     this.#schedule()
   }
 
-  #note(budgetClass: BudgetClass, { waitMs, heldBackMs }: Settled): void {
-    const gate = this.#gates[budgetClass]
-    gate.noteReply(waitMs[budgetClass])
-    if (heldBackMs[budgetClass] > 0) this.#holdBack(budgetClass, heldBackMs[budgetClass])
+  #note(budgetClass: BudgetClass, { waitMs }: Settled): void {
+    this.#gates[budgetClass].noteReply(waitMs[budgetClass])
   }
 
   #serve(budgetClass: BudgetClass): void {
@@ -281,19 +305,5 @@ export class UpstreamBudget implements Budget {
       if (leftMs <= WATCH_MS || this.#holder.lease.isOver) void this.#settle()
       else this.#sleepUntil(due)
     })
-  }
-
-  #noteRefusal(budgetClass: BudgetClass, header: string | undefined): void {
-    const ms = Math.min(Math.max(retryAfterMs(header) ?? HOLD_BACK_MS, MIN_HOLD_BACK_MS), MAX_HOLD_BACK_MS)
-    // Calls that were on their way get the same refusal.
-    const isNews = this.#clock.now() + ms - SOON_MS > this.#gates[budgetClass].heldBackUntil
-    this.#holdBack(budgetClass, ms)
-    // While the ledger is away, the other instances find out by themselves.
-    if (isNews) this.#ledger.holdBack(budgetClass, Math.ceil(ms)).catch(() => undefined)
-  }
-
-  #holdBack(budgetClass: BudgetClass, ms: number): void {
-    this.#holder.lease.drop(budgetClass)
-    this.#gates[budgetClass].holdBack(ms)
   }
 }

@@ -1,0 +1,170 @@
+/** What all instances together know of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
+export interface Suspicion {
+  /** By user: when upstream refused them last, and until when they are held back. */
+  readonly users: Readonly<Record<string, Refused>>
+  /** By subject, or else by the address of the client: when upstream refused them last. */
+  readonly sources: Readonly<Record<string, number>>
+  /** Sources that do not count until then, because a suspicion that they raised was wrong. */
+  readonly discounted: Readonly<Record<string, number>>
+  /** Since when upstream may be refusing the whole class; 0 while it is not suspected. */
+  readonly raisedAt: number
+  readonly suspectedUntil: number
+  /** The whole class is held back until then. */
+  readonly heldUntil: number
+  /** The call whose answer decides, if one is on its way. */
+  readonly probe: { readonly id: string; readonly until: number } | null
+  /** No further probe goes out before then. */
+  readonly nextProbeAt: number
+  /** How many probes in a row were refused. */
+  readonly refusedProbes: number
+}
+
+type Refused = readonly [at: number, until: number]
+
+/** Whose call it is. */
+export interface Caller {
+  /** The subject, else the session. */
+  readonly user: string
+  /** As what the caller counts among those whom upstream refuses: the subject, else the address. */
+  readonly source: string
+}
+
+/** A call that upstream has refused. */
+export interface Refusal extends Caller {
+  /** For how long upstream asks the caller to wait. */
+  readonly waitMs: number
+  /** The name of the probe that the call was, if it was one. */
+  readonly probe: string | undefined
+}
+
+/** Nothing may be held back for longer at a time. */
+export const MAX_HOLD_MS = 60_000
+/** So many sources that are refused within so long raise a suspicion. */
+const SOURCES = 3
+const WITHIN_MS = 10_000
+/** A suspicion ends after this time if no probe was answered meanwhile. */
+const SUSPECTED_MS = 60_000
+/** Those who were refused within this time send no probes, and those who raised a wrong suspicion raise none. */
+const MEMORY_MS = 300_000
+/** Another probe may go out after this time, since the instance that sent the last one may be dead. */
+const PROBE_MS = 15_000
+/** The time between a refused probe and the next one, which doubles each time. */
+const FIRST_PAUSE_MS = 1000
+/** Users, and sources, that are remembered; those refused longest ago are forgotten first. */
+const MAX_KEPT = 500
+
+/** What is known before upstream has refused anything. */
+export const UNSUSPECTED: Suspicion = {
+  users: {},
+  sources: {},
+  discounted: {},
+  raisedAt: 0,
+  suspectedUntil: 0,
+  heldUntil: 0,
+  probe: null,
+  nextProbeAt: 0,
+  refusedProbes: 0,
+}
+
+/** Whether upstream may be refusing the whole class. */
+export function isSuspected({ suspectedUntil }: Suspicion, now: number): boolean {
+  return suspectedUntil > now
+}
+
+/** Whether a call of this caller would be a probe, if it were sent now. */
+export function mayProbe(suspicion: Suspicion, { user, source }: Caller, now: number): boolean {
+  const { probe, nextProbeAt, users, sources } = suspicion
+  if (!isSuspected(suspicion, now) || nextProbeAt > now || (probe !== null && probe.until > now)) return false
+  return Math.max(users[user]?.[0] ?? 0, sources[source] ?? 0) <= now - MEMORY_MS
+}
+
+/** Makes a call the probe, if it may be. */
+export function claimProbe(suspicion: Suspicion, id: string, caller: Caller, now: number): Suspicion {
+  return mayProbe(suspicion, caller, now) ? { ...suspicion, probe: { id, until: now + PROBE_MS } } : suspicion
+}
+
+/** Upstream has refused a call. */
+export function noteRefusal(suspicion: Suspicion, { user, source, waitMs, probe }: Refusal, now: number): Suspicion {
+  const until = Math.max(now + waitMs, suspicion.users[user]?.[1] ?? 0)
+  const users = newest({ ...suspicion.users, [user]: [now, until] as const }, ([at]) => at)
+  const sources = newest({ ...suspicion.sources, [source]: now }, (at) => at)
+  const after = raised({ ...suspicion, users, sources }, now)
+  return probe !== undefined && suspicion.probe?.id === probe ? held(after, waitMs, now) : after
+}
+
+/** Upstream has answered a probe with anything but 429: the class is not what it limits. */
+export function noteAnswer(suspicion: Suspicion, probe: string, now: number): Suspicion {
+  if (suspicion.probe?.id !== probe) return suspicion
+  const { users, sources, raisedAt } = suspicion
+  const discounted = { ...suspicion.discounted }
+  for (const [source, at] of Object.entries(sources)) {
+    if (at >= raisedAt - WITHIN_MS) discounted[source] = now + MEMORY_MS
+  }
+  return { ...UNSUSPECTED, users, sources, discounted: newest(discounted, (until) => until) }
+}
+
+/** A probe will not be answered, so that another may go out. */
+export function releaseProbe(suspicion: Suspicion, probe: string): Suspicion {
+  return suspicion.probe?.id === probe ? { ...suspicion, probe: null } : suspicion
+}
+
+/** Raises a suspicion if enough sources were refused a short time ago. */
+function raised(suspicion: Suspicion, now: number): Suspicion {
+  const { sources, discounted, raisedAt } = suspicion
+  const recent = Object.entries(sources).filter(
+    ([source, at]) => at > now - WITHIN_MS && !((discounted[source] ?? 0) > now),
+  )
+  if (recent.length < SOURCES) return suspicion
+  const suspectedUntil = Math.max(suspicion.suspectedUntil, now + SUSPECTED_MS)
+  return { ...suspicion, raisedAt: isSuspected(suspicion, now) ? raisedAt : now, suspectedUntil }
+}
+
+/** Holds the class back, because upstream has refused a probe. */
+function held(suspicion: Suspicion, waitMs: number, now: number): Suspicion {
+  const pauseMs = Math.min(MAX_HOLD_MS, FIRST_PAUSE_MS * 2 ** suspicion.refusedProbes)
+  const heldUntil = Math.max(suspicion.heldUntil, now + Math.max(waitMs, pauseMs))
+  return {
+    ...suspicion,
+    heldUntil,
+    // When the time is over and no probe was sent, the first call is one, and not the tenth that is refused.
+    suspectedUntil: Math.max(suspicion.suspectedUntil, heldUntil + SUSPECTED_MS),
+    probe: null,
+    nextProbeAt: now + pauseMs,
+    refusedProbes: suspicion.refusedProbes + 1,
+  }
+}
+
+/** Forgets what has no effect any more, and keeps no time that a store whose clock was ahead has written. To be called first. */
+export function pruned(suspicion: Suspicion, now: number): Suspicion {
+  const atMost = (time: number, ms: number): number => Math.min(time, now + ms)
+  const users: Record<string, Refused> = {}
+  for (const [user, [at, until]] of Object.entries(suspicion.users)) {
+    if (at > now - MEMORY_MS) users[user] = [atMost(at, 0), atMost(until, MAX_HOLD_MS)]
+  }
+  const kept = { users, sources: since(suspicion.sources, now - MEMORY_MS, now) }
+  const discounted = since(suspicion.discounted, now, now + MEMORY_MS)
+  if (!isSuspected(suspicion, now)) return { ...UNSUSPECTED, ...kept, discounted }
+  const { raisedAt, suspectedUntil, heldUntil, probe, nextProbeAt, refusedProbes } = suspicion
+  return {
+    ...kept,
+    discounted,
+    raisedAt: atMost(raisedAt, 0),
+    suspectedUntil: atMost(suspectedUntil, MAX_HOLD_MS + SUSPECTED_MS),
+    heldUntil: atMost(heldUntil, MAX_HOLD_MS),
+    probe: probe && { id: probe.id, until: atMost(probe.until, PROBE_MS) },
+    nextProbeAt: atMost(nextProbeAt, MAX_HOLD_MS),
+    refusedProbes,
+  }
+}
+
+function since(times: Readonly<Record<string, number>>, from: number, latest: number): Record<string, number> {
+  const kept: Record<string, number> = {}
+  for (const [name, at] of Object.entries(times)) if (at > from) kept[name] = Math.min(at, latest)
+  return kept
+}
+
+function newest<Value>(entries: Record<string, Value>, timeOf: (value: Value) => number): Record<string, Value> {
+  const all = Object.entries(entries)
+  if (all.length <= MAX_KEPT) return entries
+  return Object.fromEntries(all.sort(([, one], [, other]) => timeOf(other) - timeOf(one)).slice(0, MAX_KEPT))
+}

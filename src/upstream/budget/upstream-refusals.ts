@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { retryAfterMs } from '../../http/retry-after.ts'
+import type { SharedDocument } from '../../store/shared-document.ts'
+import type { Clock } from './clock.ts'
+import { SharedSuspicions } from './shared-suspicions.ts'
+import {
+  claimProbe,
+  isSuspected,
+  MAX_HOLD_MS,
+  mayProbe,
+  noteAnswer,
+  noteRefusal,
+  releaseProbe,
+  type Caller,
+} from './suspicion.ts'
+import { UserHolds } from './user-holds.ts'
+
+/** Whom upstream limits: one user, or all users together. */
+export type Limited = 'user' | 'all'
+
+/** Why a call may not be sent: whom upstream limits, and for how much longer (ms). */
+export interface Hold {
+  readonly limited: Limited
+  readonly leftMs: number
+}
+
+/** For how long a caller is held back when upstream's 429 does not say, and at least. */
+const DEFAULT_MS = 10_000
+const LEAST_MS = 1000
+/** How often a process looks whether everything is over. */
+const WATCH_MS = 1000
+
+/**
+ * What upstream's own 429s mean for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
+ * when several users are refused within a short time may it concern the class: then the call of somebody else decides, the probe.
+ */
+export class UpstreamRefusals {
+  readonly #clock: Clock
+  readonly #nameOf: (user: string) => string
+  readonly #suspicions: SharedSuspicions
+  readonly #holds: Readonly<Record<BudgetClass, UserHolds>>
+  #isCalm = true
+  #cancelWatch: () => void = () => undefined
+
+  /** @param nameOf names a user, or an address, for all instances, so that nobody can tell from the name who it is */
+  constructor(clock: Clock, nameOf: (user: string) => string) {
+    this.#clock = clock
+    this.#nameOf = nameOf
+    this.#holds = { orders: new UserHolds(clock), otps: new UserHolds(clock), reads: new UserHolds(clock) }
+    this.#suspicions = new SharedSuspicions(clock, () => this.#onNews())
+  }
+
+  /** Whether nobody is held back or suspected, so that no call need be looked at. */
+  get isCalm(): boolean {
+    return this.#isCalm
+  }
+
+  /** See {@link SharedSuspicions.share}. */
+  share(document: SharedDocument | undefined): void {
+    this.#suspicions.share(document)
+  }
+
+  /** Another instance has been refused, or may have been. */
+  reread(): void {
+    this.#suspicions.reread()
+  }
+
+  /** The name of a caller for all other methods. */
+  named({ user, source }: Caller): Caller {
+    const name = this.#nameOf(user)
+    return { user: name, source: source === user ? name : this.#nameOf(source) }
+  }
+
+  /** Why a call of this caller, who may be nobody in particular, may not be sent now. */
+  hold(budgetClass: BudgetClass, caller: Caller | undefined): Hold | undefined {
+    const ofUser = caller === undefined ? 0 : this.#holds[budgetClass].leftMs(caller.user)
+    if (ofUser > 0) return { limited: 'user', leftMs: ofUser }
+    const ofAll = this.#suspicions.of(budgetClass).heldUntil - this.#suspicions.now
+    return ofAll > 0 ? { limited: 'all', leftMs: ofAll } : undefined
+  }
+
+  /** Whether a call of this caller would be a probe, as far as this process knows. */
+  mayProbe(budgetClass: BudgetClass, caller: Caller): boolean {
+    return mayProbe(this.#suspicions.of(budgetClass), caller, this.#suspicions.now)
+  }
+
+  /**
+   * Makes a call of this caller the probe of all instances.
+   * @returns the name of the probe, and whether it is the only one: false if another call is
+   */
+  claimProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly claimed: Promise<boolean> } {
+    const probe = randomUUID()
+    let isClaimed = false
+    const written = this.#suspicions.change(budgetClass, (suspicion, now) => {
+      const after = claimProbe(suspicion, probe, caller, now)
+      isClaimed = after.probe?.id === probe
+      return after
+    })
+    return { probe, claimed: written.then(() => isClaimed) }
+  }
+
+  /** Upstream has answered a call with 429. @param retryAfter what its header of this name says */
+  refused(budgetClass: BudgetClass, caller: Caller, retryAfter: string | undefined, probe: string | undefined): void {
+    const waitMs = Math.ceil(Math.min(MAX_HOLD_MS, Math.max(LEAST_MS, retryAfterMs(retryAfter) ?? DEFAULT_MS)))
+    this.#holds[budgetClass].hold(caller.user, waitMs)
+    void this.#suspicions.change(budgetClass, (suspicion, now) =>
+      noteRefusal(suspicion, { ...caller, waitMs, probe }, now),
+    )
+  }
+
+  /** Upstream has answered a probe otherwise. */
+  answered(budgetClass: BudgetClass, probe: string): void {
+    void this.#suspicions.change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
+  }
+
+  /** A probe is over without an answer, or was not sent. */
+  unanswered(budgetClass: BudgetClass, probe: string): void {
+    void this.#suspicions.change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
+  }
+
+  /** Whether all calls of a class are held back at present. */
+  isHeldBack(budgetClass: BudgetClass): boolean {
+    return this.#suspicions.of(budgetClass).heldUntil > this.#suspicions.now
+  }
+
+  /** How many users are held back at present, by class. */
+  get usersHeldBack(): ByClass {
+    const { orders, otps, reads } = this.#holds
+    return { orders: orders.size, otps: otps.size, reads: reads.size }
+  }
+
+  close(): void {
+    this.#cancelWatch()
+    this.#suspicions.close()
+  }
+
+  #onNews(): void {
+    const { now } = this.#suspicions
+    for (const each of BUDGET_CLASSES) {
+      for (const [name, [, until]] of Object.entries(this.#suspicions.of(each).users)) {
+        this.#holds[each].hold(name, until - now)
+      }
+    }
+    this.#watch()
+  }
+
+  #watch(): void {
+    this.#cancelWatch()
+    this.#isCalm = BUDGET_CLASSES.every(
+      (each) => this.#holds[each].size === 0 && !isSuspected(this.#suspicions.of(each), this.#suspicions.now),
+    )
+    if (!this.#isCalm) this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#watch())
+  }
+}

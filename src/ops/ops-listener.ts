@@ -34,7 +34,10 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
 
   ops.addHook('onRequest', async ({ raw }, reply) => {
     if (isHttp1(raw)) return
-    return reply.code(WRONG_VERSION).header('connection', 'close').send({ error: 'The version of HTTP must be 1.1 or 1.0' })
+    return reply
+      .code(WRONG_VERSION)
+      .header('connection', 'close')
+      .send({ error: 'The version of HTTP must be 1.1 or 1.0' })
   })
 
   ops.get('/livez', async (_request, reply) => reply.type('text/plain').send('ok\n'))

@@ -104,7 +104,7 @@ await test('--check: exit code 69 names every unreachable address and a remedy',
   t.match(check.stdout, /^ +Nothing listens there/m)
 })
 
-await test('--check: exit code 69 for an address where another service listens, 0 for an unhealthy upstream', async (t) => {
+await test('--check: exit code 69 for an address where another service listens', async (t) => {
   const settings = await reachableSettings(t)
   const { url } = await rawUpstream(t)
   const always200 = { AUTH_URL: url, API_URL: `${url}/elsewhere`, WS_URL: url.replace('http', 'ws') }
@@ -121,8 +121,9 @@ await test('--check: exit code 69 for an address where another service listens, 
     t.match(check.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }
   const unhealthy = await run({ ...settings, API_URL: elsewhere })
-  t.equal(unhealthy.exitCode, 0)
-  t.match(resultsOf(unhealthy, 'API_URL'), [/^warning: http:\S+ responds, but is not healthy \(404\)$/])
+  t.equal(unhealthy.exitCode, 69)
+  t.match(resultsOf(unhealthy, 'API_URL'), [/^failed: http:\S+ responds, but is not healthy \(404\)$/])
+  t.match(unhealthy.stdout, /^ +Check API_URL: the health request goes to API_URL \+ \/v1\/health\.$/m)
 
   const unknownClient = await run({ ...settings, CLIENT_ID: 'another-client' })
   t.equal(unknownClient.exitCode, 69)
@@ -194,6 +195,28 @@ await test('--check: exit code 0 with a warning and a remedy for a Redis that is
     await client.configSet('maxmemory', String(Math.round(used / share)))
     t.match(resultsOf(await run({ ...settings, REDIS_URL: redis.url }), 'REDIS_URL'), [expected])
   }
+})
+
+await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
+  const redis = await testRedis(t)
+  const url = `${redis.url}/99`
+  const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
+  t.equal(check.exitCode, 69)
+  t.match(resultsOf(check, 'REDIS_URL'), [/^failed: 127\.0\.0\.1:\d+ may not have this database \(ERR\)$/])
+  t.match(check.stdout, /^ +Check the number at the end of REDIS_URL: /m)
+  const fine = await run({ ...(await reachableSettings(t)), REDIS_URL: `${redis.url}/15` })
+  t.equal(fine.exitCode, 0)
+
+  const reasons: object[] = []
+  const log = {
+    error: () => undefined,
+    info: () => undefined,
+    warn: (details: object) => void reasons.push(details),
+  }
+  const store = RedisStore.connect(url, log)
+  t.teardown(() => store.close())
+  await until(() => reasons.length > 0, 'a warning at the start')
+  t.same(reasons, [{ reason: 'ERR: the database at the end of REDIS_URL may not exist' }])
 })
 
 await test('--check: exit code 69 and a remedy for a Redis that refuses all writes', async (t) => {

@@ -197,28 +197,6 @@ await test('--check: exit code 0 with a warning and a remedy for a Redis that is
   }
 })
 
-await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
-  const redis = await testRedis(t)
-  const url = `${redis.url}/99`
-  const check = await run({ ...(await reachableSettings(t)), REDIS_URL: url })
-  t.equal(check.exitCode, 69)
-  t.match(resultsOf(check, 'REDIS_URL'), [/^failed: 127\.0\.0\.1:\d+ may not have this database \(ERR\)$/])
-  t.match(check.stdout, /^ +Check the number at the end of REDIS_URL: /m)
-  const fine = await run({ ...(await reachableSettings(t)), REDIS_URL: `${redis.url}/15` })
-  t.equal(fine.exitCode, 0)
-
-  const reasons: object[] = []
-  const log = {
-    error: () => undefined,
-    info: () => undefined,
-    warn: (details: object) => void reasons.push(details),
-  }
-  const store = RedisStore.connect(url, log)
-  t.teardown(() => store.close())
-  await until(() => reasons.length > 0, 'a warning at the start')
-  t.same(reasons, [{ reason: 'ERR: the database at the end of REDIS_URL may not exist' }])
-})
-
 await test('--check: exit code 69 and a remedy for a Redis that refuses all writes', async (t) => {
   const settings = await reachableSettings(t)
   const redis = await testRedis(t, ['--min-replicas-to-write', '1'])

@@ -93,7 +93,7 @@ export interface FieldError {
   readonly message: string
 }
 
-/** What a problem may contain besides its code. `status` is set only to pass on upstream's own status. */
+/** What a problem may contain besides its code. `status` is set where the code's own is not exact enough. */
 export interface ProblemDetails {
   readonly detail?: string
   readonly status?: number

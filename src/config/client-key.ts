@@ -30,12 +30,14 @@ const PUBLIC_MEMBERS: Readonly<Record<string, readonly (keyof JsonWebKey)[]>> = 
 /**
  * Parses CLIENT_KEY: one or two PEM blocks, a JWK, a list of JWKs, or a JWK Set. A `\n` in a PEM may be written as two
  * characters, since an environment file has no line breaks.
- * @returns undefined if the text is anything else, a public or encrypted key, or a key that is too weak to sign
+ * @returns undefined if the text is anything else, a public or encrypted key, a key that is too weak to sign, or the same
+ * key twice
  */
 export function parseClientKeys(value: string): readonly ClientKey[] | undefined {
   try {
     const keys = value.includes('-----BEGIN') ? pemKeys(value) : jwkKeys(value)
-    return keys.length > 0 && keys.length <= MAX_KEYS ? keys : undefined
+    const isDistinct = new Set(keys.map(({ id }) => id)).size === keys.length
+    return keys.length > 0 && keys.length <= MAX_KEYS && isDistinct ? keys : undefined
   } catch {
     // The error is dropped because it may quote the key.
     return undefined

@@ -6,6 +6,7 @@ import { misspeltSettings } from './misspelt-settings.ts'
 import { providerChecks, providerConfig, providerEnvironment } from './provider-config.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
+import { settingsWithoutEffect } from './settings-without-effect.ts'
 import { relayConfig, feedConfig } from './socket-config.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
 import {
@@ -51,7 +52,7 @@ export function readConfig(
       misspelt,
     )
   }
-  return parse(settings as Settings, misspelt)
+  return parse(settings as Settings, [...misspelt, ...settingsWithoutEffect(raw)])
 }
 
 /** Whether a secret is missing only because its file cannot be read, which is a problem of its own. */
@@ -153,8 +154,8 @@ function identityConfig(settings: Settings) {
   return { path, pointer, maxSessions: maxSessions === 0 ? Infinity : maxSessions }
 }
 
-/** @param misspelt warnings about variables that are no settings */
-function parse(settings: Settings, misspelt: readonly string[]) {
+/** @param unread warnings about variables that nothing reads */
+function parse(settings: Settings, unread: readonly string[]) {
   const publicUrl = new URL(settings.PUBLIC_URL).origin
   const production = isProduction(publicUrl)
   const frontendUrl = new URL(settings.FRONTEND_URL ?? publicUrl).origin
@@ -165,7 +166,7 @@ function parse(settings: Settings, misspelt: readonly string[]) {
   )
   const secure = !isOn(settings.DEV_INSECURE_COOKIES)
   const wsUrl = withoutSlash(settings.WS_URL)
-  const warnings = [...misspelt, ...settingWarnings(settings, publicUrl, frontendOrigins)]
+  const warnings = [...unread, ...settingWarnings(settings, publicUrl, frontendOrigins)]
   return Object.freeze({
     publicUrl,
     production,
@@ -208,7 +209,7 @@ function parse(settings: Settings, misspelt: readonly string[]) {
     },
     cookies: { secure, prefix: secure ? '__Host-' : '' },
     session: {
-      idleMs: seconds(settings.SESSION_IDLE_SECONDS),
+      idleMs: seconds(Math.min(settings.SESSION_IDLE_SECONDS, settings.SESSION_MAX_SECONDS)),
       maxMs: seconds(settings.SESSION_MAX_SECONDS),
       relaysKeepSession: isOn(settings.RELAYS_KEEP_SESSION),
       relayStoreGraceMs: seconds(settings.RELAY_STORE_GRACE_SECONDS),

@@ -4,6 +4,9 @@ import type { CLIENT_AUTH_METHODS } from './provider-settings.ts'
 import { isOn } from './setting-formats.ts'
 import type { SettingProblem, Settings } from './settings.ts'
 
+const PUBLIC_CLIENT =
+  'CLIENT_AUTH is none: a public client, to which the provider gives tokens without proof of who asks. A backend-for-frontend must be a confidential client (RFC 10017): register it with a key or a secret (docs/providers.md)'
+
 /** How this client authenticates with the provider. */
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
@@ -91,10 +94,11 @@ export function providerChecks(raw: Readonly<Record<string, string>>): SettingPr
   return problems
 }
 
-/** Returns warnings about credentials that are set and never used. */
-export function providerWarnings(settings: Settings): string[] {
+/** Returns warnings about credentials that are set and never used, and about a client in production that has none. */
+export function providerWarnings(settings: Settings, inProduction: boolean): string[] {
   const method = clientAuthOf(settings)
   const warnings: string[] = []
+  if (inProduction && method === 'none') warnings.push(PUBLIC_CLIENT)
   if (settings.CLIENT_SECRET !== undefined && !method.startsWith('client_secret')) {
     warnings.push(`CLIENT_SECRET is not used with CLIENT_AUTH=${method}`)
   }

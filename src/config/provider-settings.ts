@@ -11,7 +11,7 @@ export const providerRules = {
     description:
       'How this client authenticates with the provider (default: client_secret_post if CLIENT_SECRET is set, else none)',
   },
-  CLIENT_SECRET: text('Client secret, only for a confidential client'),
+  CLIENT_SECRET: text('Client secret, only for a confidential client', 'printable'),
   CLIENT_KEY: text(
     'Private key of private_key_jwt as PEM or JWK; two to rotate: the first signs. Needs ISSUER',
     'clientKeys',

@@ -31,6 +31,8 @@ const SENTINEL_PORT = 26_379
 
 /** Parses REDIS_URL. Returns undefined if the text is not a valid address of a session store. */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
+  // A URL parser drops line breaks and tabs, and so would make one address of two lines.
+  if (text.split(',').some((part) => /[\t\r\n]/.test(part.trim()))) return undefined
   const sentinel = SENTINEL.exec(text)
   if (sentinel !== null) return sentinelAddress(sentinel)
   const urls = text.split(',').map((part) => URL.parse(part.trim()))

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { isLoopbackHost, isPublicHost } from './hostname.ts'
 import { providerWarnings } from './provider-config.ts'
-import type { SettingProblem, Settings } from './settings.ts'
-import { parseBudget, parseShares } from './upstream-budget.ts'
+import { settingRules, type SettingProblem, type Settings } from './settings.ts'
+import { parseBudget, parseShares, windowsWithoutEffect } from './upstream-budget.ts'
 
 /** Finds contradictions between settings. `settings` lacks those that are wrong by themselves; `raw` has those that are set. */
 export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
@@ -18,6 +18,13 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
   }
   if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
     problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
+  }
+  const { SESSION_IDLE_SECONDS = 0, SESSION_MAX_SECONDS = Infinity } = settings
+  // A default gives way (`parse` in config.ts).
+  const areLimitsSet = raw['SESSION_IDLE_SECONDS'] !== undefined && raw['SESSION_MAX_SECONDS'] !== undefined
+  if (areLimitsSet && SESSION_IDLE_SECONDS > SESSION_MAX_SECONDS) {
+    const message = 'must not be more than SESSION_MAX_SECONDS, at which a session ends in any case'
+    problems.push({ setting: 'SESSION_IDLE_SECONDS', message })
   }
   return [...problems, ...identityChecks(settings, raw), ...feedChecks(settings, raw), ...budgetChecks(settings)]
 }
@@ -40,16 +47,22 @@ function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string
   return problems
 }
 
-/** A class without a single call in a window could never make one. */
+/** A class without a single call in a window could never make one, and a window that never binds is a mistake. */
 function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   const { UPSTREAM_BUDGET = '', UPSTREAM_BUDGET_SHARES = '', UPSTREAM_BUDGET_ALONE = '0' } = settings
+  const problems: SettingProblem[] = []
+  const idle = windowsWithoutEffect(UPSTREAM_BUDGET)
+  if (idle.length > 0) {
+    const message = `must not have window ${idle.join(', ')} of its list: another window is always the tighter one`
+    problems.push({ setting: 'UPSTREAM_BUDGET', message })
+  }
   const windows = parseBudget(UPSTREAM_BUDGET) ?? []
   const { reads = 1 } = parseShares(UPSTREAM_BUDGET_SHARES) ?? {}
   const shared = (calls: number): number => calls - Math.floor(calls * Number(UPSTREAM_BUDGET_ALONE))
-  if (windows.every(({ calls }) => Math.floor(shared(calls) * reads) >= 1)) return []
+  if (windows.every(({ calls }) => Math.floor(shared(calls) * reads) >= 1)) return problems
   const message =
     'is too small: less than one call of a window is left for reads (UPSTREAM_BUDGET_SHARES, UPSTREAM_BUDGET_ALONE)'
-  return [{ setting: 'UPSTREAM_BUDGET', message }]
+  return [...problems, { setting: 'UPSTREAM_BUDGET', message }]
 }
 
 /** Half of these may carry requests with several symbols, of which one symbol can be on two connections. */
@@ -75,12 +88,16 @@ function feedChecks(settings: Partial<Settings>, raw: Readonly<Record<string, st
 
 /** Returns warnings about settings that are allowed but have consequences an operator should know. */
 export function settingWarnings(settings: Settings, publicUrl: string, frontendOrigins: ReadonlySet<string>): string[] {
-  const warnings = providerWarnings(settings)
+  const warnings = providerWarnings(settings, isProduction(publicUrl))
   if (settings.REDIS_URL === undefined) {
     warnings.push('REDIS_URL is not set: sessions are kept in memory and end with this process')
   }
   if (settings.SESSION_SECRETS === undefined) {
     warnings.push('SESSION_SECRETS is not set: a random one is used, so every session ends with this process')
+  }
+  const { SESSION_IDLE_SECONDS: idle, SESSION_MAX_SECONDS: max } = settings
+  if (idle > max && max === settingRules.SESSION_MAX_SECONDS.default) {
+    warnings.push(`SESSION_IDLE_SECONDS is more than the default of SESSION_MAX_SECONDS: sessions end after ${max} s`)
   }
   const opsHost = settings.OPS_HOST ?? settings.HOST
   if (settings.OPS_TOKEN !== undefined && isPublicHost(opsHost)) {
@@ -128,11 +145,11 @@ function roughSite(origin: string): string {
   return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
-/** Whether PUBLIC_URL is missing or names another host than a loopback one. An invalid URL does not count. */
+/** Whether PUBLIC_URL is missing or names another host than a loopback one. What is no http or https URL does not count. */
 export function isProduction(publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return true
   const url = URL.parse(publicUrl)
-  return url !== null && !isLoopbackHost(url.hostname)
+  return url !== null && /^https?:$/.test(url.protocol) && !isLoopbackHost(url.hostname)
 }
 
 /** The number of processes that WORKERS means on this machine. */

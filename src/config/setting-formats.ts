@@ -57,15 +57,15 @@ export const settingFormats = {
   },
   clientKeys: {
     test: (value) => parseClientKeys(value) !== undefined,
-    must: 'one or two private keys as PEM or JWK, not encrypted: EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits',
+    must: 'one or two different private keys as PEM or JWK, not encrypted: EC (P-256, P-384, P-521), Ed25519, or RSA of at least 2048 bits',
   },
   authorizationParams: {
     test: (value) => parseAuthorizationParams(value) !== undefined,
     must: 'a query string such as audience=api&max_age=3600, without prompt=registration, credentials, and whatever this server sets itself (docs/settings.md)',
   },
   secrets: {
-    test: (value) => everyPart(value, (part) => Buffer.byteLength(part) >= 32),
-    must: 'comma-separated secrets of at least 32 bytes each',
+    test: areSecrets,
+    must: 'comma-separated secrets of at least 32 bytes each, all different, with no white space inside (a list is not one per line)',
   },
   token: {
     test: (value) => /^[\x21-\x7e]{32,1024}$/.test(value),
@@ -135,6 +135,13 @@ function isUrl(value: string, schemes: readonly string[], test: (url: URL) => bo
   const url = URL.parse(value)
   return url !== null && schemes.includes(url.protocol) && /^[a-z]+:\/\//i.test(value) && test(url)
 }
+
+function areSecrets(value: string): boolean {
+  const secrets = splitList(value)
+  return new Set(secrets).size === secrets.length && secrets.every((part) => /^\S+$/.test(part) && isLong(part))
+}
+
+const isLong = (secret: string) => Buffer.byteLength(secret) >= 32
 
 function isFolder(value: string): boolean {
   try {

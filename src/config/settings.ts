@@ -93,7 +93,13 @@ export const settingRules = {
   MAX_BODY_BYTES: whole(MIB, 1, 1024 * MIB, 'Largest request body'),
   ...idempotencyRules,
   MAX_RELAYS_PER_SESSION: whole(5, 1, 1000, 'Open trading sockets of one session, on all instances together'),
-  MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one session, per process'),
+  MAX_SESSION_SOCKETS: whole(20, 1, 1000, 'Open session sockets of one subject, else of one session, per process'),
+  MAX_SESSION_SOCKETS_PER_IP: whole(
+    200,
+    1,
+    100_000,
+    'Open session sockets of one client address (IPv6: /64), only those of sessions without a subject, per process',
+  ),
   MAX_PUBLIC_RELAYS_PER_IP: whole(50, 1, 100_000, 'Open public sockets of one client address, per process'),
   PUBLIC_HANDSHAKES_PER_MINUTE: {
     kind: 'whole',

@@ -9,6 +9,7 @@ export function relayConfig(settings: Settings, wsUrl: string) {
     otpHosts: settings.OTP_HOSTS === undefined ? [] : splitList(settings.OTP_HOSTS),
     maxPerSession: settings.MAX_RELAYS_PER_SESSION,
     maxSessionSockets: settings.MAX_SESSION_SOCKETS,
+    maxSessionSocketsPerIp: settings.MAX_SESSION_SOCKETS_PER_IP,
     maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
     publicHandshakesPerMinute: settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
     maxRelays: settings.MAX_RELAYS,

@@ -44,6 +44,20 @@ export function parseBudget(text: string): BudgetWindow[] | undefined {
   return isValid && isDistinct ? windows.toSorted((one, other) => one.windowMs - other.windowMs) : undefined
 }
 
+/**
+ * Returns which windows of UPSTREAM_BUDGET, counted from 1 in the order of the setting, can never be the tighter one because
+ * another window never lets more calls through within their length. A sliding window of 60 s lets its calls through twice
+ * within 90 s: at the beginning and at the end.
+ */
+export function windowsWithoutEffect(text: string): number[] {
+  const windows = text.split(',').flatMap((part) => parseBudget(part) ?? [])
+  return windows.flatMap((window, index) => {
+    const bounds = (other: BudgetWindow): boolean =>
+      other !== window && other.calls * Math.ceil(window.windowMs / other.windowMs) <= window.calls
+    return windows.some(bounds) ? index + 1 : []
+  })
+}
+
 /** Parses UPSTREAM_BUDGET_SHARES, such as `100,80,50`. Undefined if it is not valid. */
 export function parseShares(text: string): ByClass | undefined {
   const parts = text.split(',').map((part) => (/^\s*[1-9]\d{0,2}\s*$/.test(part) ? Number(part) / 100 : NaN))

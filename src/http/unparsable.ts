@@ -4,10 +4,17 @@ import type { Socket } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
 import { rawBaseHeaders } from './base-headers.ts'
+import { WRONG_VERSION } from './http-version.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'
 
 /** Any other error code is a 400. */
-const STATUSES: Readonly<Record<string, number>> = { ERR_HTTP_REQUEST_TIMEOUT: 408, HPE_HEADER_OVERFLOW: 431 }
+const STATUSES: Readonly<Record<string, number>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_INVALID_VERSION: WRONG_VERSION,
+  // The connection began with the preface of HTTP/2.
+  HPE_PAUSED_H2_UPGRADE: WRONG_VERSION,
+}
 /** Time for the client to read the response before the server destroys the connection. */
 const LINGER_MS = 1000
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
+import { isHttp1, WRONG_VERSION } from './http-version.ts'
 
 /** Origin form (RFC 9112 §3.2.1) in printable ASCII. No fragment, and no backslash in the path: some parsers read it as `/`. */
 const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(?:\?[\x21\x22\x24-\x7e]*)?$/
@@ -22,6 +23,11 @@ const distrusted = new WeakSet<Socket>()
  */
 export function requireWellFormed(request: FastifyRequest, reply: FastifyReply): void {
   const { url = '', headers, socket, httpVersion } = request.raw
+  if (!isHttp1(request.raw)) {
+    distrusted.add(socket)
+    reply.header('connection', 'close')
+    throw new Problem('bad_request', { status: WRONG_VERSION, detail: 'The version of HTTP must be 1.1 or 1.0.' })
+  }
   if (headers.host === undefined && httpVersion === '1.0') {
     reply.header('connection', 'upgrade, close')
     throw new Problem('upgrade_required', { detail: NO_HOST, headers: { upgrade: 'HTTP/1.1' } })

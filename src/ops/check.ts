@@ -1,18 +1,12 @@
-import { once } from 'node:events'
-import http from 'node:http'
-import https from 'node:https'
 import type { Config } from '../config/config.ts'
 import type { CheckResult } from '../config/check-result.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
+import { checkApi } from './check-api.ts'
 import { checkProvider } from './check-provider.ts'
 import { descriptorWarning } from './descriptor-limit.ts'
 import { EXIT } from './exit.ts'
-import { reach, TIMEOUT_MS, unreachable } from './reach.ts'
-
-type Result = Omit<CheckResult, 'setting'>
-
-const HEALTH_PATH = '/v1/health'
+import { TIMEOUT_MS, unreachable } from './reach.ts'
 
 const NO_BUDGET =
   'is empty: if upstream limits the calls of an address, orders fail when all users together call too often'
@@ -27,7 +21,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const results = await Promise.all([
     redisUrl === undefined ? [] : probeRedis(redisUrl, TIMEOUT_MS),
     checkProvider(oauth),
-    reach('API_URL', upstream.apiUrl, requestHealth),
+    checkApi(config),
     checkSockets(relay),
   ])
   // The limit of this process. The server may have another one.
@@ -65,17 +59,4 @@ async function checkSockets({ wsUrl, maxUpstreamMessageBytes }: Config['relay'])
   if (!why.startsWith('status')) return unreachable(setting, where, why === 'aborted' ? 'TIMEOUT' : why)
   const advice = `Check WS_URL: the path of public sockets is WS_URL + ${PUBLIC_SOCKET_PATH}.`
   return { is: 'failed', setting, message: `${where} refuses sockets (${why})`, advice }
-}
-
-async function requestHealth(base: URL, signal: AbortSignal): Promise<Result> {
-  const url = base.href.replace(/\/$/, '') + HEALTH_PATH
-  const request = (base.protocol === 'https:' ? https : http).get(url, { agent: false, signal })
-  try {
-    const [{ statusCode = 0 }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
-    if (statusCode >= 200 && statusCode < 300) return { is: 'ok', message: `is healthy (${statusCode})` }
-    const advice = `Check API_URL: the health request goes to API_URL + ${HEALTH_PATH}.`
-    return { is: 'warning', message: `responds, but is not healthy (${statusCode})`, advice }
-  } finally {
-    request.on('error', () => undefined).destroy()
-  }
 }

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
+import { isHttp1, WRONG_VERSION } from '../http/http-version.ts'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
 import type { CarryOut } from './session-admin.ts'
 
@@ -29,6 +30,14 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
     schemaController: NO_SCHEMAS,
     exposeHeadRoutes: true,
     forceCloseConnections: true,
+  })
+
+  ops.addHook('onRequest', async ({ raw }, reply) => {
+    if (isHttp1(raw)) return
+    return reply
+      .code(WRONG_VERSION)
+      .header('connection', 'close')
+      .send({ error: 'The version of HTTP must be 1.1 or 1.0' })
   })
 
   ops.get('/livez', async (_request, reply) => reply.type('text/plain').send('ok\n'))

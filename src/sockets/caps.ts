@@ -1,6 +1,7 @@
 import { network } from '../http/client-address.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits } from '../http/permits.ts'
+import type { Session } from '../sessions/index.ts'
 import type { Store } from '../store/store.ts'
 import { SessionPermits } from './session-permits.ts'
 
@@ -9,6 +10,7 @@ export interface CapLimits {
   readonly maxRelays: number
   readonly maxPerSession: number
   readonly maxSessionSockets: number
+  readonly maxSessionSocketsPerIp: number
   readonly maxPublicPerIp: number
   readonly publicHandshakesPerMinute: number
 }
@@ -57,9 +59,15 @@ export class Caps {
     return this.#sessions.acquire(key)
   }
 
-  /** A permit for a session socket of a session. */
-  acquireSessionSocket(key: string): Release | undefined {
-    return this.#acquire(`session socket:${key}`, this.#limits.maxSessionSockets)
+  /** A permit for a session socket of a user: of a subject with all its sessions, or of a session without one. */
+  acquireSessionSocket({ key, record: { subject } }: Session): Release | undefined {
+    const user = subject === undefined ? `session:${key}` : `subject:${subject}`
+    return this.#acquire(`session socket of ${user}`, this.#limits.maxSessionSockets)
+  }
+
+  /** A permit for a session socket at a client address, which a session without a subject needs as well. */
+  acquireSessionSocketAt(address: string): Release | undefined {
+    return this.#acquire(`session socket at ${network(address)}`, this.#limits.maxSessionSocketsPerIp)
   }
 
   /** A permit for a public socket of a client address. */

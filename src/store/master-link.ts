@@ -124,7 +124,7 @@ export class MasterLink implements RedisLink {
         lost: end,
       })
     } catch (error) {
-      end(reasonOf(error as Error))
+      end(reasonOf(error as Error, server.options))
     }
     if (this.#isOver(stage)) {
       connection.drop()

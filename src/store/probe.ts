@@ -4,7 +4,7 @@ import type { CheckResult } from '../config/check-result.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { forbiddenCommands, PERMISSION_ADVICE } from './permissions.ts'
-import { nodeOptions, replyCode, withConnection, type Connection } from './redis-link.ts'
+import { mayLackDatabase, nodeOptions, replyCode, withConnection, type Connection } from './redis-link.ts'
 import { askSentinel } from './sentinels.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
 import type { WriteRefusal } from '../telemetry/store-observer.ts'
@@ -15,6 +15,9 @@ const OLDEST_REDIS = 7
 const setting = 'REDIS_URL'
 /** Share of maxmemory in use from which the check warns. */
 const NEARLY_FULL = 0.9
+
+const DATABASE_ADVICE =
+  'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
 
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
 export async function probeRedis(redisUrl: string, timeoutMs: number): Promise<CheckResult[]> {
@@ -73,6 +76,7 @@ async function probeServer(
       return [...results, warning(message, PERMISSION_ADVICE)]
     })
   } catch (error) {
+    if (mayLackDatabase(error, options)) return [failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)]
     return [unreachable(error, name)]
   }
 }

@@ -127,6 +127,14 @@ export function replyCode(error: unknown): string | undefined {
   return error instanceof ErrorReply ? errorCode(error.message) : undefined
 }
 
+/**
+ * Whether opening a connection may have failed because the server has no such database. Its reply to SELECT has
+ * no code of its own.
+ */
+export function mayLackDatabase(error: unknown, { url }: RedisClientOptions): boolean {
+  return replyCode(error) === 'ERR' && url !== undefined && !/^\/?0?$/.test(new URL(url).pathname)
+}
+
 /** Exponential backoff with jitter, so that instances do not retry in step. */
 export function backoffMs(tries: number): number {
   return Math.min(50 * 2 ** tries, 1000) + Math.random() * 100

@@ -1,6 +1,7 @@
 import type { RedisClientOptions } from 'redis'
 import {
   CONNECTION,
+  mayLackDatabase,
   newConnection,
   replyCode,
   SOCKET,
@@ -25,8 +26,10 @@ const CLOSE_MS = 1000
  */
 export class TrackedConnection {
   readonly #connection: Connection
+  readonly #options: RedisClientOptions
 
   constructor(options: RedisClientOptions) {
+    this.#options = options
     const socket = { ...options.socket, ...SOCKET, reconnectStrategy: false }
     const tracking = { ...options, ...CONNECTION, emitInvalidate: true, socket }
     this.#connection = newConnection(tracking as RedisClientOptions)
@@ -35,7 +38,7 @@ export class TrackedConnection {
   /** @throws Error when no server is there, or the server is not ready or not a master */
   async open(events: Pick<LinkEvents, 'alive' | 'changed' | 'lost'>): Promise<void> {
     this.#connection
-      .on('error', (error: Error) => events.lost(reasonOf(error)))
+      .on('error', (error: Error) => events.lost(reasonOf(error, this.#options)))
       .on('end', () => events.lost('closed'))
       .on('ping-interval', () => events.alive())
       .on('invalidate', (key: Buffer | string | null) => events.changed(key?.toString()))
@@ -74,7 +77,8 @@ export class TrackedConnection {
   }
 }
 
-/** A short reason for an error, for the log. */
-export function reasonOf(error: Error & { code?: string }): string {
+/** A short reason for an error of a connection with these options, for the log. */
+export function reasonOf(error: Error & { code?: string }, options: RedisClientOptions = {}): string {
+  if (mayLackDatabase(error, options)) return 'ERR: the database at the end of REDIS_URL may not exist'
   return replyCode(error) ?? error.code ?? (error.name === 'Error' ? error.message : error.name)
 }

@@ -63,7 +63,7 @@ await test('HOST and OPS_HOST are refused as numbers that stand for an address, 
 })
 
 function warnsOfFeedSockets(settings: Record<string, string>): boolean {
-  return warningsAbout('FEED_MAX_SOCKETS', settings).length > 0
+  return warningsAbout('FEED_MAX_SOCKETS is', settings).length > 0
 }
 
 await test('so few sockets of the feed that symbol arrays may find no place are warned about', async (t) => {
@@ -82,4 +82,54 @@ await test('more workers than the budget is divided among are warned about', asy
   t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4', UPSTREAM_BUDGET_INSTANCES: '4' }), [])
   t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '3' }), [])
   t.same(warningsAbout('UPSTREAM_BUDGET', { REDIS_URL: shared.REDIS_URL, WORKERS: '4' }), [], 'there is no budget')
+})
+
+const PRODUCTION = {
+  PUBLIC_URL: 'https://bff.example',
+  AUTH_URL: 'https://auth.example',
+  API_URL: 'https://api.example',
+  WS_URL: 'wss://api.example',
+  SESSION_SECRETS: 'a-secret-of-at-least-thirty-two-bytes',
+  REDIS_URL: 'redis://redis.example',
+  TRUST_PROXY: '1',
+}
+
+const aboutClient = (settings: Record<string, string>): string[] => warningsAbout('CLIENT_AUTH', settings)
+
+await test('a public client is warned about in production, also where there is just no CLIENT_SECRET', async (t) => {
+  t.match(aboutClient(PRODUCTION), [/^CLIENT_AUTH is none: a public client, .*RFC 10017/])
+  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none' }), [/^CLIENT_AUTH is none/])
+  t.match(aboutClient({ ...PRODUCTION, CLIENT_AUTH: 'none', CLIENT_SECRET: 'x' }), [/^CLIENT_AUTH is none/])
+  t.same(aboutClient({ ...PRODUCTION, CLIENT_SECRET: 'x' }), [])
+  t.same(aboutClient({}), [], 'development')
+})
+
+/** The warnings about settings that need another one. */
+const unused = (settings: Record<string, string>): string[] =>
+  readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.includes('no effect without'))
+
+await test('settings that do nothing without another one are warned about, by name', async (t) => {
+  const STATIC_DIR = t.testdir({})
+  t.match(unused({ FEED_LINGER_SECONDS: '10', FEED_MAX_SOCKETS: '1' }), [
+    /^FEED_MAX_SOCKETS, FEED_LINGER_SECONDS: no effect without PUBLIC_FEED=shared$/,
+  ])
+  t.match(unused({ PUBLIC_FEED: 'relay', FEED_LINGER_SECONDS: '10' }), [/^FEED_LINGER_SECONDS/])
+  t.match(unused({ UPSTREAM_BUDGET_ALONE: '0.5', UPSTREAM_BUDGET_NAME: 'a' }), [
+    /^UPSTREAM_BUDGET_NAME, UPSTREAM_BUDGET_ALONE: no effect without UPSTREAM_BUDGET$/,
+  ])
+  t.match(unused({ STATIC_CSP: 'x' }), [/^STATIC_CSP: no effect without STATIC_DIR$/])
+  t.same(unused({ FEED_LINGER_SECONDS: '' }), [], 'an empty value counts as unset')
+  t.same(unused({ PUBLIC_FEED: 'shared', FEED_LINGER_SECONDS: '1' }), [])
+  t.same(unused({ UPSTREAM_BUDGET: '300/60', UPSTREAM_BUDGET_ALONE: '0.5' }), [])
+  t.same(unused({ STATIC_DIR, STATIC_CSP: 'x' }), [])
+})
+
+await test('proxies of the environment are warned about, since nothing obeys them, and their addresses are not printed', async (t) => {
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']) {
+    const warnings = warningsAbout(name, { [name]: 'http://user:not-to-print@proxy.example:3128' })
+    t.match(warnings, [/ is not obeyed: this server connects directly$/], name)
+    t.notMatch(warnings.join(), /not-to-print/)
+    t.same(warningsAbout(name, { [name]: '' }), [])
+  }
+  t.same(readConfig({ ...ALONE, NO_PROXY: 'localhost' }).warnings, readConfig(ALONE).warnings)
 })

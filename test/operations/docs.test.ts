@@ -42,6 +42,9 @@ await test('Every setting that the documents name exists', (t) => {
     'HTTPS_PORT',
     'NAME_FILE',
     'NODE_EXTRA_CA_CERTS',
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'ALL_PROXY',
     'SIGTERM',
     'SIGINT',
   ])

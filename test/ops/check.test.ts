@@ -104,7 +104,7 @@ await test('--check: exit code 69 names every unreachable address and a remedy',
   t.match(check.stdout, /^ +Nothing listens there/m)
 })
 
-await test('--check: exit code 69 for an address where another service listens, 0 for an unhealthy upstream', async (t) => {
+await test('--check: exit code 69 for an address where another service listens', async (t) => {
   const settings = await reachableSettings(t)
   const { url } = await rawUpstream(t)
   const always200 = { AUTH_URL: url, API_URL: `${url}/elsewhere`, WS_URL: url.replace('http', 'ws') }
@@ -121,8 +121,9 @@ await test('--check: exit code 69 for an address where another service listens, 
     t.match(check.stdout, /^ +Check AUTH_URL: the token endpoint is AUTH_URL \+ \/oauth2\/token/m)
   }
   const unhealthy = await run({ ...settings, API_URL: elsewhere })
-  t.equal(unhealthy.exitCode, 0)
-  t.match(resultsOf(unhealthy, 'API_URL'), [/^warning: http:\S+ responds, but is not healthy \(404\)$/])
+  t.equal(unhealthy.exitCode, 69)
+  t.match(resultsOf(unhealthy, 'API_URL'), [/^failed: http:\S+ responds, but is not healthy \(404\)$/])
+  t.match(unhealthy.stdout, /^ +Check API_URL: the health request goes to API_URL \+ \/v1\/health\.$/m)
 
   const unknownClient = await run({ ...settings, CLIENT_ID: 'another-client' })
   t.equal(unknownClient.exitCode, 69)

@@ -106,6 +106,7 @@ await test('a permit that is released twice counts once', async (t) => {
   const limits = {
     maxRelays: 1,
     maxSessionSockets: 1,
+    maxSessionSocketsPerIp: 1,
     maxPerSession: 2,
     maxPublicPerIp: 1,
     publicHandshakesPerMinute: 0,
@@ -131,6 +132,7 @@ await test('a minute of PUBLIC_HANDSHAKES_PER_MINUTE is a minute, also when the 
   const limits = {
     maxRelays: 9,
     maxSessionSockets: 9,
+    maxSessionSocketsPerIp: 9,
     maxPerSession: 9,
     maxPublicPerIp: 9,
     publicHandshakesPerMinute: 1,

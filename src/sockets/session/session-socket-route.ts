@@ -26,7 +26,9 @@ async function openSessionSocket(handshake: Handshake, deps: SocketDependencies)
   const { session } = found
   handshake.request.sessionTag = session.tag
   handshake.request.subjectTag = session.subjectTag
-  if (!handshake.acquire(caps.acquireSessionSocket(session.key))) return
+  if (!handshake.acquire(caps.acquireSessionSocket(session))) return
+  // Without a subject, one user may have any number of sessions.
+  if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
     join: (browser, slot, identity) => {
       const open = new OpenSocket(identity, slot, deps)

@@ -1,0 +1,44 @@
+import { ErrorReply } from 'redis'
+import { test } from 'tap'
+import { probeRedis } from '../../src/store/probe.ts'
+import { mayLackDatabase } from '../../src/store/redis-link.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { until } from '../support/until.ts'
+import { testRedis } from '../support/world.ts'
+
+await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
+  const redis = await testRedis(t)
+  const url = `${redis.url}/99`
+  t.match(await probeRedis(url, 5000), [
+    {
+      is: 'failed',
+      message: /^127\.0\.0\.1:\d+ may not have this database \(ERR\)$/,
+      advice: /^Check the number at the end of REDIS_URL: /,
+    },
+  ])
+  t.match(await probeRedis(`${redis.url}/15`, 5000), [{ is: 'ok' }])
+
+  const warnings: object[] = []
+  const log = {
+    error: () => undefined,
+    info: () => undefined,
+    warn: (details: object) => void warnings.push(details),
+  }
+  const store = RedisStore.connect(url, log)
+  t.teardown(() => store.close())
+  await until(() => warnings.length > 0, 'a warning at the start')
+  t.same(warnings, [{ reason: 'ERR: the database at the end of REDIS_URL may not exist' }])
+})
+
+await test('an error of a server is not put down to its database where REDIS_URL names none, or database 0', (t) => {
+  for (const [end, expected] of [
+    ['', false],
+    ['/', false],
+    ['/0', false],
+    ['/1', true],
+  ] as const) {
+    t.equal(mayLackDatabase(new ErrorReply('ERR anything'), { url: `redis://host${end}` }), expected, end)
+  }
+  t.equal(mayLackDatabase(new ErrorReply('WRONGPASS anything'), { url: 'redis://host/1' }), false)
+  t.end()
+})

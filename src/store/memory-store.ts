@@ -109,6 +109,14 @@ export class MemoryStore implements Store {
     return new MemoryLedger(book, terms)
   }
 
+  async openConfirmed(): Promise<this> {
+    return this
+  }
+
+  confirmationWarnings(): [] {
+    return []
+  }
+
   observe(): void {
     // There are no round trips to observe.
   }

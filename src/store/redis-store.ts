@@ -3,13 +3,14 @@ import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from 
 import { ENDED_CHANNEL } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
+import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerEvents, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
-import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
 
@@ -35,9 +36,12 @@ export class RedisStore implements Store {
   readonly #refusals: WriteRefusals
   readonly #observers: StoreObserver[] = []
   readonly #health: LinkHealth
+  readonly #log: StoreLog
+  #confirmed: ConfirmedWrites | undefined
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
+    this.#log = log
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
@@ -156,6 +160,19 @@ export class RedisStore implements Store {
     return new RedisLedger(name, terms, events, this.#link, (command) => this.#ask(command))
   }
 
+  async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
+    const { ConfirmedWrites } = await import('./confirmed-writes.ts')
+    return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
+      log: this.#log,
+      errorCode: (code) => this.#noteError(code),
+      unconfirmed: () => this.#failed('unconfirmed'),
+    }))
+  }
+
+  confirmationWarnings(): readonly string[] {
+    return this.#confirmed?.warnings() ?? []
+  }
+
   observe(observer: StoreObserver): void {
     this.#observers.push(observer)
   }
@@ -183,6 +200,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
+    this.#confirmed?.close()
     await this.#link.close()
   }
 

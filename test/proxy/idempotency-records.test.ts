@@ -55,6 +55,7 @@ class Link extends MemoryStore {
 
 const LIMITS = {
   requiredFor: new Set<string>(),
+  replicas: 0,
   ttlMs: 60_000,
   maxBodyBytes: 1000,
   maxAnswerBytes: 1000,

@@ -1,5 +1,5 @@
 import type { Envelope, Session } from '../../sessions/index.ts'
-import { StoreUnavailable, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
@@ -7,6 +7,8 @@ import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from '
 /** What the records work with. */
 export interface RecordDependencies {
   readonly store: Store
+  /** For what must outlive a failover: that a key is taken, and that nobody knows what became of its call. */
+  readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope
   readonly usage: KeyUsage
   readonly pending: PendingWrites

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
-import { StoreUnavailable, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
 import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from './pending-writes.ts'
@@ -49,9 +49,16 @@ export class IdempotencyRecords {
   readonly #ttlMs: number
   readonly #times: RecordTimes
 
-  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
+  /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
+  constructor(
+    store: Store,
+    envelope: Envelope,
+    config: Config['idempotency'],
+    times = TIMES,
+    confirmed: ConfirmableWrites = store,
+  ) {
     const usage = new KeyUsage(store, config)
-    this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
+    this.#deps = { store, confirmed, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.#ttlMs = config.ttlMs
     this.#times = times
   }
@@ -89,7 +96,7 @@ export class IdempotencyRecords {
 
   async #create(own: OwnRecord): Promise<boolean> {
     try {
-      return await this.#deps.store.create(own.recordKey, own.text, own.expiresAt)
+      return await this.#deps.confirmed.create(own.recordKey, own.text, own.expiresAt)
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#removeLater(own)
       throw error
@@ -144,9 +151,9 @@ export class IdempotencyRecords {
    * call that somebody believes lost would be sent. Undefined if the record has just changed.
    */
   async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
-    const { store, envelope } = this.#deps
+    const { confirmed, envelope } = this.#deps
     const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
-    return (await store.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
+    return (await confirmed.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
   }
 
   /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */

@@ -95,4 +95,3 @@ export class ConfirmedWrites implements ConfirmableWrites {
     return server
   }
 }
-

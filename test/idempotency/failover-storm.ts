@@ -53,7 +53,15 @@ export async function stormThroughFailovers(
 
   const cookies = ids.map(sessions.cookie)
   const spreadMs = FAILOVERS * FAILOVER_MS
-  const storm = new KeyedStorm({ upstream, ports, cookies, keys: KEYS, spreadMs, repeatWithinMs: REPEAT_WITHIN_MS, random })
+  const storm = new KeyedStorm({
+    upstream,
+    ports,
+    cookies,
+    keys: KEYS,
+    spreadMs,
+    repeatWithinMs: REPEAT_WITHIN_MS,
+    random,
+  })
   const isOver = new AbortController()
   let kills = 0
   const killInstances = async (): Promise<void> => {
@@ -71,11 +79,11 @@ export async function stormThroughFailovers(
   const losses: Loss[] = []
   const loseMasters = async (): Promise<void> => {
     for (let count = 0; count < FAILOVERS; count++) {
-      await untilSlow(topology.isWhole, 'all servers are there')
+      await untilSlow(() => topology.isWhole(), 'all servers are there')
       await pause(1000 + random() * 2000)
       losses.push(await lose(topology, WAYS[count % WAYS.length] ?? 'killed', random))
     }
-    await untilSlow(topology.isWhole, 'all servers are there')
+    await untilSlow(() => topology.isWhole(), 'all servers are there')
   }
   const killing = [killInstances(), loseMasters()]
   await storm.run()

@@ -32,7 +32,9 @@ async function replicated(t: Test, replicas = 1): Promise<Replicated> {
 }
 
 const connectionsOf = async (redis: RedisProcess): Promise<number> =>
-  String(await askRedis(redis, ['CLIENT', 'LIST', 'TYPE', 'normal'])).trim().split('\n').length
+  String(await askRedis(redis, ['CLIENT', 'LIST', 'TYPE', 'normal']))
+    .trim()
+    .split('\n').length
 
 const waits = async (redis: RedisProcess): Promise<number> =>
   Number(/cmdstat_wait:calls=(\d+)/.exec(String(await askRedis(redis, ['INFO', 'commandstats'])))?.[1] ?? 0)

@@ -2,15 +2,17 @@ import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
-import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
+import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
+import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from './pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
+import { TwoClaims } from './two-claims.ts'
 
 /** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
   /** The call is new. Whoever gets this must send it, or free the claim. */
-  | { readonly is: 'claimed'; readonly claim: Claim }
+  | { readonly is: 'claimed'; readonly claim: HeldClaim }
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
   | { readonly is: 'unknown' }
@@ -19,6 +21,12 @@ export type Claimed =
   | { readonly is: 'otherCall' }
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
+
+/** A key that is claimed under one name. */
+interface ClaimedOne {
+  readonly is: 'claimed'
+  readonly claim: Claim
+}
 
 /** A call that repeats an earlier one. */
 export type Repetition = Exclude<Claimed, { is: 'claimed' }>
@@ -68,7 +76,21 @@ export class IdempotencyRecords {
    * @param digest identifies the call
    * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
    */
-  async claim(session: Session, key: string, digest: string): Promise<Claimed> {
+  async claim(session: Session, [key, quoted]: KeyNames, digest: string): Promise<Claimed> {
+    const first = await this.#claim(session, key, digest)
+    if (first.is !== 'claimed' || quoted === undefined) return first
+    try {
+      const second = await this.#claim(session, quoted, digest)
+      if (second.is === 'claimed') return { is: 'claimed', claim: new TwoClaims(first.claim, second.claim) }
+      await first.claim.free()
+      return second
+    } catch (error) {
+      await first.claim.free()
+      throw error
+    }
+  }
+
+  async #claim(session: Session, key: string, digest: string): Promise<Repetition | ClaimedOne> {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
@@ -85,7 +107,7 @@ export class IdempotencyRecords {
   }
 
   /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
-  find({ own }: Claim): Promise<Repetition | undefined> {
+  find({ own }: HeldClaim): Promise<Repetition | undefined> {
     return this.#find(own)
   }
 
@@ -104,7 +126,7 @@ export class IdempotencyRecords {
   }
 
   /** Counts a record that was created, and removes it again if that is one too many. */
-  async #admit(own: OwnRecord): Promise<Claimed> {
+  async #admit(own: OwnRecord): Promise<Repetition | ClaimedOne> {
     const { store, usage } = this.#deps
     try {
       const used = await usage.addRecord(own.session)

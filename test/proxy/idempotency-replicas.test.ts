@@ -12,9 +12,10 @@ import { SECRETS, testRedis, testServer } from '../support/world.ts'
 await test('A call with an Idempotency-Key whose record no replica confirms', async (t) => {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('state=online'))
   const upstream = await rawUpstream(t)
   const sessions = await sessionInstance(t, master.url)
+  // A new replica confirms nothing for up to a second.
+  await until(async () => (await sessions.store.isReplicated('any')) === true)
   const id = await newSession(sessions)
   const cookie = sessions.cookie(id)
   const settings = { ...ALONE, API_URL: upstream.url, SESSION_SECRETS: SECRETS, REDIS_URL: master.url }

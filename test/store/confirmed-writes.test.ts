@@ -21,12 +21,13 @@ const expiresAt = (): number => Date.now() + 60_000
 async function replicated(t: Test, replicas = 1): Promise<Replicated> {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('state=online'))
   const events: string[] = []
   const note = (_details: object, message: string): void => void events.push(message)
   const store = RedisStore.connect(master.url, { error: note, warn: note, info: note })
   t.teardown(() => store.close())
   await store.connected(5000)
+  // A new replica confirms nothing for up to a second.
+  await until(async () => (await store.isReplicated('any')) === true)
   store.observe({ asked: () => undefined, refusedWrite: () => undefined, failed: (kind) => void events.push(kind) })
   return { master, replica, store, writes: await store.openConfirmed(replicas), events }
 }

@@ -10,6 +10,13 @@ export const idempotencyRules = {
     'apiPaths',
     'Calls that are refused without an Idempotency-Key: none, all, or comma-separated paths of the API',
   ),
+  IDEMPOTENCY_REPLICAS: {
+    kind: 'whole',
+    description:
+      'Replicas that must confirm the record of an Idempotency-Key before its call is sent: as many as may be promoted. 1 with Sentinel or a Cluster, else 0',
+    minimum: 0,
+    maximum: 10,
+  },
   IDEMPOTENCY_TTL_SECONDS: whole(
     DAY,
     1,

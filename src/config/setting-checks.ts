@@ -12,6 +12,9 @@ export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<st
     const message = 'must be 1 without REDIS_URL: processes cannot share sessions in memory'
     problems.push({ setting: 'WORKERS', message })
   }
+  if (raw['REDIS_URL'] === undefined && (settings.IDEMPOTENCY_REPLICAS ?? 0) > 0) {
+    problems.push({ setting: 'IDEMPOTENCY_REPLICAS', message: 'must be 0 without REDIS_URL, which has the replicas' })
+  }
   if (DRAIN_SECONDS !== undefined && DRAIN_WAIT_SECONDS > DRAIN_SECONDS) {
     const message = 'must not be more than DRAIN_SECONDS, of which it is a part'
     problems.push({ setting: 'DRAIN_WAIT_SECONDS', message })

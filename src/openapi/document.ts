@@ -89,6 +89,6 @@ function idempotencyKey(isRequired: boolean): Json {
     required: isRequired,
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
     description:
-      'A new text for every call. A call that is repeated with the same key is not sent again: it gets the response of the first, or a 409',
+      'A new text for every call, in double quotes or without. A call that is repeated with the same key is not sent again: it gets the response of the first, or a 409',
   }
 }

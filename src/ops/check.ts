@@ -17,9 +17,9 @@ const NO_BUDGET =
  * @returns the exit code
  */
 export async function check(config: Config, print: (line: string) => void): Promise<number> {
-  const { oauth, upstream, relay, redisUrl } = config
+  const { oauth, upstream, relay, redisUrl, idempotency } = config
   const results = await Promise.all([
-    redisUrl === undefined ? [] : probeRedis(redisUrl, TIMEOUT_MS),
+    redisUrl === undefined ? [] : probeRedis(redisUrl, { timeoutMs: TIMEOUT_MS, replicas: idempotency.replicas }),
     checkProvider(oauth),
     checkApi(config),
     checkSockets(relay),

@@ -33,6 +33,6 @@ export class Readiness implements Pick<OpsSource, 'reasons' | 'warnings'> {
 
   warnings(): string[] {
     const refusal = this.#store.refusesWrites()
-    return refusal === undefined ? [] : [refusal]
+    return [...(refusal === undefined ? [] : [refusal]), ...this.#store.confirmationWarnings()]
   }
 }

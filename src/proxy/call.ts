@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RestClients } from '../upstream/rest-clients.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { KeyNames } from './idempotency/key-header.ts'
 
 /** One checked call of a browser. */
 export interface Call {
@@ -16,7 +17,7 @@ export interface Call {
   /** Absent where the endpoint needs none. */
   readonly session: Session | undefined
   /** The Idempotency-Key, where there is one. */
-  readonly idempotencyKey: string | undefined
+  readonly idempotencyKey: KeyNames | undefined
 }
 
 /** What calls work with. */

@@ -38,7 +38,9 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
 
   // A call that waits must hear at once that its session has ended on another instance.
   deps.store.watchBurials()
-  const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency)
+  const { replicas } = idempotency
+  const confirmed = replicas === 0 ? deps.store : await deps.store.openConfirmed(replicas)
+  const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency, confirmed)
   fastify.addHook('onClose', () => keyed.close())
   const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), keyed }
   for (const endpoint of endpoints) {

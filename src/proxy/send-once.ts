@@ -50,6 +50,10 @@ export function sendOnce(
     {
       isSafe,
       response: keyed?.sink ?? reply.raw,
+      // Timeouts between two pieces would let a slow upstream keep the call undecided for ever.
+      ...(keyed !== undefined && {
+        limit: { ms: upstream.headersMs + upstream.bodyMs, applies: () => !keyed.sink.isStreaming },
+      }),
       begin: (status, upstreamHeaders) => {
         if (keyed !== undefined) return keyed.sink.begin(status, upstreamHeaders)
         reply.raw.writeHead(status, responseHeaders(reply.getHeaders(), upstreamHeaders, upstream.budget !== undefined))

@@ -9,6 +9,7 @@ import {
   within,
   type LinkEvents,
   type MasterCommands,
+  type MasterServer,
   type RedisCommands,
   type RedisLink,
   type SubscriberEvents,
@@ -99,6 +100,16 @@ export class ClusterLink implements RedisLink {
     return Promise.all(client.masters.map(async (node) => question(await client.nodeClient(node))))
   }
 
+  masterOf(key: string): MasterServer {
+    const { host, port, address } = this.#client.slots[slotOf(key)]?.master ?? {}
+    if (host === undefined || port === undefined || address === undefined) throw new Error('no master has the slot')
+    return { name: address, options: nodeOptions({ host, port }, this.#access) }
+  }
+
+  masterNames(): ReadonlySet<string> {
+    return new Set(this.#client.masters.map(({ address }) => address))
+  }
+
   get isSubscribed(): boolean {
     return this.#subscriber?.isUp === true
   }
@@ -119,10 +130,9 @@ export class ClusterLink implements RedisLink {
   }
 
   async isReplicated(key: string): Promise<boolean | undefined> {
-    const { host, port, address } = this.#client.slots[slotOf(key)]?.master ?? {}
-    if (host === undefined || port === undefined || address === undefined) return false
-    const check = this.#replicas.get(address) ?? new ReplicaCheck(nodeOptions({ host, port }, this.#access))
-    this.#replicas.set(address, check)
+    const { name, options } = this.masterOf(key)
+    const check = this.#replicas.get(name) ?? new ReplicaCheck(options)
+    this.#replicas.set(name, check)
     return check.ask(key)
   }
 
@@ -143,7 +153,7 @@ export class ClusterLink implements RedisLink {
   /** The store is available while any master is: a lost master takes only its own keys with it. */
   async #pingAll(events: LinkEvents): Promise<void> {
     const client = this.#client
-    this.#dropReplicasExceptOf(new Set(client.masters.map(({ address }) => address)))
+    this.#dropReplicasExceptOf(this.masterNames())
     const pings = client.masters.map((node) => within(PING_INTERVAL_MS, ping(client, node)))
     void Promise.any(pings).then(
       () => events.alive(),

@@ -1,9 +1,9 @@
-import type { RedisClientOptions } from 'redis'
 import {
   backoffMs,
   delay,
   type LinkEvents,
   type MasterCommands,
+  type MasterServer,
   type RedisCommands,
   type RedisLink,
   type SubscriberEvents,
@@ -11,13 +11,6 @@ import {
 import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
-
-/** A server that is, or should be, the master. */
-export interface MasterServer {
-  /** Identifies the server among all that a finder returns. */
-  readonly name: string
-  readonly options: RedisClientOptions
-}
 
 /** Finds the current master. Undefined when none is known at the moment. Never rejects. */
 export type FindMaster = () => Promise<MasterServer | undefined>
@@ -64,6 +57,15 @@ export class MasterLink implements RedisLink {
 
   async askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]> {
     return [await question(this.#master().untracked())]
+  }
+
+  masterOf(): MasterServer {
+    if (this.#serving === undefined || this.#latest === undefined) throw new Error('there is no master')
+    return this.#latest
+  }
+
+  masterNames(): ReadonlySet<string> {
+    return new Set(this.#latest && [this.#latest.name])
   }
 
   readonly isSubscribed = false

@@ -113,6 +113,14 @@ export class MemoryStore implements Store {
     return undefined
   }
 
+  async openConfirmed(): Promise<this> {
+    return this
+  }
+
+  confirmationWarnings(): [] {
+    return []
+  }
+
   observe(): void {
     // There are no round trips to observe.
   }

@@ -9,22 +9,40 @@ const NO_SCRIPT = '0'.repeat(40)
 export const PERMISSION_ADVICE =
   'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.'
 
+/** What an operator should do if WAIT or INFO is forbidden. */
+export const WAIT_ADVICE =
+  'Allow the user of REDIS_URL to run them (ACL). Without them calls with an Idempotency-Key are refused, unless IDEMPOTENCY_REPLICAS is 0.'
+
 /**
  * Tries the commands without which the limits over all instances and the upstream budget are not shared, and returns those
  * that this user may not run. Changes nothing: all of them concern a key that does not exist. None reads it, since the server
  * would then watch the key (CLIENT TRACKING).
  * @throws Error where the server is lost
  */
-export async function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
+export function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
   const key = probeKey(randomUUID())
-  const commands = [
+  return forbiddenAmong(server, [
     ['EVALSHA', NO_SCRIPT, '1', key],
     ['TIME'],
     ['INFO', 'server'],
     ['GETDEL', key],
     ['HDEL', key, ''],
     ['PEXPIRE', key, '1'],
-  ]
+  ])
+}
+
+/** Those of the commands that confirmations by replicas need which this user may not run. @throws Error where the server is lost */
+export function forbiddenToConfirm(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
+  return forbiddenAmong(server, [
+    ['WAIT', '0', '1'],
+    ['INFO', 'replication'],
+  ])
+}
+
+async function forbiddenAmong(
+  server: Pick<MasterCommands, 'sendCommand'>,
+  commands: readonly string[][],
+): Promise<string[]> {
   const isForbidden = await Promise.all(
     commands.map((command) =>
       server.sendCommand(command).then(

@@ -3,8 +3,9 @@ import type { RedisClientOptions } from 'redis'
 import type { CheckResult } from '../config/check-result.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
-import { forbiddenCommands, PERMISSION_ADVICE } from './permissions.ts'
+import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'
 import { mayLackDatabase, nodeOptions, replyCode, withConnection, type Connection } from './redis-link.ts'
+import { replicationWarnings } from './replication-watch.ts'
 import { askSentinel } from './sentinels.ts'
 import { parseInfo, readMemory, type ServerInfo } from './server-facts.ts'
 import type { WriteRefusal } from '../telemetry/store-observer.ts'
@@ -18,9 +19,15 @@ const NEARLY_FULL = 0.9
 
 const DATABASE_ADVICE =
   'Check the number at the end of REDIS_URL: Redis has the databases 0 to 15 by default (databases), a Cluster and many services only 0.'
+/** What the servers must be able to do, and how long that may take. */
+interface ProbeOptions {
+  readonly timeoutMs: number
+  /** IDEMPOTENCY_REPLICAS */
+  readonly replicas: number
+}
 
 /** Checks each server that REDIS_URL names, or the master that the Sentinels name. Returns at least one result for each. */
-export async function probeRedis(redisUrl: string, timeoutMs: number): Promise<CheckResult[]> {
+export async function probeRedis(redisUrl: string, options: ProbeOptions): Promise<CheckResult[]> {
   const address = parseRedisUrl(redisUrl)
   switch (address?.is) {
     case undefined:
@@ -28,20 +35,20 @@ export async function probeRedis(redisUrl: string, timeoutMs: number): Promise<C
     case 'single': {
       const { hostname, port } = new URL(address.url)
       const name = `${hostname}:${port || 6379}`
-      return probeServer({ url: address.url }, name, true, timeoutMs)
+      return probeServer({ url: address.url }, name, true, options)
     }
     case 'cluster': {
-      const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, timeoutMs)
+      const probe = (node: RedisNode) => probeServer(nodeOptions(node, address.access), nameOf(node), false, options)
       return (await Promise.all(address.nodes.map(probe))).flat()
     }
     case 'sentinel':
-      return probeSentinels(address, timeoutMs)
+      return probeSentinels(address, options)
   }
 }
 
 async function probeSentinels(
   { nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>,
-  timeoutMs: number,
+  options: ProbeOptions,
 ): Promise<CheckResult[]> {
   const replies = await Promise.all(nodes.map((node) => askSentinel(node, access, name)))
   const master = replies.find((reply) => reply !== undefined)
@@ -49,7 +56,7 @@ async function probeSentinels(
     const advice = 'Check the Sentinels, and the name of the master at the end of REDIS_URL.'
     return [failed(`no Sentinel of ${nodes.map(nameOf).join(', ')} names a master "${name}"`, advice)]
   }
-  return probeServer(nodeOptions(master, access), nameOf(master), true, timeoutMs)
+  return probeServer(nodeOptions(master, access), nameOf(master), true, options)
 }
 
 function nameOf({ host, port }: RedisNode): string {
@@ -61,7 +68,7 @@ async function probeServer(
   options: RedisClientOptions,
   name: string,
   mustBeMaster: boolean,
-  timeoutMs: number,
+  { timeoutMs, replicas }: ProbeOptions,
 ): Promise<CheckResult[]> {
   try {
     return await withConnection(options, timeoutMs, async (connection) => {
@@ -70,10 +77,11 @@ async function probeServer(
       const mayWrite = mustBeMaster && info['role'] === 'master'
       const refusal = mayWrite ? await tryToWrite(connection, timeoutMs) : undefined
       const results = judge(info, name, mustBeMaster, refusal)
-      const forbidden = await forbiddenCommands(connection)
-      if (forbidden.length === 0) return results
-      const message = `${name} forbids ${forbidden.join(', ')} to this user`
-      return [...results, warning(message, PERMISSION_ADVICE)]
+      if (replicas > 0) {
+        results.push(...replicationWarnings(info, replicas).map((message) => warning(`${name}: ${message}`)))
+        results.push(...forbids(name, await forbiddenToConfirm(connection), WAIT_ADVICE))
+      }
+      return [...results, ...forbids(name, await forbiddenCommands(connection), PERMISSION_ADVICE)]
     })
   } catch (error) {
     if (mayLackDatabase(error, options)) return [failed(`${name} may not have this database (ERR)`, DATABASE_ADVICE)]
@@ -146,8 +154,12 @@ function unreachable(error: unknown, name: string): CheckResult {
   return failed(`${name} cannot be used (${code})`, advice)
 }
 
-function warning(message: string, advice: string): CheckResult {
-  return { is: 'warning', setting, message, advice }
+function forbids(name: string, commands: readonly string[], advice: string): CheckResult[] {
+  return commands.length === 0 ? [] : [warning(`${name} forbids ${commands.join(', ')} to this user`, advice)]
+}
+
+function warning(message: string, advice?: string): CheckResult {
+  return { is: 'warning', setting, message, ...(advice !== undefined && { advice }) }
 }
 
 function failed(message: string, advice?: string): CheckResult {

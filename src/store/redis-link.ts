@@ -23,6 +23,13 @@ export type RedisCommands = Pick<
 /** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>
 
+/** A server that is, or should be, a master. */
+export interface MasterServer {
+  /** Identifies the server among all of a link. */
+  readonly name: string
+  readonly options: RedisClientOptions
+}
+
 /** The events that a link reports to the store. */
 export interface LinkEvents {
   /** The link is connected, perhaps again. It has not reported the changes made before that. */
@@ -56,6 +63,10 @@ export interface RedisLink {
   readMany(keys: readonly string[]): Promise<(string | null)[]>
   /** Asks every master. Rejects when one of them does not reply. */
   askMasters<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[]>
+  /** The master that has a key. @throws Error while there is none */
+  masterOf(key: string): MasterServer
+  /** The names of the present masters. */
+  masterNames(): ReadonlySet<string>
   /**
    * Subscribes to a channel. A link that tracks does nothing, since the server reports the changed keys themselves. After a
    * gap in the subscription, {@link LinkEvents.changed} reports that any key may have changed.

@@ -3,6 +3,7 @@ import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from 
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
+import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
@@ -10,7 +11,7 @@ import { ServerFacts } from './server-facts.ts'
 import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import type { SharedDocument } from './shared-document.ts'
-import { StoreUnavailable, type Store, type StoredValue, type Tombstone } from './store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
 
@@ -36,9 +37,12 @@ export class RedisStore implements Store {
   readonly #refusals: WriteRefusals
   readonly #observers: StoreObserver[] = []
   readonly #health: LinkHealth
+  readonly #log: StoreLog
+  #confirmed: ConfirmedWrites | undefined
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
+    this.#log = log
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
@@ -164,6 +168,19 @@ export class RedisStore implements Store {
     )
   }
 
+  async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
+    const { ConfirmedWrites } = await import('./confirmed-writes.ts')
+    return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
+      log: this.#log,
+      errorCode: (code) => this.#noteError(code),
+      unconfirmed: () => this.#failed('unconfirmed'),
+    }))
+  }
+
+  confirmationWarnings(): readonly string[] {
+    return this.#confirmed?.warnings() ?? []
+  }
+
   observe(observer: StoreObserver): void {
     this.#observers.push(observer)
   }
@@ -191,6 +208,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
+    this.#confirmed?.close()
     await this.#link.close()
   }
 

@@ -82,6 +82,13 @@ export interface Store {
    * @param onChange another process has changed the document, or may have
    */
   openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
+  /**
+   * Opens writes that count only once this many replicas have confirmed them. They reject when too few do, and at once for a
+   * second after that; the write may have happened all the same. Nothing of it is loaded before.
+   */
+  openConfirmed(replicas: number): Promise<ConfirmableWrites>
+  /** Warnings for an operator about the replicas of {@link openConfirmed}. */
+  confirmationWarnings(): readonly string[]
   /** Reports every request from now on to the observer. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */
@@ -94,6 +101,9 @@ export interface Store {
   availableForMs(): number
   close(): Promise<void>
 }
+
+/** The writes of {@link Store} that replicas can confirm. */
+export type ConfirmableWrites = Pick<Store, 'create' | 'replace'>
 
 /** The store did not reply, or not in time. A write may or may not have happened. */
 export class StoreUnavailable extends Error {

@@ -1,5 +1,8 @@
-/** Why a request failed: it was not sent, no reply came in time, the connection broke, or the reply was an error. */
-export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused'] as const
+/**
+ * Why a request failed: it was not sent, no reply came in time, the connection broke, the reply was an error, or too few
+ * replicas confirmed it.
+ */
+export const STORE_FAILURES = ['down', 'timeout', 'lost', 'refused', 'unconfirmed'] as const
 /** One of {@link STORE_FAILURES}. */
 export type StoreFailure = (typeof STORE_FAILURES)[number]
 

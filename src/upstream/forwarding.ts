@@ -45,6 +45,8 @@ export interface ForwardRequest {
   readonly begin: (status: number, headers: UpstreamHeaders) => void
   /** True for a status that is not passed on. */
   readonly withholds: (status: number) => boolean
+  /** The time from the start of the request to the end of the response, however much of it arrives meanwhile. */
+  readonly limit?: { readonly ms: number; readonly applies: () => boolean }
   /** Called once, when upstream's response headers arrive or the request fails without any. */
   readonly onHeadersOrFailure: () => void
 }
@@ -81,6 +83,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   #isSettled = false
   #isWithheld = false
   #stallTimer: NodeJS.Timeout | undefined
+  #limitTimer: NodeJS.Timeout | undefined
   readonly #resume = (): void => {
     this.#stopWaiting()
     this.controller?.resume()
@@ -98,6 +101,16 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.#options = options
     // Never removed: removing a listener costs more than calling one that does nothing.
     request.response.on('close', () => this.#onBrowserGone())
+  }
+
+  override onRequestStart(controller: Dispatcher.DispatchController): void {
+    super.onRequestStart(controller)
+    const { limit } = this.#request
+    if (limit === undefined || this.#isSettled) return
+    clearTimeout(this.#limitTimer)
+    this.#limitTimer = setTimeout(() => {
+      if (limit.applies()) this.abort(new DOMException('the response is not complete in time', 'TimeoutError'))
+    }, limit.ms)
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
@@ -176,6 +189,7 @@ export class Forwarding extends Exchange<ForwardOutcome> {
   protected override settle(outcome: ForwardOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    clearTimeout(this.#limitTimer)
     if (this.#status === 0) this.#request.onHeadersOrFailure()
     this.#stopWaiting()
     this.#options.onSettled()

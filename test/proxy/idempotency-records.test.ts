@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
-import type { Claim } from '../../src/proxy/idempotency/claim.ts'
+import type { HeldClaim } from '../../src/proxy/idempotency/claim.ts'
 import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
@@ -55,6 +55,7 @@ class Link extends MemoryStore {
 
 const LIMITS = {
   requiredFor: new Set<string>(),
+  replicas: 0,
   ttlMs: 60_000,
   maxBodyBytes: 1000,
   maxAnswerBytes: 1000,
@@ -80,13 +81,13 @@ async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   return { store, session, links, here, there }
 }
 
-const claim = async (records: IdempotencyRecords, session: Session): Promise<Claim> => {
-  const claimed = await records.claim(session, 'key', DIGEST)
+const claim = async (records: IdempotencyRecords, session: Session): Promise<HeldClaim> => {
+  const claimed = await records.claim(session, ['key'], DIGEST)
   if (claimed.is !== 'claimed') throw new Error(claimed.is)
   return claimed.claim
 }
 const repeat = async (records: IdempotencyRecords, session: Session): Promise<Claimed['is']> =>
-  (await records.claim(session, 'key', DIGEST)).is
+  (await records.claim(session, ['key'], DIGEST)).is
 
 await test('a call whose holder is gone is unknown for ever once its lease has run out', async (t) => {
   const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 50 })
@@ -157,13 +158,13 @@ await test('a lease is renewed while the call runs', async (t) => {
     mock.timers.tick(10)
   }
   await held.keep(ANSWER)
-  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: ANSWER })
+  t.match(await there.claim(session, ['key'], DIGEST), { is: 'answered', answer: ANSWER })
 })
 
 await test('a record that was written without a reply is removed when the store is back', async (t) => {
   const { session, links, here, there } = await twoInstances()
   links[0].is = 'silent'
-  await t.rejects(here.claim(session, 'key', DIGEST), StoreUnavailable)
+  await t.rejects(here.claim(session, ['key'], DIGEST), StoreUnavailable)
   t.equal(await repeat(there, session), 'running', 'it was written')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) === 'claimed')
@@ -177,7 +178,7 @@ await test('a response that could not be recorded is recorded when the store is 
     t.equal(await held.keep(ANSWER), 'answered')
     links[0].is = 'up'
     await until(async () => (await repeat(there, session)) === 'answered', failure)
-    t.match(await there.claim(session, 'key', DIGEST), { answer: ANSWER })
+    t.match(await there.claim(session, ['key'], DIGEST), { answer: ANSWER })
   }
 })
 
@@ -189,7 +190,7 @@ await test('so is one whose bytes could not be counted', async (t) => {
   t.equal(await held.keep(large), 'answered')
   links[0].is = 'up'
   await until(async () => (await repeat(there, session)) !== 'running')
-  t.match(await there.claim(session, 'key', DIGEST), { is: 'answered', answer: large })
+  t.match(await there.claim(session, ['key'], DIGEST), { is: 'answered', answer: large })
 })
 
 await test('a renewal without a reply does not lose the record', async (t) => {
@@ -250,4 +251,25 @@ await test('the store learns neither the key nor the body nor the response of a 
   const { value = '' } = (await store.read(key)) ?? {}
   t.notMatch(Buffer.from(value.split('.').at(-1) ?? '', 'base64url').toString('latin1'), /done|etag|digest/)
   t.not(key, idempotencyKey('another session', 'key'))
+})
+
+await test('a quoted key that version 0.2 has is not claimed, and one that is claimed here is found by version 0.2', async (t) => {
+  const { session, here, there, store } = await twoInstances()
+  const bare = idempotencyKey(session.id, 'key')
+  const quoted = idempotencyKey(session.id, '"key"')
+  const both = async () => [await store.read(bare), await store.read(quoted)].map((found) => found !== undefined)
+  // Version 0.2 takes the header for the key.
+  const old = await there.claim(session, ['"key"'], DIGEST)
+  if (old.is !== 'claimed') throw new Error(old.is)
+  t.equal((await here.claim(session, ['key', '"key"'], DIGEST)).is, 'running')
+  t.same(await both(), [false, true], 'nothing is left of the attempt')
+  await old.claim.keep(ANSWER)
+  t.match(await here.claim(session, ['key', '"key"'], DIGEST), { is: 'answered', answer: ANSWER })
+  await store.remove(quoted)
+
+  const claimed = await here.claim(session, ['key', '"key"'], DIGEST)
+  if (claimed.is !== 'claimed') throw new Error(claimed.is)
+  for (const name of ['key', '"key"']) t.equal((await there.claim(session, [name], DIGEST)).is, 'running', name)
+  await claimed.claim.free()
+  t.same(await both(), [false, false])
 })

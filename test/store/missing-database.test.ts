@@ -9,14 +9,14 @@ import { testRedis } from '../support/world.ts'
 await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
   const redis = await testRedis(t)
   const url = `${redis.url}/99`
-  t.match(await probeRedis(url, 5000), [
+  t.match(await probeRedis(url, { timeoutMs: 5000, replicas: 0 }), [
     {
       is: 'failed',
       message: /^127\.0\.0\.1:\d+ may not have this database \(ERR\)$/,
       advice: /^Check the number at the end of REDIS_URL: /,
     },
   ])
-  t.match(await probeRedis(`${redis.url}/15`, 5000), [{ is: 'ok' }])
+  t.match(await probeRedis(`${redis.url}/15`, { timeoutMs: 5000, replicas: 0 }), [{ is: 'ok' }])
 
   const warnings: object[] = []
   const log = {

@@ -28,7 +28,7 @@ export interface Topology {
 }
 
 /** The reply of one server; undefined without one. */
-export async function askRedis(redis: RedisProcess, command: readonly string[]): Promise<unknown> {
+export async function askRedis(redis: Pick<RedisProcess, 'url'>, command: readonly string[]): Promise<unknown> {
   const socket = { socketTimeout: 500, connectTimeout: 500, reconnectStrategy: false as const }
   const client = createClient({ url: redis.url, socket })
   client.on('error', () => undefined)

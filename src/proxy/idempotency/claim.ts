@@ -1,5 +1,5 @@
 import type { Envelope, Session } from '../../sessions/index.ts'
-import { StoreUnavailable, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
@@ -7,6 +7,8 @@ import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from '
 /** What the records work with. */
 export interface RecordDependencies {
   readonly store: Store
+  /** For what must outlive a failover: that a key is taken, and that nobody knows what became of its call. */
+  readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope
   readonly usage: KeyUsage
   readonly pending: PendingWrites
@@ -15,6 +17,11 @@ export interface RecordDependencies {
 
 /** How a call ended, as its record says it to those who repeat the call. */
 export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
+
+/** The right to send the call of a key, once. */
+export interface HeldClaim extends Pick<Claim, 'own' | 'mayKeep' | 'maySend' | 'isLost' | 'keep' | 'finish' | 'free'> {
+  onLost: () => void
+}
 
 /** A record that this process has created. */
 export interface OwnRecord extends RecordPlace {
@@ -28,12 +35,12 @@ export interface OwnRecord extends RecordPlace {
 }
 
 /**
- * The right to send the call of a key, once. While the call runs, the claim renews its lease. Exactly one of the methods
+ * A {@link HeldClaim} by one record. While the call runs, the claim renews its lease. Exactly one of the methods
  * `keep`, `finish` and `free` must be called in the end. They resolve when the record is written, or when it will be
  * written later because the store is unavailable, and they never reject. If the record was lost in a failover, it is
  * created again.
  */
-export class Claim {
+export class Claim implements HeldClaim {
   /** Whether the response of this call may be kept. */
   readonly mayKeep: boolean
   readonly own: OwnRecord

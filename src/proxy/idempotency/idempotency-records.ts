@@ -1,16 +1,18 @@
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
-import { StoreUnavailable, type Store } from '../../store/store.ts'
-import { Claim, type OwnRecord, type RecordDependencies } from './claim.ts'
+import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
+import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
+import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
 import { PendingWrites } from './pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
+import { TwoClaims } from './two-claims.ts'
 
 /** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
   /** The call is new. Whoever gets this must send it, or free the claim. */
-  | { readonly is: 'claimed'; readonly claim: Claim }
+  | { readonly is: 'claimed'; readonly claim: HeldClaim }
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
   | { readonly is: 'unknown' }
@@ -19,6 +21,12 @@ export type Claimed =
   | { readonly is: 'otherCall' }
   /** The session has used too many keys. */
   | { readonly is: 'tooMany' }
+
+/** A key that is claimed under one name. */
+interface ClaimedOne {
+  readonly is: 'claimed'
+  readonly claim: Claim
+}
 
 /** A call that repeats an earlier one. */
 export type Repetition = Exclude<Claimed, { is: 'claimed' }>
@@ -49,9 +57,16 @@ export class IdempotencyRecords {
   readonly #ttlMs: number
   readonly #times: RecordTimes
 
-  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], times = TIMES) {
+  /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
+  constructor(
+    store: Store,
+    envelope: Envelope,
+    config: Config['idempotency'],
+    times = TIMES,
+    confirmed: ConfirmableWrites = store,
+  ) {
     const usage = new KeyUsage(store, config)
-    this.#deps = { store, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
+    this.#deps = { store, confirmed, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
     this.#ttlMs = config.ttlMs
     this.#times = times
   }
@@ -61,7 +76,21 @@ export class IdempotencyRecords {
    * @param digest identifies the call
    * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
    */
-  async claim(session: Session, key: string, digest: string): Promise<Claimed> {
+  async claim(session: Session, [key, quoted]: KeyNames, digest: string): Promise<Claimed> {
+    const first = await this.#claim(session, key, digest)
+    if (first.is !== 'claimed' || quoted === undefined) return first
+    try {
+      const second = await this.#claim(session, quoted, digest)
+      if (second.is === 'claimed') return { is: 'claimed', claim: new TwoClaims(first.claim, second.claim) }
+      await first.claim.free()
+      return second
+    } catch (error) {
+      await first.claim.free()
+      throw error
+    }
+  }
+
+  async #claim(session: Session, key: string, digest: string): Promise<Repetition | ClaimedOne> {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
@@ -78,7 +107,7 @@ export class IdempotencyRecords {
   }
 
   /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
-  find({ own }: Claim): Promise<Repetition | undefined> {
+  find({ own }: HeldClaim): Promise<Repetition | undefined> {
     return this.#find(own)
   }
 
@@ -89,7 +118,7 @@ export class IdempotencyRecords {
 
   async #create(own: OwnRecord): Promise<boolean> {
     try {
-      return await this.#deps.store.create(own.recordKey, own.text, own.expiresAt)
+      return await this.#deps.confirmed.create(own.recordKey, own.text, own.expiresAt)
     } catch (error) {
       if (error instanceof StoreUnavailable) this.#removeLater(own)
       throw error
@@ -97,7 +126,7 @@ export class IdempotencyRecords {
   }
 
   /** Counts a record that was created, and removes it again if that is one too many. */
-  async #admit(own: OwnRecord): Promise<Claimed> {
+  async #admit(own: OwnRecord): Promise<Repetition | ClaimedOne> {
     const { store, usage } = this.#deps
     try {
       const used = await usage.addRecord(own.session)
@@ -144,9 +173,9 @@ export class IdempotencyRecords {
    * call that somebody believes lost would be sent. Undefined if the record has just changed.
    */
   async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
-    const { store, envelope } = this.#deps
+    const { confirmed, envelope } = this.#deps
     const text = sealRecord(envelope, own, { is: 'unknown', digest: own.digest })
-    return (await store.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
+    return (await confirmed.replace(own.recordKey, found, text, own.expiresAt)) ? { is: 'unknown' } : undefined
   }
 
   /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import type { Envelope } from '../../sessions/index.ts'
-import type { Store } from '../../store/store.ts'
+import type { ConfirmableWrites, Store } from '../../store/store.ts'
 import { IdempotencyRecords } from './idempotency-records.ts'
 
 /** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
@@ -14,8 +14,9 @@ export class KeyedCalls {
   readonly maxAnswerBytes: number
   readonly #running = new Set<Promise<void>>()
 
-  constructor(store: Store, envelope: Envelope, config: Config['idempotency']) {
-    this.records = new IdempotencyRecords(store, envelope, config)
+  /** @param confirmed see {@link IdempotencyRecords} */
+  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], confirmed: ConfirmableWrites) {
+    this.records = new IdempotencyRecords(store, envelope, config, undefined, confirmed)
     this.maxBodyBytes = config.maxBodyBytes
     this.maxAnswerBytes = config.maxAnswerBytes
   }

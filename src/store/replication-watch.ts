@@ -1,0 +1,62 @@
+import type { MasterCommands, RedisLink } from './redis-link.ts'
+import { parseInfo, type ServerInfo } from './server-facts.ts'
+
+const INTERVAL_MS = 15_000
+/** The first look comes soon after the start. */
+const FIRST_MS = 1000
+
+/** What makes confirmations by replicas worth less than they seem, of one server, for an operator. */
+export function replicationWarnings(info: ServerInfo, replicas: number): string[] {
+  const warnings: string[] = []
+  if (info['aof_enabled'] === '0') {
+    warnings.push(
+      'Redis has no append-only file: a master that restarts comes back without the records of Idempotency-Keys, and a repeated order could be sent twice. Set appendonly yes.',
+    )
+  }
+  const connected = Number(info['connected_slaves'] ?? 0)
+  if (info['role'] === 'master' && connected > replicas) {
+    warnings.push(
+      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: if one without a record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set it to the number of replicas that may be promoted.`,
+    )
+  }
+  if (info['role'] === 'master' && connected < replicas) {
+    warnings.push(
+      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: calls with an Idempotency-Key are refused until there are more.`,
+    )
+  }
+  return warnings
+}
+
+/** Asks the masters every few seconds for what {@link replicationWarnings} needs. */
+export class ReplicationWatch {
+  readonly #link: Pick<RedisLink, 'askMasters'>
+  readonly #replicas: number
+  #timer: NodeJS.Timeout
+  #isClosed = false
+  warnings: readonly string[] = []
+
+  constructor(link: Pick<RedisLink, 'askMasters'>, replicas: number) {
+    this.#link = link
+    this.#replicas = replicas
+    this.#timer = setTimeout(() => void this.#look(), FIRST_MS).unref()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #look(): Promise<void> {
+    // A server that is lost, or may not be asked, leaves the warnings as they are.
+    const infos = await this.#link.askMasters(infoOf).catch(() => undefined)
+    if (infos !== undefined) {
+      this.warnings = [...new Set(infos.flatMap((info) => replicationWarnings(info, this.#replicas)))]
+    }
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#look(), INTERVAL_MS).unref()
+  }
+}
+
+async function infoOf(master: MasterCommands): Promise<ServerInfo> {
+  const [replication, persistence] = await Promise.all([master.info('replication'), master.info('persistence')])
+  return { ...parseInfo(replication), ...parseInfo(persistence) }
+}

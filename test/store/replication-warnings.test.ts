@@ -1,0 +1,40 @@
+import { test } from 'tap'
+import { probeRedis } from '../../src/store/probe.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { askRedis } from '../support/redis-topologies.ts'
+import { until } from '../support/until.ts'
+import { testRedis } from '../support/world.ts'
+
+await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REPLICAS, and of a Redis without appendonly', async (t) => {
+  const master = await testRedis(t)
+  await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('connected_slaves:1'))
+  const warned = async (replicas: number): Promise<string> =>
+    (await probeRedis(master.url, { timeoutMs: 5000, replicas }))
+      .map(({ is, message }) => `${is}: ${message}`)
+      .join('\n')
+  t.notMatch(await warned(0), /appendonly|IDEMPOTENCY_REPLICAS/)
+  const one = await warned(1)
+  t.match(one, /warning: .*Set appendonly yes/)
+  t.notMatch(one, /IDEMPOTENCY_REPLICAS/)
+  t.match(await warned(2), /warning: .*has 1 replicas, and IDEMPOTENCY_REPLICAS is 2: calls .* are refused/)
+  await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  await until(async () => String(await askRedis(master, ['INFO', 'replication'])).includes('connected_slaves:2'))
+  await askRedis(master, ['CONFIG', 'SET', 'appendonly', 'yes'])
+  const two = await warned(1)
+  t.match(two, /warning: .*has 2 replicas, and IDEMPOTENCY_REPLICAS is 1: .* could be sent twice/)
+  t.notMatch(two, /appendonly/)
+
+  await askRedis(master, ['CONFIG', 'SET', 'appendonly', 'no'])
+  await askRedis(master, ['ACL', 'SETUSER', 'default', '-wait'])
+  t.match(await warned(1), /forbids WAIT to this user/)
+  await askRedis(master, ['ACL', 'SETUSER', 'default', '+wait'])
+  const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+  const store = RedisStore.connect(master.url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  t.same(store.confirmationWarnings(), [])
+  await store.openConfirmed(1)
+  await until(() => store.confirmationWarnings().length === 2)
+  t.match(store.confirmationWarnings(), [/Set appendonly yes/, /has 2 replicas/])
+})

@@ -6,7 +6,7 @@ import { splitsAfterRoll } from '../support/proxy-split.ts'
 const skip = enterNamespaces()
 
 for (const [name, proxy] of [
-  ['haproxy', HAPROXY],
+  ['haproxy', { ...HAPROXY, hosts: NGINX.hosts }],
   ['nginx', NGINX],
 ] as const) {
   await test(`After a roll, ${name} splits requests evenly, however many sockets each instance has`, { skip }, (t) =>

@@ -1,5 +1,13 @@
 import { test } from 'tap'
-import { bytesOf, configOf, kubernetesFile, makeSecrets, settingNames } from '../support/deployment-files.ts'
+import { parse } from 'yaml'
+import {
+  bytesOf,
+  configOf,
+  kubernetesFile,
+  makeSecrets,
+  projectFile,
+  settingNames,
+} from '../support/deployment-files.ts'
 
 interface PolicyRule {
   readonly ports: readonly { readonly port: string }[]
@@ -35,7 +43,7 @@ await test('a pod drains before Kubernetes kills it, and after its readiness pro
 })
 
 await test('the resources of kubernetes.yaml agree on ports and labels', (t) => {
-  const { byKind, environment, container, deployment } = kubernetesFile()
+  const { byKind, services, environment, container, deployment } = kubernetesFile()
   const { listen } = configOf(environment, makeSecrets(t.testdir({})))
   const ports = Object.fromEntries(container.ports.map((each) => [each.name, each.containerPort]))
   t.same(ports, { http: listen.port, ops: listen.opsPort })
@@ -43,18 +51,15 @@ await test('the resources of kubernetes.yaml agree on ports and labels', (t) => 
     t.equal(ports[httpGet.port], listen.opsPort, `the probe of ${httpGet.path} uses the ops port`)
   }
   const { selector, template } = deployment
-  const scraped = Number(template.metadata.annotations['prometheus.io/port'])
-  t.equal(scraped, listen.opsPort, 'metrics are scraped from the ops port')
   t.same(template.metadata.labels, selector.matchLabels)
   t.same(
     template.spec.topologySpreadConstraints.map(({ labelSelector }) => labelSelector),
     [selector],
   )
-  t.match(byKind.get('Service'), { spec: { selector: selector.matchLabels } })
+  t.match(services.get('trading-bff'), { spec: { selector: selector.matchLabels } })
   t.match(byKind.get('PodDisruptionBudget'), { spec: { selector } })
   t.match(byKind.get('NetworkPolicy'), { spec: { podSelector: selector } })
-  const service = byKind.get('Service') as unknown as { spec: { ports: { targetPort: string }[] } }
-  for (const { targetPort } of service.spec.ports) {
+  for (const { targetPort } of services.get('trading-bff')?.spec.ports ?? []) {
     t.equal(ports[targetPort], listen.port, 'the service leads to the public port')
   }
   const policy = byKind.get('NetworkPolicy') as unknown as { spec: { ingress: PolicyRule[] } }
@@ -64,3 +69,47 @@ await test('the resources of kubernetes.yaml agree on ports and labels', (t) => 
   t.ok(bytesOf(requests.memory) <= bytesOf(limits.memory), 'a pod requests no more memory than it may have')
   t.end()
 })
+
+await test('an outage of Redis takes no pod out of the Service, which cannot fall back to unready pods', (t) => {
+  const { environment } = kubernetesFile()
+  const { readyGraceMs } = configOf(environment, makeSecrets(t.testdir({})))
+  const defaultMs = configOf({ ...environment, READY_GRACE_SECONDS: '' }, makeSecrets(t.testdir({}))).readyGraceMs
+  t.ok(readyGraceMs >= 360 * defaultMs, 'pods stay ready for an hour without Redis')
+  t.throws(
+    () => configOf({ ...environment, READY_GRACE_SECONDS: '3601' }, makeSecrets(t.testdir({}))),
+    'which is the longest time that the setting takes',
+  )
+  t.end()
+})
+
+await test('the job of Prometheus in kubernetes.yaml scrapes the ops Service, and BffInstanceDown finds it', (t) => {
+  const { services, container, deployment } = kubernetesFile()
+  const { spec } = services.get('trading-bff-ops') ?? {}
+  t.match(spec, { clusterIP: 'None', publishNotReadyAddresses: true, selector: deployment.selector.matchLabels })
+  const [opsPort, ...others] = spec?.ports ?? []
+  t.same(others, [])
+  t.ok(container.ports.some(({ name }) => name === opsPort?.targetPort && name === 'ops'))
+  const job = documentedJob()
+  const [, pattern = ''] = /up\{job=~"([^"]+)"\} == 0/.exec(projectFile('docs/alerts.yaml')) ?? []
+  t.match(job.job_name, new RegExp(`^(?:${pattern})$`), 'the name of the job is one that the alert matches')
+  const kept = job.relabel_configs.find(({ action }) => action === 'keep')
+  t.match(`trading-bff-ops;${opsPort?.name}`, new RegExp(`^(?:${kept?.regex})$`), 'it keeps the ops port')
+  t.notMatch('trading-bff;http', new RegExp(`^(?:${kept?.regex})$`), 'and nothing else')
+  t.notMatch(
+    projectFile('docs/kubernetes.yaml'),
+    /prometheus\.io\//,
+    'no annotation makes a second job of another name',
+  )
+  t.end()
+})
+
+/** The scrape job that a comment of docs/kubernetes.yaml shows. */
+function documentedJob() {
+  const [comment = ''] = /^#   - job_name:[^]*?(?=^apiVersion)/m.exec(projectFile('docs/kubernetes.yaml')) ?? []
+  const [job] = parse(comment.replaceAll(/^# ?/gm, '')) as {
+    readonly job_name: string
+    readonly relabel_configs: readonly { readonly action?: string; readonly regex?: string }[]
+  }[]
+  if (job === undefined) throw new Error('docs/kubernetes.yaml shows no job of Prometheus')
+  return job
+}

@@ -57,7 +57,7 @@ interface Deployment {
     }
     readonly selector: { readonly matchLabels: object }
     readonly template: {
-      readonly metadata: { readonly labels: object; readonly annotations: Readonly<Record<string, string>> }
+      readonly metadata: { readonly labels: object }
       readonly spec: {
         readonly containers: readonly [Container]
         readonly terminationGracePeriodSeconds: number
@@ -65,6 +65,18 @@ interface Deployment {
         readonly topologySpreadConstraints: readonly { readonly labelSelector: object }[]
       }
     }
+  }
+}
+
+/** What the tests read of a Service of docs/kubernetes.yaml. */
+interface Service {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly clusterIP?: string
+    readonly publishNotReadyAddresses?: boolean
+    readonly selector: object
+    readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[]
   }
 }
 
@@ -127,8 +139,14 @@ export function kubernetesFile() {
       return [resource.kind, resource] as const
     }),
   )
+  const services = new Map(
+    documents
+      .map((document) => document.toJS() as Service)
+      .filter(({ kind }) => kind === 'Service')
+      .map((service) => [service.metadata.name, service] as const),
+  )
   const { spec } = byKind.get('Deployment') as unknown as Deployment
   const [container] = spec.template.spec.containers
   const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
-  return { byKind, deployment: spec, pod: spec.template.spec, container, environment }
+  return { byKind, services, deployment: spec, pod: spec.template.spec, container, environment }
 }

@@ -18,6 +18,7 @@ const AS_DOCUMENTED = {
   triesOthers: true,
   asks: true,
   usesUnready: true,
+  countsSockets: true,
 } as const
 
 /** The code block of docs/operating.md in this language. @throws Error unless there is exactly one */
@@ -43,8 +44,9 @@ export const HAPROXY: DocumentedProxy = {
   triesOthers: true,
   asks: true,
   usesUnready: true,
+  countsSockets: true,
   async start(t, isImpatient) {
-    if (!isImpatient) await startNameServer(t, 'app', new Set(HAPROXY.hosts))
+    if (!isImpatient) await startNameServer(t, 'app', new Set(this.hosts))
     const { stop } = await deployedBalancer(t, isImpatient ? impatient : undefined)
     return () => stop('SIGUSR1')
   },
@@ -64,7 +66,7 @@ export const NGINX: DocumentedProxy = {
     )
     await writeFile(
       config,
-      `user root; daemon off; worker_processes 1; pid ${dir}/pid; events {}\n` +
+      `user root; daemon off; worker_processes 1; pid ${dir}/pid; events { worker_connections 4096; }\n` +
         `http { ${folders.join(' ')}\n${await snippet('nginx', isImpatient)} }`,
     )
     const options = ['-p', dir, '-c', config, '-e', 'stderr']
@@ -78,6 +80,8 @@ const APACHE_COPY = '/run/etc-apache2'
 export const APACHE: DocumentedProxy = {
   ...AS_DOCUMENTED,
   asks: false,
+  // In turn.
+  countsSockets: false,
   async start(t, isImpatient) {
     await installCertificate(t)
     if (!existsSync(APACHE_COPY)) {
@@ -116,6 +120,8 @@ export const VARNISH: DocumentedProxy = {
   streamsFromBytes: 64 * 1024,
   // Only a GET.
   triesOthers: false,
+  // At random.
+  countsSockets: false,
   async start(t, isImpatient) {
     await installCertificate(t)
     const dir = t.testdir({})

@@ -34,6 +34,8 @@ export interface DocumentedProxy {
   readonly asks: boolean
   /** Whether it sends to instances that are not ready when none is. */
   readonly usesUnready: boolean
+  /** Whether it sends a new socket to the instance that has the fewest. */
+  readonly countsSockets: boolean
 }
 
 const FORGED = '203.0.113.9'

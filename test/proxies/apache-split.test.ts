@@ -1,0 +1,10 @@
+import { test } from 'tap'
+import { APACHE } from '../support/documented-proxies.ts'
+import { enterNamespaces } from '../support/namespaces.ts'
+import { splitsAfterRoll } from '../support/proxy-split.ts'
+
+const skip = enterNamespaces()
+
+await test('After a roll, Apache splits requests evenly, however many sockets each instance has', { skip }, (t) =>
+  splitsAfterRoll(t, APACHE),
+)

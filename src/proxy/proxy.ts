@@ -84,7 +84,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
     const sent = await sendAsLive(deps, current, body)
     const { outcome } = sent
     const { session } = sent.call
-    deps.metrics.upstreamRequests.count(call.endpoint.path, upstreamOutcome(outcome))
+    deps.metrics.upstreamRequests.count(call.endpoint, upstreamOutcome(outcome))
     if (outcome.is === 'answered') return
     if (mayReconnect && failedBeforeResponse(outcome)) {
       mayReconnect = false

@@ -152,11 +152,12 @@ export class SharedResponse {
 
   async #exchange(requestId: string): Promise<Outcome> {
     const { clients, metrics } = this.#deps
-    const { method, path } = this.#endpoint
+    const endpoint = this.#endpoint
+    const { method, path } = endpoint
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId]
     const sentAt = performance.now()
     const outcome = await clients.reads.exchange({ method, path, headers, body: null })
-    metrics.upstreamRequests.count(path, upstreamOutcome(outcome))
+    metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
     metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is === 'overBudget') return outcome
     if (outcome.is !== 'answered') {

@@ -23,12 +23,17 @@ export function isRepeatedOn(status: number): boolean {
   return REPEATED_ON.has(status)
 }
 
-/** How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. */
+/**
+ * How a call ended, as a metric label. Running out of file descriptors is not upstream's failure. `limited` and `refused` are
+ * upstream's own 429 and its other 4xx, so a call that only this server refused is never one of them.
+ */
 export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string {
   const status = 'response' in outcome ? outcome.response.status : 'status' in outcome ? outcome.status : 0
   if (status >= 500) return 'server_error'
   if (outcome.is === 'unreachable' && isOutOfDescriptors(outcome.cause)) return 'no_descriptor'
-  return outcome.is === 'withheld' ? 'held' : outcome.is
+  if (outcome.is === 'withheld') return 'held'
+  if (outcome.is === 'cut' || status < 400) return outcome.is
+  return status === 429 ? 'limited' : 'refused'
 }
 
 /**

@@ -2,7 +2,7 @@ import { audit } from '../telemetry/audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketSlot } from './slot.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
-import type { SocketIdentity } from './socket-log.ts'
+import { endedKind, type SocketIdentity } from './socket-log.ts'
 
 /** An open socket as operators see it: counted while it is open, logged and released when it ends. */
 export class OpenSocket {
@@ -22,8 +22,9 @@ export class OpenSocket {
   ended(close: CloseStatus | undefined): void {
     const { metrics, log } = this.#deps
     this.#slot.release()
-    metrics.relays.dec({ kind: this.#identity.kind })
-    metrics.relayCloses.inc({ code: codeLabel(close) })
+    const { kind } = this.#identity
+    metrics.relays.dec({ kind })
+    metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
     const seconds = Math.round((performance.now() - this.#openedAt) / 1000)
     audit(log, 'relay_ended', { ...this.#identity, code: close?.code, seconds })
   }

@@ -8,6 +8,11 @@ import type { SocketDependencies } from './socket-dependencies.ts'
 /** What metrics and logs call a socket. */
 export type SocketKind = 'public' | 'demo' | 'real' | 'trading' | 'session'
 
+/** The kind under which the end of a socket is counted. A refusal may come before it is known which kind an account is of. */
+export function endedKind(kind: SocketKind): 'public' | 'trading' | 'session' {
+  return kind === 'demo' || kind === 'real' ? 'trading' : kind
+}
+
 /** What a socket is for: its kind, and the log tag of its account where it has one. */
 export interface SocketPurpose {
   readonly kind: SocketKind
@@ -46,7 +51,7 @@ export function recordRefusal(
   { kind, account }: SocketPurpose,
   close: CloseStatus,
 ): void {
-  metrics.relayCloses.inc({ code: codeLabel(close) })
+  metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
   const { code } = close
   // Without what may follow the reason, such as when to come back.
   const [reason = ''] = close.reason.split(';', 1)

@@ -14,6 +14,7 @@ import type { SharedDocument } from './shared-document.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { WriteRefusals } from './write-refusals.ts'
+import { WriteTrial } from './write-trial.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -35,6 +36,7 @@ export class RedisStore implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
+  readonly #trial: WriteTrial
   readonly #observers: StoreObserver[] = []
   readonly #health: LinkHealth
   readonly #log: StoreLog
@@ -46,6 +48,7 @@ export class RedisStore implements Store {
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
+    this.#trial = new WriteTrial(link, (code) => this.#noteTrial(code))
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
       up: () => {
@@ -58,6 +61,7 @@ export class RedisStore implements Store {
       changed: (key) => this.#notify(key),
     })
     void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
+    void this.#connecting.then(() => this.#trial.run())
   }
 
   /**
@@ -209,6 +213,7 @@ export class RedisStore implements Store {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#confirmed?.close()
+    this.#trial.close()
     await this.#link.close()
   }
 
@@ -258,6 +263,13 @@ export class RedisStore implements Store {
   #noteWrite(): void {
     // In a Cluster, which does not track, another server may still be full.
     if (this.#link.tracks) this.#refusals.noteWrite()
+  }
+
+  /** @param code undefined when every master would take a write */
+  #noteTrial(code: string | undefined): void {
+    if (code === undefined) return this.#refusals.noteWrite()
+    this.#refusals.noteRefusal(code)
+    this.#health.noteErrorCode(code)
   }
 
   #failed(failure: StoreFailure): void {

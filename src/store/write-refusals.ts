@@ -1,6 +1,6 @@
 import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
-/** How long a refusal counts. It must expire by itself: where nothing is written, nothing shows that there is room again. */
+/** How long a refusal counts, where not even a trial (write-trial.ts) shows that there is room again. */
 const REFUSAL_MS = 60_000
 
 const REASONS: ReadonlySet<string> = new Set(WRITE_REFUSALS)

@@ -62,11 +62,13 @@ export function createMetrics() {
     idempotency: counter('bff_idempotency_requests_total', 'Requests with an Idempotency-Key, by what became of them', [
       'outcome',
     ]),
-    relays: new Gauge({ name: 'bff_relays', help: 'Open sockets, by kind', labelNames: ['kind'], registers }),
+    relays: createRelays(registry),
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
-    relayCloses: counter('bff_relay_endings_total', 'Closed and refused sockets, by close code sent to the browser', [
-      'code',
-    ]),
+    relayCloses: counter(
+      'bff_relay_endings_total',
+      'Closed and refused sockets, by kind and by close code sent to the browser',
+      ['kind', 'code'],
+    ),
     relayRefusals: counter(
       'bff_relay_refusals_total',
       'Handshakes that were refused or whose browser left, by reason',
@@ -99,6 +101,14 @@ function createLogMetrics(registry: Registry) {
     () => lines.dropped(),
   )
   return lines
+}
+
+/** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */
+function createRelays(registry: Registry): Gauge<'kind'> {
+  const help = 'Open sockets, by kind'
+  const relays = new Gauge({ name: 'bff_relays', help, labelNames: ['kind'], registers: [registry] })
+  for (const kind of ['public', 'demo', 'real', 'session']) relays.set({ kind }, 0)
+  return relays
 }
 
 /** Plain numbers, since relays count every message. */
@@ -145,22 +155,28 @@ export function createSupervisorMetrics() {
   }
 }
 
+/** What a request upstream is counted as: an entry of the catalog, always the same object. */
+interface CountedEndpoint {
+  readonly method: string
+  readonly path: string
+}
+
 function createUpstreamRequests(registry: Registry) {
-  const counts = new Map<string, Map<string, number>>()
+  const counts = new Map<CountedEndpoint, Map<string, number>>()
   scrapedCounter(
     registry,
     'bff_upstream_requests_total',
     'REST requests sent upstream, by catalog route and outcome',
-    ['route', 'outcome'],
+    ['method', 'route', 'outcome'],
     () =>
-      [...counts].flatMap(([route, outcomes]) =>
-        [...outcomes].map(([outcome, count]) => [{ route, outcome }, count] as const),
+      [...counts].flatMap(([{ method, path: route }, outcomes]) =>
+        [...outcomes].map(([outcome, count]) => [{ method, route, outcome }, count] as const),
       ),
   )
   return {
-    count(route: string, outcome: string): void {
-      let outcomes = counts.get(route)
-      if (outcomes === undefined) counts.set(route, (outcomes = new Map()))
+    count(endpoint: CountedEndpoint, outcome: string): void {
+      let outcomes = counts.get(endpoint)
+      if (outcomes === undefined) counts.set(endpoint, (outcomes = new Map()))
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     },
   }

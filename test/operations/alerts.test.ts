@@ -37,7 +37,11 @@ import {
 } from '../support/alert-scenarios-feed.ts'
 import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
 import { NO_BUDGET } from '../support/no-budget.ts'
+import { baseOf, ruleTest } from '../support/rule-tests.ts'
 import type { Scenario } from '../support/scrapes.ts'
+import { orderScenarios } from '../support/alert-scenarios-orders.ts'
+import { failingSocketScenarios } from '../support/alert-scenarios-sockets.ts'
+import { trafficScenarios } from '../support/alert-scenarios-traffic.ts'
 import { JarBrowser } from '../support/jar-browser.ts'
 import { BrowserSocket } from '../support/browser-socket.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
@@ -49,6 +53,8 @@ interface Alert {
   readonly expr: string
 }
 
+/** Twice the usual one, since the evaluations take most of the time of this test. */
+const EVALUATION_INTERVAL = '2m'
 const RULES = fileURLToPath(new URL('../../docs/alerts.yaml', import.meta.url))
 const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: Alert[] }[] }
 const alerts = groups.flatMap(({ rules }) => rules)
@@ -128,11 +134,6 @@ function metricsIn(expr: string): { name: string; labels: string[] }[] {
   }))
 }
 
-/** The name of the metric that a series belongs to; the series of a histogram have suffixes. */
-function baseOf(name: string): string {
-  return name.replace(/_(bucket|count)$/, '')
-}
-
 await test('promtool accepts docs/alerts.yaml', (t) => {
   t.doesNotThrow(() => promtool(['check', 'rules', RULES]))
   t.ok(alerts.length > 10)
@@ -146,8 +147,8 @@ await test('docs/alerts.yaml selects and groups by labels that the metrics have'
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, ['a-secret'])
   const found = registry.getMetricsAsArray()
-  // Prometheus adds these two labels itself.
-  const addedLabels = new Set(['instance', 'le'])
+  // Prometheus adds these labels itself, or the histogram does.
+  const addedLabels = new Set(['instance', 'job', 'le'])
   for (const { alert, expr } of alerts) {
     const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */))
     for (const { name, labels } of metricsIn(expr)) {
@@ -167,12 +168,6 @@ await test('operating.md describes exactly the alerts of docs/alerts.yaml', (t) 
   t.end()
 })
 
-const usedMetrics = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
-
-/** A PromQL expression: 1 if an alert has fired within the last ninety minutes, else 0. */
-const firedQuery = (alert: string): string =>
-  `(count(count_over_time(ALERTS{alertname="${alert}",alertstate="firing"}[90m])) > bool 0) or vector(0)`
-
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
   identityScenario,
@@ -181,6 +176,9 @@ const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   storeScenario,
   replicaScenario,
   socketScenario,
+  failingSocketScenarios,
+  orderScenarios,
+  trafficScenarios,
   narrowFeedScenario,
   brokenFeedScenario,
   lostFeedScenario,
@@ -208,54 +206,32 @@ await test('Every alert fires in its scenarios, on metrics that servers exported
   scenarios.push(...started.flat(), ...(await lagScenarios(t)))
   const raised = new Set(scenarios.flatMap(({ raises }) => raises))
   t.same(raised, new Set(alerts.map(({ alert }) => alert)), 'every alert has a scenario')
-  const file = join(t.testdir({}), 'tests.json')
-  const tests = scenarios.map(ruleTest)
-  // promtool reads YAML, of which JSON is a subset.
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests }))
-  t.doesNotThrow(() => promtool(['test', 'rules', file]))
+  const metrics = new Set(['up', ...alerts.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name))])
+  const tests = scenarios.map((scenario) => ruleTest(scenario, metrics))
+  testRules(t, tests)
 })
 
-/** A test in promtool's format: which alerts fire within ninety minutes of a scenario. */
-function ruleTest({ name, raises, scrapes }: Scenario): object {
-  const series = Object.entries(scrapes).flatMap(([instance, scraped]) => seriesOf(instance, scraped))
-  return {
-    name,
+await test('BffTrafficGone fires until traffic is back, also when the hour before has had none either', (t) => {
+  const requests = 'bff_http_request_duration_seconds_count{route="/auth/session",instance="a",job="bff"}'
+  const lasting = {
     interval: '1m',
-    input_series: series,
-    promql_expr_test: alerts.map(({ alert }) => ({
-      expr: firedQuery(alert),
-      eval_time: '90m',
-      exp_samples: [{ labels: '{}', value: raises.includes(alert) ? 1 : 0 }],
-    })),
+    input_series: [{ series: requests, values: '0+30x60 1800x180 1830+30x60' }],
+    promql_expr_test: [trafficGone(65, 0), trafficGone(75, 1), trafficGone(239, 1), trafficGone(250, 0)],
   }
+  testRules(t, [lasting])
+  t.end()
+})
+
+/** Expects that BffTrafficGone fires at this minute (1), or does not (0). */
+function trafficGone(minute: number, value: 0 | 1): object {
+  const expr = 'count(ALERTS{alertname="BffTrafficGone",alertstate="firing"}) or vector(0)'
+  return { expr, eval_time: `${minute}m`, exp_samples: [{ labels: '{}', value }] }
 }
 
-/**
- * The input series of an instance. A counter grows every minute by as much as between the two scrapes; a gauge changes
- * after half an hour.
- */
-function seriesOf(instance: string, { before, after }: Scenario['scrapes'][string]): object[] {
-  const types = new Map([...after.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]))
-  const earlier = before === undefined ? undefined : samples(before)
-  return [...samples(after)].flatMap(([series, value]) => {
-    const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? []
-    if (!usedMetrics.has(name)) return []
-    const type = types.get(name) ?? types.get(baseOf(name))
-    const label = `${labels === '' ? '' : `${labels},`}instance="${instance}"`
-    const old = earlier?.get(series)
-    if (type === 'gauge' && old !== undefined) {
-      return [{ series: `${name}{${label}}`, values: `${old}x30 ${value}x59` }]
-    }
-    const growth = type === 'gauge' || earlier === undefined ? 0 : value - (old ?? 0)
-    const start = type === 'gauge' ? value : 0
-    // An instance without an earlier scrape appears in the thirty-first minute.
-    const values = earlier === undefined && name !== 'up' ? `_x30 ${value}x60` : `${start}+${growth}x90`
-    return [{ series: `${name}{${label}}`, values }]
-  })
-}
-
-/** The samples of a scrape by series. */
-function samples(text: string): Map<string, number> {
-  const lines = [...text.matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm)]
-  return new Map(lines.map(([, series = '', value = '']) => [series, Number(value)]))
+/** Runs tests in promtool's format. */
+function testRules(t: Test, tests: readonly object[]): void {
+  const file = join(t.testdir({}), 'tests.json')
+  // promtool reads YAML, of which JSON is a subset.
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: EVALUATION_INTERVAL, tests }))
+  t.doesNotThrow(() => promtool(['test', 'rules', file]))
 }

@@ -94,14 +94,12 @@ await test('An upstream that responds 500 or 503: warnings by status, and a metr
   const made = await failRepeatedly(() => call('POST', ACCOUNTS, { body: '{}' }))
   await send('GET', '/api/v1/health', { headers: { 'x-csrf': '1' } })
   const metrics = await (await fetch(`${world.server.opsUrl}/metrics`)).text()
-  const counted = (route: string): number =>
-    Number(
-      new RegExp(`^bff_upstream_requests_total{route="${route}",outcome="server_error"} (\\d+)$`, 'm').exec(
-        metrics,
-      )?.[1],
-    )
-  t.equal(counted('/trading/v1/options/accounts'), made)
-  t.equal(counted('/v1/health'), 1)
+  const counted = (call: string): number => {
+    const series = `bff_upstream_requests_total{${call},outcome="server_error"}`
+    return Number(new RegExp(`^${series} (\\d+)$`, 'm').exec(metrics)?.[1])
+  }
+  t.equal(counted('method="POST",route="/trading/v1/options/accounts"'), made)
+  t.equal(counted('method="GET",route="/v1/health"'), 1)
   const lines = await assertFewLines(t, world.server, 'request failed', made + 1)
   t.same(new Set(lines.map(({ status }) => status)), new Set([500, 503]))
   for (const line of lines) t.match(line, { code: 'upstream_error', level: 40 })

@@ -79,7 +79,7 @@ await test('a browser that reads nothing for SLOW_CONSUMER_SECONDS is closed wit
     client.received.length > 0 && inOrder(client.received.map(({ data }) => data)),
     'the messages that it received are whole and in order',
   )
-  t.equal((await world.metric('bff_relay_endings_total')).get('code="4408"'), 1)
+  t.equal((await world.metric('bff_relay_endings_total')).get('kind="public",code="4408"'), 1)
   await world.quiet()
 })
 

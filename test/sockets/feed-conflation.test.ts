@@ -84,7 +84,7 @@ await test('nothing more is read from a browser that does not read its answers, 
   for (let count = 0; count < 400; count++) browser.send({ active_symbols: 'brief', req_id: count })
   await until(async () => ((await metric('bff_relay_buffered_bytes')).get('') ?? 0) > 200_000)
   t.ok(((await metric('bff_relay_buffered_bytes')).get('') ?? Infinity) < 1_000_000)
-  await until(async () => ((await metric('bff_relay_endings_total')).get('code="4408"') ?? 0) === 1)
+  await until(async () => (await metric('bff_relay_endings_total')).get('kind="public",code="4408"') === 1)
   browser.client.socket.resume()
   t.same(await browser.client.closed, { code: 4408, reason: 'slow_consumer' })
 })

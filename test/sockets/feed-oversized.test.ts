@@ -59,7 +59,7 @@ await test('a response above MAX_UPSTREAM_MESSAGE_BYTES closes those who asked f
       },
     ],
   )
-  t.equal((await metric('bff_relay_endings_total')).get('code="1009"'), 2)
+  t.equal((await metric('bff_relay_endings_total')).get('kind="public",code="1009"'), 2)
   replyTooBig(read)
   await until(async () => (await metric('bff_feed_unattributed_messages_total')).get('') === 1, 'it is for nobody now')
   t.equal((await metric('bff_feed_reconnects_total')).get(''), 0)

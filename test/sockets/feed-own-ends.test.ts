@@ -122,7 +122,8 @@ await test('a browser of the feed that violates RFC 6455 or MAX_MESSAGE_BYTES is
     browser.write(bytes)
     t.equal(closeCode((await response)[0] as Buffer), code)
     browser.destroy()
-    await until(async () => (await metric('bff_relay_endings_total')).get(`code="${code}"`) === 1, `${code} is counted`)
+    const endings = () => metric('bff_relay_endings_total')
+    await until(async () => (await endings()).get(`kind="public",code="${code}"`) === 1, `${code} is counted`)
   }
   t.same(market.requests, [])
 })

@@ -100,7 +100,7 @@ await test('GET /ws/trading/:account answers 101 and a close frame for every fai
   t.notMatch(JSON.stringify(world.server.log), /secret-otp|evil\.example|a:b@/)
   t.equal((await world.metric('bff_relay_refusals_total')).get('reason="upstream_timeout"'), 1)
   t.equal(
-    (await world.metric('bff_relay_endings_total')).get('code="1013"'),
+    (await world.metric('bff_relay_endings_total')).get('kind="trading",code="1013"'),
     REFUSALS.filter(([, , code]) => code === 1013).length,
   )
   await world.quiet()

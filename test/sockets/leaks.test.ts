@@ -45,7 +45,12 @@ await test('thousands of relays open and close without leaving timers, connectio
   t.equal((await world.metric('bff_relay_operations_total')).get('operation="ping"'), ROUNDS + 1)
   t.equal((await world.metric('bff_relay_messages_total')).get('direction="to_upstream"'), ROUNDS + 1)
   t.equal((await world.metric('bff_relay_bytes_total')).get('direction="to_upstream"'), (ROUNDS + 1) * 10)
-  t.equal((await world.metric('bff_relay_endings_total')).get('code="1000"'), ROUNDS + 1)
+  const endings = await world.metric('bff_relay_endings_total')
+  t.same([...endings.keys()].toSorted(), ['kind="public",code="1000"', 'kind="trading",code="1000"'])
+  t.equal(
+    [...endings.values()].reduce((sum, count) => sum + count, 0),
+    ROUNDS + 1,
+  )
   t.equal((await world.metric('bff_relay_buffered_bytes')).get(''), 0)
 
   // A relay is counted once, although three causes end it at the same time.

@@ -2,8 +2,12 @@
 export interface Scenario {
   readonly name: string
   readonly raises: readonly string[]
-  /** By instance. `before` is undefined where the instance did not exist yet. */
-  readonly scrapes: Readonly<Record<string, { readonly before?: string; readonly after: string }>>
+  /** By instance. `before` is undefined where the instance did not exist yet; `later` is what follows after an hour. */
+  readonly scrapes: Readonly<
+    Record<string, { readonly before?: string; readonly after: string; readonly later?: string }>
+  >
+  /** What happened between the scrapes happens in a single minute. By default, it happens again in every minute. */
+  readonly happensOnce?: boolean
 }
 
 /** The metric of the event loop's lag. */

@@ -26,4 +26,21 @@ for (const [where, start] of [
       'the memory of the fullest master is reported',
     )
   })
+
+  await test(`${where}, RedisStore.refusesWrites says so while a master refuses writes, although nobody writes`, async (t) => {
+    const { url, masters } = await start(t)
+    const { store } = await sessionInstance(t, url)
+    const [master] = await masters()
+    if (master === undefined) throw new Error('no master')
+    for (const [code, name, refusing, accepting] of [
+      ['OOM', 'maxmemory', '1', '0'],
+      ['NOREPLICAS', 'min-replicas-to-write', '5', '0'],
+    ] as const) {
+      t.equal(store.refusesWrites(), undefined)
+      await askRedis(master, ['CONFIG', 'SET', name, refusing])
+      await until(() => store.refusesWrites()?.includes(`(${code})`) === true, `${code} is noticed`)
+      await askRedis(master, ['CONFIG', 'SET', name, accepting])
+      await until(() => store.refusesWrites() === undefined, `the end of ${code} is noticed`)
+    }
+  })
 }

@@ -98,7 +98,7 @@ async function sendClaimed(
   })
   if ('is' in sent) return repeatCall(sent, original, deps)
   const { call, outcome } = sent
-  deps.metrics.upstreamRequests.count(endpoint.path, upstreamOutcome(outcome))
+  deps.metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
   const ending = await (large ?? settle(claim, outcome, sink))
   auditKeyed(deps.metrics, call, ending)
   if (sink.isStreaming) return outcome.is === 'answered' ? undefined : conclude(outcome, call)

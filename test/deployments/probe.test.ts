@@ -1,0 +1,38 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { test } from 'tap'
+import { relayWorld } from '../support/relay-world.ts'
+
+const GUIDE = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+
+if (spawnSync('curl', ['--version']).status !== 0) throw new Error('This test needs curl: apt-get install curl')
+
+/** Runs the commands of operating.md. Resolves to their exit code. */
+async function probe(site: string): Promise<number> {
+  const [, script = ''] = /### A probe from outside[^]*?```bash\n([^]*?)```/.exec(GUIDE) ?? []
+  const shell = spawn('bash', ['-c', script], { env: { PATH: process.env['PATH'], SITE: site }, stdio: 'ignore' })
+  const [code] = (await once(shell, 'exit')) as [number]
+  return code
+}
+
+await test('The probe of operating.md ends with 0 while all is well, and else says how far a request gets', async (t) => {
+  const world = await relayWorld(t, { anonymous: true, redis: true })
+  const { upstream, server, redis } = world
+  t.equal(await probe(server.url), 0, 'all is well')
+
+  upstream.onUpgrade = (_request, socket) => void socket.end('HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n')
+  t.equal(await probe(server.url), 4, 'upstream refuses sockets')
+  upstream.onUpgrade = undefined
+
+  redis?.process.kill('SIGSTOP')
+  t.equal(await probe(server.url), 3, 'Redis does not respond')
+  redis?.process.kill('SIGCONT')
+
+  const restDown = await relayWorld(t, { anonymous: true })
+  restDown.upstream.onRest = (_request, response) => void response.writeHead(503).end()
+  t.equal(await probe(restDown.server.url), 2, 'the REST API of upstream fails')
+
+  await restDown.server.close()
+  t.equal(await probe(restDown.server.url), 1, 'nothing listens')
+})

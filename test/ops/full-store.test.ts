@@ -1,0 +1,49 @@
+import { createClient } from 'redis'
+import { test } from 'tap'
+import { fillRedis } from '../support/full-redis.ts'
+import { samplesOf } from '../support/metrics.ts'
+import { untilSlow } from '../support/until.ts'
+import { testServer, testWorld, type TestServer } from '../support/world.ts'
+
+interface Readiness {
+  readonly ready: boolean
+  readonly warnings: readonly string[]
+}
+
+const readiness = async ({ opsUrl }: TestServer): Promise<Readiness> =>
+  (await (await fetch(`${opsUrl}/readyz`)).json()) as Readiness
+
+await test('GET /readyz on three instances: all of them warn of a Redis that refuses writes, and of none once it takes them again', async (t) => {
+  const world = await testWorld(t, { redis: true })
+  const { settings } = world
+  const instances = [world.server, await testServer(t, settings), await testServer(t, settings)]
+  const url = world.redis?.url ?? ''
+  const client = await createClient({ url }).connect()
+  t.teardown(() => client.close())
+  const allWarn = async (): Promise<boolean> => {
+    const all = await Promise.all(instances.map(readiness))
+    return all.every(({ ready, warnings }) => ready && warnings.some((warning) => warning.includes('(OOM)')))
+  }
+  const noneWarns = async (): Promise<boolean> =>
+    (await Promise.all(instances.map(readiness))).every(({ ready, warnings }) => ready && warnings.length === 0)
+  t.ok(await noneWarns())
+
+  const full = await fillRedis(t, url)
+  await untilSlow(async () => {
+    await full.fillUp()
+    return allWarn()
+  }, 'all instances warn that Redis is full')
+  for (const { opsUrl, log } of instances) {
+    const refused = await samplesOf(opsUrl, 'bff_session_store_refused_writes_total')
+    t.equal(refused.get('reason="oom"'), 0, 'although nobody has tried to write')
+    t.match(
+      log.filter(({ msg }) => msg === 'the session store refuses writes'),
+      [{ level: 40, reason: 'OOM' }],
+      'and each logs it once',
+    )
+  }
+  await full.empty()
+  await untilSlow(noneWarns, 'all instances learn that there is room again')
+
+  t.same(await client.keys('*probe*'), [], 'nothing is written for that')
+})

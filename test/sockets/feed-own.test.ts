@@ -110,11 +110,9 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
     reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
     t.same((await second.next())['forget_all'], ['id-R_10'])
-    for (const unknown of [{ forget_all: [] }, { forget_all: 'ticks', extra: 1 }]) {
-      second.send({ ...unknown, req_id: 9 })
-      reply(await market.next('forget_all'), { error: { code: 'InputValidationFailed', message: '' } })
-      t.match(await second.next(), { req_id: 9, error: { code: 'InputValidationFailed' } })
-    }
+    second.send({ forget_all: [], req_id: 9 })
+    reply(await market.next('forget_all'), { error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await second.next(), { req_id: 9, error: { code: 'InputValidationFailed' } })
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })

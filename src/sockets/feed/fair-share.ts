@@ -4,6 +4,13 @@ import { MinuteCounts } from '../../http/minute-counts.ts'
 /** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000
 
+/** A browser that asks for something. */
+interface Asking {
+  readonly address: string
+  /** Counts a request of the browser. False when it exceeds the browser's limit. */
+  spend(): boolean
+}
+
 /**
  * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
  * requests, none is held back here. Once it has refused one, all browsers of an address together may send as many requests in a
@@ -20,10 +27,11 @@ export class FairShare {
     this.#requestsPerMinute = requestsPerMinute
   }
 
-  /** Counts a request. False when its address has had its share of this minute. */
-  allows(address: string): boolean {
+  /** Counts a request of a browser. False when it exceeds the limit of the browser or the share of its address. */
+  admits(browser: Asking): boolean {
+    if (!browser.spend()) return false
     const isPressed = performance.now() < this.#pressureUntil
-    return this.#counts.allows(network(address), isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)
+    return this.#counts.allows(network(browser.address), isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)
   }
 
   /** Notes that upstream has refused a request because there were too many. */

@@ -6,6 +6,7 @@ import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
 import { Cohorts } from './cohorts.ts'
 import { PATIENCE_MS } from './departures.ts'
+import { FairShare } from './fair-share.ts'
 import { forgetAll, forgetStream } from './forgets.ts'
 import { KeptBytes } from './kept-bytes.ts'
 import { localAnswer, rateLimitError } from './local-answers.ts'
@@ -15,7 +16,7 @@ import { OwnSocket } from './own-socket.ts'
 import { prefixOf, type FeedRequest } from './parse-request.ts'
 import { Reads } from './reads.ts'
 import { RequestReader } from './request-reader.ts'
-import { isBare, serviceOf } from './services.ts'
+import { serviceOf } from './services.ts'
 import { StreamPool, type PoolLimits } from './stream-pool.ts'
 import { Streams } from './streams.ts'
 import type { LinkDependencies } from './upstream-link.ts'
@@ -72,14 +73,15 @@ export class Feed implements MemberHost {
     const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    this.#oneShots = new OneShots(link, limits, () => this.#members.size > 0)
+    const share = new FairShare(limits.requestsPerMinute)
+    this.#oneShots = new OneShots(link, reconnectSpreadMs, share, () => this.#members.size > 0)
     const kept = new KeptBytes()
-    this.#reads = new Reads(this.#oneShots, kept, feedMetrics)
+    this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)
     const returnMs = reconnectSpreadMs + PATIENCE_MS
     const cohorts = new Cohorts(this)
-    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
+    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, share, cohorts, lingerMs, returnMs, historyMs }
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
@@ -150,10 +152,9 @@ export class Feed implements MemberHost {
 
   #forget(member: Member, request: FeedRequest, message: Buffer): void {
     const id = request.fields.get('forget')
-    const isPlain = isBare(request.fields) && typeof id === 'string'
-    if (isPlain && forgetStream(member, id)) member.answer(localAnswer(request, 1))
+    if (typeof id === 'string' && forgetStream(member, id)) member.answer(localAnswer(request, 1))
     else if (member.own !== undefined) this.#pass(member, message, false)
-    else if (isPlain) member.answer(localAnswer(request, 0))
+    else if (typeof id === 'string') member.answer(localAnswer(request, 0))
     else this.#reads.single(member, request)
   }
 

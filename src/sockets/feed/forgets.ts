@@ -4,7 +4,6 @@ import { frameOf } from './frame-of.ts'
 import type { Member } from './member.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { Reads } from './reads.ts'
-import { isBare } from './services.ts'
 import type { Subscription } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
@@ -27,7 +26,7 @@ export function forgetStream(member: Member, id: unknown): boolean {
  */
 export function forgetAll(member: Member, request: FeedRequest, reads: Reads): void {
   const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
-  const isKnown = isBare(request.fields) && types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
+  const isKnown = types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
   const isLocal = isKnown && member.own === undefined
   if (member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
   const release = member.hold()

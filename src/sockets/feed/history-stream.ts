@@ -83,7 +83,7 @@ export class HistoryStream extends Stream {
     // The others have asked for something else, which upstream may take.
     for (const [subscription, request] of this.#waiting) {
       this.#first = request
-      if (subscription.member.spend() && this.restart()) return true
+      if (this.context.share.admits(subscription.member) && this.restart()) return true
       this.#waiting.delete(subscription)
       this.#refuse(subscription, request)
     }
@@ -124,7 +124,7 @@ export class HistoryStream extends Stream {
     const { key, prefix } = request
     let history = this.#histories.get(key)
     if (history !== undefined) this.context.feedMetrics.hit(request.operation)
-    else if (this.context.oneShots.admits(subscription.member)) history = this.#fetch(request)
+    else if (this.context.share.admits(subscription.member)) history = this.#fetch(request)
     else return this.#refuse(subscription, request)
     if (history.answer === undefined) history.waiting.set(subscription, request)
     else this.#serve(subscription, prefix, history)

@@ -1,7 +1,6 @@
 import { Departures, Patience } from './departures.ts'
 import type { UpstreamMessage } from './dissect.ts'
-import { FairShare } from './fair-share.ts'
-import type { Member } from './member.ts'
+import type { FairShare } from './fair-share.ts'
 import type { LinkOwner, Requester } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
@@ -17,12 +16,6 @@ export interface Asked {
   cancel(): void
 }
 
-/** Limits of the requests of browsers. */
-interface OneShotLimits {
-  readonly requestsPerMinute: number
-  readonly reconnectSpreadMs: number
-}
-
 /** Sends the requests of all browsers that get one answer, on a connection that carries no streams. */
 export class OneShots implements LinkOwner {
   readonly kind = 'request'
@@ -36,10 +29,10 @@ export class OneShots implements LinkOwner {
   #unanswered = 0
 
   /** @param hasMembers whether there are browsers: as long as there are, the connection stays */
-  constructor(deps: LinkDependencies, limits: OneShotLimits, hasMembers: () => boolean) {
+  constructor(deps: LinkDependencies, spreadMs: number, share: FairShare, hasMembers: () => boolean) {
     this.#hasMembers = hasMembers
-    this.departures = new Departures(limits.reconnectSpreadMs)
-    this.#share = new FairShare(limits.requestsPerMinute)
+    this.departures = new Departures(spreadMs)
+    this.#share = share
     this.#link = new UpstreamLink(deps, this)
   }
 
@@ -49,11 +42,6 @@ export class OneShots implements LinkOwner {
 
   get isRetrying(): boolean {
     return this.#link.isRetrying
-  }
-
-  /** Counts a request that is to be sent for a browser. False when it exceeds the limit of the browser or the share of its address. */
-  admits(member: Member): boolean {
-    return member.spend() && this.#share.allows(member.address)
   }
 
   /** Sends a request, at once or as soon as the connection is open. If that takes too long, the requester is told. */

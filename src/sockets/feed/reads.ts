@@ -4,6 +4,7 @@ import { AnswerFrame } from './answer-frame.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { expectAnswer } from './expected-answers.ts'
+import type { FairShare } from './fair-share.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
 import type { Member } from './member.ts'
@@ -18,12 +19,14 @@ const BYTES_PER_WAITER = 512
 /** Requests with one answer: equal ones share it while it is on its way, and for a moment after that. */
 export class Reads {
   readonly #oneShots: OneShots
+  readonly #share: FairShare
   readonly #kept: KeptBytes
   readonly #metrics: FeedMetrics
   readonly #shared = new Map<string, Read>()
 
-  constructor(oneShots: OneShots, kept: KeptBytes, metrics: FeedMetrics) {
+  constructor(oneShots: OneShots, share: FairShare, kept: KeptBytes, metrics: FeedMetrics) {
     this.#oneShots = oneShots
+    this.#share = share
     this.#kept = kept
     this.#metrics = metrics
   }
@@ -62,7 +65,7 @@ export class Reads {
 
   /** Whether the request may go upstream. If not, the browser is told. */
   #admits(member: Member, request: FeedRequest): boolean {
-    const isAdmitted = this.#oneShots.admits(member)
+    const isAdmitted = this.#share.admits(member)
     if (!isAdmitted) member.answer(rateLimitError(request))
     return isAdmitted
   }

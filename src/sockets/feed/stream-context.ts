@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
 import type { Cohorts } from './cohorts.ts'
+import type { FairShare } from './fair-share.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { OneShots } from './one-shots.ts'
 import type { StreamLink } from './stream-link.ts'
@@ -11,6 +12,7 @@ export interface StreamContext {
   readonly feedMetrics: FeedMetrics
   readonly log: FastifyBaseLogger
   readonly oneShots: OneShots
+  readonly share: FairShare
   readonly cohorts: Cohorts
   /** How long a stream without subscribers is kept. */
   readonly lingerMs: number

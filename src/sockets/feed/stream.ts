@@ -188,6 +188,7 @@ export abstract class Stream implements Requester {
   }
 
   #refused(message: UpstreamMessage): void {
+    if (message.errorCode === 'RateLimit') this.context.share.refused()
     if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
     if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
     const { subscription: part, body } = message

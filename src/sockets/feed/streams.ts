@@ -108,7 +108,7 @@ export class Streams {
     const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
     const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
     if (isScarce && this.#startedBy(network(member.address)) >= most) return false
-    return member.spend()
+    return this.#context.share.admits(member)
   }
 
   /** How many symbols the streams have that browsers of a network have started, and that are used. */

@@ -1,22 +1,15 @@
-import type { Cohort, Cohorts } from './cohorts.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
 import type { Stream } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
-let groups = 0
-
 /** Subscriptions whose messages are the same to the byte. Pages of one build ask with the same `req_id`. */
 export class Group {
-  /** Different for all groups of a process. */
-  readonly id = ++groups
   readonly key: string
   readonly prefix: Buffer
   /** Ids of a symbol array that these browsers have forgotten. */
   readonly without: ReadonlySet<string> | undefined
   readonly subscriptions = new Set<Subscription>()
-  /** The cohorts that the browsers of these subscriptions belong to. */
-  readonly cohorts = new Set<Cohort>()
 
   constructor(key: string, prefix: Buffer, without: ReadonlySet<string> | undefined) {
     this.key = key
@@ -28,13 +21,11 @@ export class Group {
 /** The subscriptions that get every message of a stream. */
 export class Audience {
   readonly #stream: Stream
-  readonly #cohorts: Cohorts
   readonly #groups = new Map<string, Group>()
   #latest: Group | undefined
 
-  constructor(stream: Stream, cohorts: Cohorts) {
+  constructor(stream: Stream) {
     this.#stream = stream
-    this.#cohorts = cohorts
   }
 
   /** Adds a subscription. @param prefix what its messages begin with @param without ids whose messages it does not get */
@@ -42,14 +33,12 @@ export class Audience {
     const group = this.#groupFor(prefix, without)
     group.subscriptions.add(subscription)
     subscription.group = group
-    this.#cohorts.join(subscription.member.outbox, group)
   }
 
   remove(subscription: Subscription): void {
-    const { group, member } = subscription
+    const { group } = subscription
     if (group === undefined) return
     subscription.group = undefined
-    this.#cohorts.leave(member.outbox, group)
     group.subscriptions.delete(subscription)
     if (group.subscriptions.size === 0) this.#groups.delete(group.key)
   }
@@ -85,11 +74,10 @@ export class Audience {
   /** Sends a message of the stream to all. */
   deliver({ subscriptionId = '', subscription, body }: UpstreamMessage): void {
     const key = this.#stream.conflationKey(subscriptionId)
-    this.#cohorts.place()
-    for (const { prefix, without, cohorts } of this.#groups.values()) {
+    for (const { prefix, without, subscriptions } of this.#groups.values()) {
       if (without?.has(subscriptionId) === true) continue
       const frame = frameOf(prefix, subscription, body)
-      for (const cohort of cohorts) cohort.deliver(frame, key)
+      for (const { member } of subscriptions) member.outbox.deliver(frame, key)
     }
   }
 

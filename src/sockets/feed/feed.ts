@@ -4,7 +4,6 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import { Cohorts } from './cohorts.ts'
 import { PATIENCE_MS } from './departures.ts'
 import { FairShare } from './fair-share.ts'
 import { forgetAll, forgetStream } from './forgets.ts'
@@ -80,8 +79,7 @@ export class Feed implements MemberHost {
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)
     const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const cohorts = new Cohorts(this)
-    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, share, cohorts, lingerMs, returnMs, historyMs }
+    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, share, lingerMs, returnMs, historyMs }
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),

@@ -1,4 +1,3 @@
-import { messageBytes } from './frame-of.ts'
 import { unpooledConcat } from './unpooled.ts'
 
 /**
@@ -8,41 +7,31 @@ import { unpooledConcat } from './unpooled.ts'
 export class FrameSequence {
   /** The last frame. */
   readonly frame: Buffer
-  /** The conflation key of the last frame: for a slow browser a newer frame with the same key replaces it. Empty if none may. */
-  readonly stream: string
-  /** How many frames there are, and the bytes of their messages. */
-  readonly messages: number
-  readonly bytes: number
   readonly #previous: FrameSequence | undefined
   /** The sequence that the last one went on with. */
   #next: FrameSequence | undefined
   #joined: Buffer | undefined
 
-  constructor(frame: Buffer, stream = '', previous?: FrameSequence) {
+  constructor(frame: Buffer, previous?: FrameSequence) {
     this.frame = frame
-    this.stream = stream
-    this.messages = (previous?.messages ?? 0) + 1
-    this.bytes = (previous?.bytes ?? 0) + messageBytes(frame)
     this.#previous = previous
   }
 
   /** This sequence and one more frame. */
-  with(frame: Buffer, stream = ''): FrameSequence {
-    const next = this.#next
-    if (next?.frame === frame) return next
-    return (this.#next = new FrameSequence(frame, stream, this))
-  }
-
-  /** The sequences that end with each of the frames, the longest last. */
-  each(): FrameSequence[] {
-    const all: FrameSequence[] = [this]
-    for (let one = this.#previous; one !== undefined; one = one.#previous) all.push(one)
-    return all.toReversed()
+  with(frame: Buffer): FrameSequence {
+    if (this.#next?.frame !== frame) this.#next = new FrameSequence(frame, this)
+    return this.#next
   }
 
   /** All frames in one buffer. */
   joined(): Buffer {
     if (this.#previous === undefined) return this.frame
-    return (this.#joined ??= unpooledConcat(this.each().map(({ frame }) => frame)))
+    return (this.#joined ??= unpooledConcat(this.#all()))
+  }
+
+  #all(): Buffer[] {
+    const all = [this.frame]
+    for (let one = this.#previous; one !== undefined; one = one.#previous) all.push(one.frame)
+    return all.toReversed()
   }
 }

@@ -39,7 +39,7 @@ export class HistoryStream extends Stream {
   constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
     super(spec, context)
     this.#first = request
-    this.#audience = new Audience(this, context.cohorts)
+    this.#audience = new Audience(this)
   }
 
   write(reqId: number): Buffer {

@@ -1,8 +1,5 @@
-import type { Socket } from 'node:net'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Peer } from '../peer.ts'
-import type { Group } from './audience.ts'
-import type { Cohort } from './cohorts.ts'
 import { messageBytes } from './frame-of.ts'
 import type { FrameSequence } from './frame-sequence.ts'
 import { unpooledConcat } from './unpooled.ts'
@@ -26,10 +23,6 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
  * else waits until it is read.
  */
 export class Outbox {
-  /** The groups whose messages it gets. Owned by the cohorts. */
-  readonly groups: Group[] = []
-  /** Those who get the same. Owned by the cohorts, and undefined until they have found it. */
-  cohort: Cohort | undefined
   readonly #peer: Peer
   readonly #host: OutboxHost
   readonly #owner: { press(): void }
@@ -46,25 +39,9 @@ export class Outbox {
     this.#owner = owner
   }
 
-  /** The connection. Undefined while the browser is slow, and once nothing more is sent. */
-  get wire(): Socket | undefined {
-    return this.#isClosed || this.#conflated !== undefined ? undefined : this.#peer.wire
-  }
-
-  /** Takes stream messages of the cohort, which has counted them. They are sent, or kept until there is room. */
-  receive(frames: FrameSequence): void {
-    if (this.#isClosed) return
-    if (this.#isRoomy) return this.write(frames.joined())
-    for (const { frame, stream } of frames.each()) {
-      this.#count(-messageBytes(frame), -1)
-      this.#conflate(frame, stream)
-    }
-  }
-
-  /** Sends a stream message to this browser alone, or keeps it until there is room. @param stream its conflation key */
+  /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
-    this.cohort?.settle()
     // A batch is what one read from upstream brings: if its first frame had room, the rest need not be checked.
     const isFollowing = this.#batched !== undefined && this.#conflated === undefined
     if (isFollowing || this.#isRoomy) this.#send(frame)
@@ -74,7 +51,6 @@ export class Outbox {
   /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
   answer(frame: Buffer, rest?: Buffer): void {
     if (this.#isClosed) return
-    this.cohort?.settle()
     if (rest === undefined) return this.#send(frame)
     this.#count(messageBytes(frame) + rest.length)
     this.flush()
@@ -84,7 +60,6 @@ export class Outbox {
 
   /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
   sendConflated(stream: string): void {
-    this.cohort?.settle()
     const frame = this.#conflated?.get(stream)
     if (frame === undefined) return
     this.#conflated?.delete(stream)
@@ -96,12 +71,7 @@ export class Outbox {
     const frames = this.#batched
     if (frames === undefined) return
     this.#batched = undefined
-    this.write(frames.joined())
-  }
-
-  write(frames: Buffer): void {
-    this.#peer.write(frames, unwatchedBytes(this.#host.limits))
-    this.#press()
+    this.#write(frames.joined())
   }
 
   /** Notes that the browser has read something, so that there may be room for what waits. */
@@ -109,16 +79,14 @@ export class Outbox {
     const conflated = this.#conflated
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
-    this.cohort?.update(this)
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
-    this.write(unpooledConcat([...conflated.values()]))
+    this.#write(unpooledConcat([...conflated.values()]))
   }
 
   /** Sends nothing more. */
   close(): void {
     this.#isClosed = true
     this.#conflated = undefined
-    this.cohort?.update(this)
   }
 
   /** Whether stream messages can be sent. */
@@ -126,28 +94,32 @@ export class Outbox {
     return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
+  #write(frames: Buffer): void {
+    this.#peer.write(frames, unwatchedBytes(this.#host.limits))
+    this.#press()
+  }
+
   #press(): void {
     if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
   }
 
   /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */
-  #count(bytes: number, messages = 1): void {
+  #count(bytes: number): void {
     const { traffic } = this.#host
-    traffic.messages += messages
+    traffic.messages++
     traffic.bytes += bytes
   }
 
   #send(frame: Buffer): void {
     this.#count(messageBytes(frame))
     const { batch } = this.#host
-    if (!batch.isOpen) return this.write(frame)
+    if (!batch.isOpen) return this.#write(frame)
     this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
   }
 
   #conflate(frame: Buffer, stream: string): void {
     if (this.#conflated === undefined) {
       this.#conflated = new Map()
-      this.cohort?.update(this)
     }
     // The newest goes to the end, so that messages leave in the order in which upstream sent them.
     if (this.#conflated.delete(stream)) this.#host.conflated.messages++

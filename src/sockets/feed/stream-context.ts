@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
-import type { Cohorts } from './cohorts.ts'
 import type { FairShare } from './fair-share.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { OneShots } from './one-shots.ts'
@@ -13,7 +12,6 @@ export interface StreamContext {
   readonly log: FastifyBaseLogger
   readonly oneShots: OneShots
   readonly share: FairShare
-  readonly cohorts: Cohorts
   /** How long a stream without subscribers is kept. */
   readonly lingerMs: number
   /** How long browsers take to come back after a connection was lost. */

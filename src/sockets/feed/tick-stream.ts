@@ -16,7 +16,7 @@ export class TickStream extends Stream {
   constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
     super(spec, context)
     this.#request = request
-    this.#audience = new Audience(this, context.cohorts)
+    this.#audience = new Audience(this)
   }
 
   write(reqId: number): Buffer {

@@ -6,16 +6,11 @@ interface Batched {
   flush(): void
 }
 
-/**
- * The frames of the messages that were read from upstream together: they leave in one write to each browser. What waits for
- * single browsers leaves before what waits for cohorts, so a browser must have nothing in its cohort when its own frames begin
- * to wait.
- */
+/** The frames of the messages that were read from upstream together: they leave in one write to each browser. */
 export class WriteBatch {
   #isOpen = false
   #browsers: Batched[] = []
-  #cohorts: Batched[] = []
-  /** What the frames of the latest browser or cohort begin with. */
+  /** What the frames of the latest browser begin with. */
   #first: FrameSequence | undefined
 
   /** Whether frames must wait for now. */
@@ -33,22 +28,16 @@ export class WriteBatch {
   /** To be called by every browser whose first frame waits. @returns the frames that wait for it */
   begin(browser: Batched, frame: Buffer): FrameSequence {
     this.#browsers.push(browser)
-    return this.#beginning(frame, '')
-  }
-
-  /** The same for a cohort. @param stream the conflation key of the message */
-  beginAll(cohort: Batched, frame: Buffer, stream: string): FrameSequence {
-    this.#cohorts.push(cohort)
-    return this.#beginning(frame, stream)
+    if (this.#first?.frame !== frame) this.#first = new FrameSequence(frame)
+    return this.#first
   }
 
   /** Sends everything that has waited so far. The rest of the batch waits on. */
   settle(): void {
-    const waiting = [...this.#browsers, ...this.#cohorts]
+    const waiting = this.#browsers
     this.#browsers = []
-    this.#cohorts = []
     this.#first = undefined
-    for (const batched of waiting) batched.flush()
+    for (const browser of waiting) browser.flush()
   }
 
   /** Sends everything that has waited, and ends the batch. */
@@ -56,11 +45,6 @@ export class WriteBatch {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.settle()
-  }
-
-  #beginning(frame: Buffer, stream: string): FrameSequence {
-    if (this.#first?.frame !== frame) this.#first = new FrameSequence(frame, stream)
-    return this.#first
   }
 
   static #flush(this: void, batch: WriteBatch): void {

@@ -1,8 +1,12 @@
-import { CLOSE } from '../close-codes.ts'
-import type { Member } from './member.ts'
+import { CLOSE, type CloseStatus } from '../close-codes.ts'
 
 /** How long the browsers of a lost connection wait for it to come back before they are closed all the same. */
 export const PATIENCE_MS = 5000
+
+/** A browser that can be closed. */
+export interface Departing {
+  end(close: CloseStatus): void
+}
 
 /**
  * The browsers that may have missed something because a connection was lost. They are closed with 1013 once the connection is
@@ -10,7 +14,7 @@ export const PATIENCE_MS = 5000
  */
 export class Departures {
   readonly #spreadMs: number
-  readonly #waiting = new Set<Member>()
+  readonly #waiting = new Set<Departing>()
   #patience: NodeJS.Timeout | undefined
 
   constructor(spreadMs: number) {
@@ -18,8 +22,8 @@ export class Departures {
   }
 
   /** Notes a browser, which is closed after {@link release}. If nobody calls that within 5 seconds, it happens by itself. */
-  add(member: Member): void {
-    this.#waiting.add(member)
+  add(browser: Departing): void {
+    this.#waiting.add(browser)
     this.#patience ??= setTimeout(() => this.release(), PATIENCE_MS).unref()
   }
 
@@ -27,8 +31,8 @@ export class Departures {
   release(): void {
     clearTimeout(this.#patience)
     this.#patience = undefined
-    for (const member of this.#waiting) {
-      setTimeout(() => member.end(CLOSE.upstreamLost), Math.random() * this.#spreadMs).unref()
+    for (const browser of this.#waiting) {
+      setTimeout(() => browser.end(CLOSE.upstreamLost), Math.random() * this.#spreadMs).unref()
     }
     this.#waiting.clear()
   }

@@ -1,5 +1,3 @@
-import type { Member } from './member.ts'
-
 /**
  * What an answer counts whose size is not known yet: a long history has as much. The shared connection cannot be paused for one
  * browser, so everything that the browser has asked for arrives, whether it reads or not.
@@ -12,7 +10,7 @@ const LONGEST_MS = 3000
  * Counts an answer that will come as bytes that wait for a browser, so that it is read no further while many are on their way.
  * @returns a function that ends this. After three seconds it ends by itself
  */
-export function expectAnswer(member: Member): () => void {
+export function expectAnswer(member: { awaits(bytes: number): void; awaitsNoMore(bytes: number): void }): () => void {
   member.awaits(ANSWER_BYTES)
   let isExpected = true
   const end = (): void => {

@@ -27,11 +27,17 @@ export class FairShare {
     this.#requestsPerMinute = requestsPerMinute
   }
 
-  /** Counts a request of a browser. False when it exceeds the limit of the browser or the share of its address. */
-  admits(browser: Asking): boolean {
+  /**
+   * Counts a request of a browser. False when it exceeds the limit of the browser or the share of its address.
+   * @param count how many requests this server sends upstream for it, all of which count for the address
+   */
+  admits(browser: Asking, count = 1): boolean {
     if (!browser.spend()) return false
     const isPressed = performance.now() < this.#pressureUntil
-    return this.#counts.allows(network(browser.address), isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)
+    const address = network(browser.address)
+    if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
+    for (let more = 1; more < count; more++) this.#counts.allows(address, Number.POSITIVE_INFINITY)
+    return true
   }
 
   /** Notes that upstream has refused a request because there were too many. */

@@ -1,20 +1,22 @@
-import { localAnswer, rateLimitError } from './local-answers.ts'
+import { localAnswer } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
 import { frameOf } from './frame-of.ts'
-import type { Member } from './member.ts'
 import type { FeedRequest } from './parse-request.ts'
-import type { Reads } from './reads.ts'
-import type { Subscription } from './subscription.ts'
+import type { Subscriber, Subscription } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
 
-/** Ends the browser's stream with this id, or that symbol of an array. @returns false if the browser has none */
-export function forgetStream(member: Member, id: unknown): boolean {
-  for (const subscription of member.subscriptions.values()) {
-    if (!subscription.isServed || !subscription.ids.some((each) => each === id)) continue
-    member.sendConflated(subscription.stream.conflationKey(String(id)))
-    subscription.stream.forgetOne(subscription, String(id))
+/** Asks upstream for the browser alone. @returns false if a limit forbids it, and the browser has been told */
+type Ask = (onAnswer: (message: UpstreamMessage) => void) => boolean
+
+/** Ends the browser's stream with this id. @returns false if the browser has none */
+export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown): boolean {
+  for (const subscription of subscriptions.values()) {
+    const { isServed, stream } = subscription
+    if (!isServed || stream.id === undefined || stream.id !== id) continue
+    browser.sendConflated(stream.identity)
+    subscription.leave()
     return true
   }
   return false
@@ -23,34 +25,42 @@ export function forgetStream(member: Member, id: unknown): boolean {
 /**
  * `forget_all`: ends the browser's streams of some types, whether shared or not, and answers with the ids of all of them. The
  * browser's later messages wait for that: a stream that it subscribes to anew may have the id that it had before.
+ * @param ask asks upstream, whose answer may have more ids. Undefined where it has nothing to say
  */
-export function forgetAll(member: Member, request: FeedRequest, reads: Reads): void {
-  const types: readonly unknown[] = [request.fields.get('forget_all')].flat()
-  const isKnown = types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
-  const isLocal = isKnown && member.own === undefined
-  if (member.own !== undefined && !member.spend()) return member.answer(rateLimitError(request))
-  const release = member.hold()
+export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: Ask | undefined): void {
+  const { browser, subscriptions } = subscriber
+  const types = typesOf(request)
+  const release = browser.hold()
   const answer = (frame: Buffer): void => {
-    member.answer(frame)
+    browser.answer(frame)
     release()
   }
-  const concerned = [...new Set(member.subscriptions.values())].filter(({ stream }) => types.includes(stream.type))
-  if (isLocal) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
-  const answered = (message: UpstreamMessage): void => {
+  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.type))
+  if (ask === undefined) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
+  const isAsked = ask((message) => {
     if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
     const present = concerned.flatMap((each) => (each.isAttached ? [each] : askedAgain(each)))
     whenLeft(take([...new Set(present)]), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
-  }
-  if (member.own !== undefined) member.own.ask((reqId) => request.toUpstream(reqId), answered)
-  else if (!reads.ask(member, request, answered)) release()
+  })
+  if (!isAsked) release()
+}
+
+/** Whether upstream certainly takes these types, so that a browser without an own socket needs no answer of upstream's. */
+export function isKnownForgetAll(request: FeedRequest): boolean {
+  const types = typesOf(request)
+  return types.length > 0 && types.every((type) => KNOWN_TYPES.has(type))
+}
+
+function typesOf({ fields }: FeedRequest): readonly unknown[] {
+  return [fields.get('forget_all')].flat()
 }
 
 /** Takes subscriptions away from their browser. They still end if it leaves meanwhile. @returns those that it had until now */
 function take(subscriptions: readonly Subscription[]): Subscription[] {
   const taken = subscriptions.filter(({ isAttached }) => isAttached)
   for (const subscription of taken) {
-    subscription.releaseClaims()
-    subscription.member.leaving.add(subscription)
+    subscription.release()
+    subscription.subscriber.leaving.add(subscription)
   }
   return taken
 }
@@ -61,31 +71,27 @@ function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) 
   let left = subscriptions.length
   if (left === 0) return done(ids)
   const end = (subscription: Subscription): void => {
-    const { member, stream } = subscription
-    const leave = (isServed: boolean): void => {
-      for (const id of isServed ? subscription.ids : []) {
-        ids.push(id)
-        member.sendConflated(stream.conflationKey(id))
+    const { subscriber, stream } = subscription
+    subscription.afterAnswer((isServed) => {
+      if (isServed && stream.id !== undefined) {
+        ids.push(stream.id)
+        subscriber.browser.sendConflated(stream.identity)
       }
       subscription.leave()
-      member.leaving.delete(subscription)
+      subscriber.leaving.delete(subscription)
       const next = isServed ? [] : take(askedAgain(subscription))
       left += next.length
       for (const each of next) end(each)
       if (--left === 0) done(ids)
-    }
-    subscription.afterAnswer((isServed) => {
-      if (isServed) subscription.whenComplete(() => leave(true))
-      else leave(false)
     })
   }
   for (const subscription of subscriptions) end(subscription)
 }
 
 /** What a browser has in place of a subscription that was refused: if it had asked twice, the second request is tried then. */
-function askedAgain({ member, stream }: Subscription): Subscription[] {
-  const found = new Set(stream.claims.map((claim) => member.subscriptions.get(claim)))
-  return [...found].filter((each) => each !== undefined)
+function askedAgain({ subscriber, stream }: Subscription): Subscription[] {
+  const found = subscriber.subscriptions.get(stream.identity)
+  return found === undefined ? [] : [found]
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

@@ -9,9 +9,8 @@ import { rateLimitError } from './local-answers.ts'
 import { memoryOf, type FeedRequest } from './parse-request.ts'
 import { pointOf, tailOf } from './points.ts'
 import { RecentMessages } from './recent-messages.ts'
-import type { StreamContext } from './stream-context.ts'
 import type { StreamSpec } from './stream-spec.ts'
-import { Stream, type Tell } from './stream.ts'
+import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /** How long the stream's messages are kept for a history on its way. */
@@ -39,16 +38,15 @@ export class HistoryStream extends Stream {
   constructor(spec: StreamSpec, request: FeedRequest, context: StreamContext) {
     super(spec, context)
     this.#first = request
-    this.#audience = new Audience(this)
+    this.#audience = new Audience(this.identity)
   }
 
   write(reqId: number): Buffer {
     return this.#first.toUpstream(reqId)
   }
 
-  forgetOne(subscription: Subscription): void {
-    subscription.leave()
-  }
+  /** No history is held. */
+  serve(): void {}
 
   protected joined(subscription: Subscription, request: FeedRequest): void {
     if (this.#subscription === undefined) this.#waiting.set(subscription, request)
@@ -83,7 +81,7 @@ export class HistoryStream extends Stream {
     // The others have asked for something else, which upstream may take.
     for (const [subscription, request] of this.#waiting) {
       this.#first = request
-      if (this.context.share.admits(subscription.member) && this.restart()) return true
+      if (this.context.share.admits(subscription.browser) && this.restart()) return true
       this.#waiting.delete(subscription)
       this.#refuse(subscription, request)
     }
@@ -124,7 +122,7 @@ export class HistoryStream extends Stream {
     const { key, prefix } = request
     let history = this.#histories.get(key)
     if (history !== undefined) this.context.feedMetrics.hit(request.operation)
-    else if (this.context.share.admits(subscription.member)) history = this.#fetch(request)
+    else if (this.context.share.admits(subscription.browser)) history = this.#fetch(request)
     else return this.#refuse(subscription, request)
     if (history.answer === undefined) history.waiting.set(subscription, request)
     else this.#serve(subscription, prefix, history)
@@ -138,7 +136,7 @@ export class HistoryStream extends Stream {
       if (!this.#pending.delete(history)) return
       const waiting = [...history.waiting]
       if (outcome === 'lost') for (const [subscription] of waiting) this.#depart(subscription)
-      else if (outcome === 'tooBig') for (const [{ member }] of waiting) member.end(CLOSE.tooBig)
+      else if (outcome === 'tooBig') for (const [{ browser }] of waiting) browser.end(CLOSE.tooBig)
       else this.#fetched(history, request, outcome, waiting)
     })
     this.#pending.add(history)
@@ -204,7 +202,7 @@ export class HistoryStream extends Stream {
 
   #serve(subscription: Subscription, prefix: Buffer, { answer, next, ahead }: History): void {
     if (answer === undefined) return
-    answer.send(subscription.member, prefix)
+    answer.send(subscription.browser, prefix)
     if (next === undefined) ahead.set(subscription, prefix)
     else this.#follow(subscription, prefix, next)
     subscription.served()
@@ -212,9 +210,9 @@ export class HistoryStream extends Stream {
 
   /** Sends a browser the messages from this number on, and has it get all later ones. */
   #follow(subscription: Subscription, prefix: Buffer, next: number): void {
-    const { outbox } = subscription.member
-    for (const { subscription: part, body, subscriptionId } of this.#recent.from(next)) {
-      outbox.deliver(frameOf(prefix, part, body), this.conflationKey(subscriptionId))
+    const { outbox } = subscription.browser
+    for (const { subscription: part, body } of this.#recent.from(next)) {
+      outbox.deliver(frameOf(prefix, part, body), this.identity)
     }
     this.#audience.add(subscription, prefix)
   }
@@ -224,7 +222,7 @@ export class HistoryStream extends Stream {
   }
 
   #depart(subscription: Subscription): void {
-    this.context.oneShots.departures.add(subscription.member)
+    this.context.oneShots.departures.add(subscription.browser)
     this.leave(subscription)
   }
 

@@ -13,10 +13,11 @@ import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
 import { onPeerClose } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
+import { expectAnswer } from './expected-answers.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
 import { Pace } from './pace.ts'
-import type { Subscription } from './subscription.ts'
+import type { Browser } from './subscription.ts'
 
 /** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
 export interface MemberLimits {
@@ -44,11 +45,7 @@ const HOLD_MS = 10_000
  * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
  * their answers.
  */
-export class Member implements Registered {
-  /** Its subscriptions by claim. A browser may have one for each claim (`StreamSpec`). */
-  readonly subscriptions = new Map<string, Subscription>()
-  /** Subscriptions that it has forgotten before their first answer. They end with that answer. */
-  readonly leaving = new Set<Subscription>()
+export class Member implements Registered, Browser {
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
   /** What is sent to it. */
@@ -133,6 +130,10 @@ export class Member implements Registered {
     this.#askedBytes -= bytes
     // Not at once: the next request may have the same answer, which those that have waited for it get first.
     if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
+  }
+
+  expectAnswer(): () => void {
+    return expectAnswer(this)
   }
 
   /**

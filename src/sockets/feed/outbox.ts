@@ -28,6 +28,8 @@ export class Outbox {
   readonly #owner: { press(): void }
   /** Frames that leave at the end of the batch. */
   #batched: FrameSequence | undefined
+  /** Whether a stream message of the batch had room. */
+  #hadRoom = false
   /** The newest message of each stream since the browser began to be slow. */
   #conflated: Map<string, Buffer> | undefined
   #isClosed = false
@@ -42,10 +44,11 @@ export class Outbox {
   /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
-    // A batch is what one read from upstream brings: if its first frame had room, the rest need not be checked.
-    const isFollowing = this.#batched !== undefined && this.#conflated === undefined
-    if (isFollowing || this.#isRoomy) this.#send(frame)
-    else this.#conflate(frame, stream)
+    // A batch is what one read from upstream brings: if its first stream message had room, the rest need not be checked.
+    if ((this.#hadRoom && this.#conflated === undefined) || this.#isRoomy) {
+      this.#send(frame)
+      this.#hadRoom = this.#batched !== undefined
+    } else this.#conflate(frame, stream)
   }
 
   /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
@@ -71,6 +74,7 @@ export class Outbox {
     const frames = this.#batched
     if (frames === undefined) return
     this.#batched = undefined
+    this.#hadRoom = false
     this.#write(frames.joined())
   }
 

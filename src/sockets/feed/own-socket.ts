@@ -30,8 +30,6 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  /** Whether a symbol array for which no shared connection had room was sent here, so that upstream may have its symbols. */
-  hasArrays = false
   readonly #member: Member
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
@@ -76,10 +74,11 @@ export class OwnSocket {
   }
 
   /** Sends a request of this server's, whose answer the browser does not get. */
-  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): void {
+  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): true {
     const reqId = this.#nextReqId++
     this.#asked.set(reqId, onAnswer)
     this.send(write(reqId), false)
+    return true
   }
 
   /** Reads nothing from upstream while the browser is slow. */

@@ -3,13 +3,12 @@ import { CLOSE } from '../close-codes.ts'
 import { AnswerFrame } from './answer-frame.ts'
 import { rateLimitError } from './local-answers.ts'
 import type { UpstreamMessage } from './dissect.ts'
-import { expectAnswer } from './expected-answers.ts'
 import type { FairShare } from './fair-share.ts'
 import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
-import type { Member } from './member.ts'
 import type { Asked, OneShots } from './one-shots.ts'
 import { memoryOf, type FeedRequest } from './parse-request.ts'
+import type { Browser } from './subscription.ts'
 
 /** A request that upstream has not answered for this long is not shared any more. */
 const STALE_MS = 10_000
@@ -32,19 +31,19 @@ export class Reads {
   }
 
   /** Answers with what upstream has said to an equal request, or asks. @param keepMs how long the answer is kept; errors never are */
-  share(member: Member, request: FeedRequest, keepMs: number): void {
+  share(browser: Browser, request: FeedRequest, keepMs: number): void {
     const { key, operation } = request
     const known = this.#shared.get(key)
     if (known !== undefined) {
       this.#metrics.hit(operation)
-      return known.add(member, request.prefix)
+      return known.add(browser, request.prefix)
     }
     const drop = (): void => {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
-    if (!this.#admits(member, request)) return
+    if (!this.#admits(browser, request)) return
     const bytes = memoryOf(request)
-    const read = this.#start(member, request, (answer) => {
+    const read = this.#start(browser, request, (answer) => {
       if (answer === undefined || !this.#kept.keep(bytes + answer.bytes, keepMs, drop)) drop()
     })
     this.#shared.set(key, read)
@@ -52,37 +51,37 @@ export class Reads {
   }
 
   /** Asks for this browser alone. */
-  single(member: Member, request: FeedRequest): void {
-    if (this.#admits(member, request)) this.#start(member, request)
+  single(browser: Browser, request: FeedRequest): void {
+    if (this.#admits(browser, request)) this.#start(browser, request)
   }
 
   /** Asks for this browser, which gets nothing but what the callback makes of the answer. @returns false if a limit forbids it */
-  ask(member: Member, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): boolean {
-    const isAdmitted = this.#admits(member, request)
-    if (isAdmitted) this.#start(member, request, undefined, onAnswer)
+  ask(browser: Browser, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): boolean {
+    const isAdmitted = this.#admits(browser, request)
+    if (isAdmitted) this.#start(browser, request, undefined, onAnswer)
     return isAdmitted
   }
 
   /** Whether the request may go upstream. If not, the browser is told. */
-  #admits(member: Member, request: FeedRequest): boolean {
-    const isAdmitted = this.#share.admits(member)
-    if (!isAdmitted) member.answer(rateLimitError(request))
+  #admits(browser: Browser, request: FeedRequest): boolean {
+    const isAdmitted = this.#share.admits(browser)
+    if (!isAdmitted) browser.answer(rateLimitError(request))
     return isAdmitted
   }
 
   #start(
-    member: Member,
+    browser: Browser,
     request: FeedRequest,
     onSettled: (answer: AnswerFrame | undefined) => void = () => undefined,
     onAnswer?: (message: UpstreamMessage) => void,
   ): Read {
-    const arrived = expectAnswer(member)
+    const arrived = browser.expectAnswer()
     const settled = (answer: AnswerFrame | undefined): void => {
       arrived()
       onSettled(answer)
     }
     const read = new Read(this.#oneShots, settled, onAnswer)
-    read.add(member, request.prefix)
+    read.add(browser, request.prefix)
     read.start((reqId) => request.toUpstream(reqId))
     return read
   }
@@ -94,7 +93,7 @@ class Read implements Requester {
   readonly #oneShots: OneShots
   readonly #onSettled: (answer: AnswerFrame | undefined) => void
   readonly #onAnswer: ((message: UpstreamMessage) => void) | undefined
-  #waiting: (readonly [Member, Buffer])[] = []
+  #waiting: (readonly [Browser, Buffer])[] = []
   #asked: Asked | undefined
   #answer: AnswerFrame | undefined
   #stale: NodeJS.Timeout | undefined
@@ -115,10 +114,10 @@ class Read implements Requester {
   }
 
   /** Gives a browser the answer, now or once it is there. */
-  add(member: Member, prefix: Buffer): void {
-    if (this.#answer !== undefined) return this.#answer.send(member, prefix)
-    this.#waiting.push([member, prefix])
-    member.awaits(prefix.length + BYTES_PER_WAITER)
+  add(browser: Browser, prefix: Buffer): void {
+    if (this.#answer !== undefined) return this.#answer.send(browser, prefix)
+    this.#waiting.push([browser, prefix])
+    browser.awaits(prefix.length + BYTES_PER_WAITER)
   }
 
   received(message: UpstreamMessage): void {
@@ -127,8 +126,8 @@ class Read implements Requester {
     this.#asked = undefined
     const answer = new AnswerFrame(message)
     this.#answer = answer
-    for (const [member, prefix] of this.#takeWaiting()) {
-      if (this.#onAnswer === undefined) answer.send(member, prefix)
+    for (const [browser, prefix] of this.#takeWaiting()) {
+      if (this.#onAnswer === undefined) answer.send(browser, prefix)
       else this.#onAnswer(message)
     }
     this.#onSettled(message.errorCode === undefined ? answer : undefined)
@@ -136,28 +135,28 @@ class Read implements Requester {
 
   tooBig(): void {
     clearInterval(this.#stale)
-    for (const [member] of this.#waiting) member.end(CLOSE.tooBig)
+    for (const [browser] of this.#waiting) browser.end(CLOSE.tooBig)
     this.#takeWaiting()
     this.#onSettled(undefined)
   }
 
   lost(): void {
     clearInterval(this.#stale)
-    for (const [member] of this.#takeWaiting()) this.#oneShots.departures.add(member)
+    for (const [browser] of this.#takeWaiting()) this.#oneShots.departures.add(browser)
     this.#onSettled(undefined)
   }
 
-  #takeWaiting(): readonly (readonly [Member, Buffer])[] {
+  #takeWaiting(): readonly (readonly [Browser, Buffer])[] {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const [member, prefix] of waiting) member.awaitsNoMore(prefix.length + BYTES_PER_WAITER)
+    for (const [browser, prefix] of waiting) browser.awaitsNoMore(prefix.length + BYTES_PER_WAITER)
     return waiting
   }
 
   /** A late answer still reaches whoever waits for it. It is given up only when nobody does. */
   #checkStale(): void {
     this.onStale()
-    this.#waiting = this.#waiting.filter(([member]) => !member.isOver)
+    this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)
     if (this.#waiting.length > 0) return
     clearInterval(this.#stale)
     this.#asked?.cancel()

@@ -1,7 +1,6 @@
 import { pauseMs } from './backoff.ts'
-import { Departures, Patience } from './departures.ts'
+import { Departures, Patience, type Departing } from './departures.ts'
 import { Forgotten } from './forgotten.ts'
-import type { Member } from './member.ts'
 import type { Stream } from './stream.ts'
 import type { LinkOwner } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
@@ -16,21 +15,17 @@ const LATE_MS = 60_000
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
 export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
-  /** Whether it carries symbol arrays, and nothing else. Changed by the pool while it carries nothing. */
-  isForArrays: boolean
   readonly #streams = new Set<Stream>()
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
   /** How many streams have each name (`StreamSpec`). */
   readonly #names = new Map<string, number>()
-  #load = 0
   readonly #renewing = new Set<Stream>()
   #pause: NodeJS.Timeout | undefined
   #refusals = 0
 
-  constructor(deps: LinkDependencies, spreadMs: number, isForArrays: boolean) {
-    this.isForArrays = isForArrays
+  constructor(deps: LinkDependencies, spreadMs: number) {
     this.#departures = new Departures(spreadMs)
     this.#link = new UpstreamLink(deps, this)
   }
@@ -43,26 +38,20 @@ export class StreamLink implements LinkOwner {
     return this.#link.isRetrying
   }
 
-  /** How many symbols its streams have. */
+  /** How many streams it carries. */
   get load(): number {
-    return this.#load
+    return this.#streams.size
   }
 
   /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
-  mightConfuse({ names }: Stream, ending?: Stream): boolean {
-    return names.some((name) => (this.#names.get(name) ?? 0) > (ending?.names.includes(name) === true ? 1 : 0))
-  }
-
-  /** Whether a stream fits on this connection. One with more symbols than the limit fits on an empty connection. */
-  hasRoomFor({ symbols }: Stream, limit: number): boolean {
-    return this.#load === 0 || this.#load + symbols.length <= limit
+  mightConfuse({ name }: Stream, ending?: Stream): boolean {
+    return (this.#names.get(name) ?? 0) > (ending?.name === name ? 1 : 0)
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Stream): void {
     this.#streams.add(stream)
     this.#count(stream, 1)
-    this.#load += stream.symbols.length
     if (this.#link.isOpen) return this.#subscribe(stream)
     this.#link.open()
     // One that moves brings its browsers with it.
@@ -73,15 +62,14 @@ export class StreamLink implements LinkOwner {
   remove(stream: Stream): void {
     if (!this.#streams.delete(stream)) return
     this.#count(stream, -1)
-    this.#load -= stream.symbols.length
     this.#settled(stream)
   }
 
   /** Ends subscriptions, whose messages are ignored from now on. */
-  forget(reqId: number, subscriptionIds: Iterable<string>): void {
+  forget(reqId: number, subscriptionId: string | undefined): void {
     const forgotten = new Forgotten(this.#link, reqId, (id) => this.#has(id))
     this.#link.assign(reqId, forgotten)
-    for (const id of subscriptionIds) forgotten.forget(id)
+    if (subscriptionId !== undefined) forgotten.forget(subscriptionId)
     // Upstream has refused the request or not answered it. Hardly anything will come.
     if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
   }
@@ -109,13 +97,13 @@ export class StreamLink implements LinkOwner {
   }
 
   /** A browser may have missed something. */
-  depart(member: Member): void {
-    this.#departures.add(member)
+  depart(browser: Departing): void {
+    this.#departures.add(browser)
   }
 
   /** Upstream has started a stream so late that nobody remembers its request. */
   unclaimed(reqId: number, subscriptionId: string): void {
-    if (!this.#has(subscriptionId)) this.forget(reqId, [subscriptionId])
+    if (!this.#has(subscriptionId)) this.forget(reqId, subscriptionId)
   }
 
   isNeeded(): boolean {
@@ -140,17 +128,15 @@ export class StreamLink implements LinkOwner {
     this.#link.close()
   }
 
-  #count({ names }: Stream, change: 1 | -1): void {
-    for (const name of names) {
-      const count = (this.#names.get(name) ?? 0) + change
-      if (count === 0) this.#names.delete(name)
-      else this.#names.set(name, count)
-    }
+  #count({ name }: Stream, change: 1 | -1): void {
+    const count = (this.#names.get(name) ?? 0) + change
+    if (count === 0) this.#names.delete(name)
+    else this.#names.set(name, count)
   }
 
   /** Whether a stream here has this subscription id. Upstream may give the id of a stream that has ended to another one. */
   #has(id: string): boolean {
-    return [...this.#streams].some(({ ids }) => ids.has(id))
+    return [...this.#streams].some((stream) => stream.id === id)
   }
 
   /** Sends the request of a stream. The connection must be open. */

@@ -36,13 +36,10 @@ export class StreamPool {
     return this.#limits.maxSockets * this.#limits.subscriptionsPerSocket
   }
 
-  /** How many places are taken. A connection for symbol arrays has none left for a single symbol. */
+  /** How many places are taken, each by one stream. */
   get takenPlaces(): number {
-    const { subscriptionsPerSocket } = this.#limits
     let taken = 0
-    for (const { isForArrays, load } of this.#links) {
-      taken += isForArrays && load > 0 ? subscriptionsPerSocket : load
-    }
+    for (const { load } of this.#links) taken += load
     return taken
   }
 
@@ -56,7 +53,7 @@ export class StreamPool {
     if (isExplained) this.#refusesEqualNames = true
     // If a name is the reason, the stream may come back to that connection once the name is free there.
     const except = isExplained ? undefined : refusedBy
-    let link = this.#find(stream, except) ?? this.#reuse(stream.isArray, except) ?? this.#add(stream.isArray)
+    let link = this.#find(stream, except) ?? this.#add()
     while (link === undefined) {
       const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
       if (oldest === undefined) return false
@@ -84,47 +81,22 @@ export class StreamPool {
 
   #find(stream: Stream, except: StreamLink | undefined): StreamLink | undefined {
     const { subscriptionsPerSocket } = this.#limits
-    const links = this.#links.filter(
-      (link) =>
-        link !== except && link.isForArrays === stream.isArray && link.hasRoomFor(stream, subscriptionsPerSocket),
-    )
-    return links.find((link) => !link.mightConfuse(stream)) ?? (this.#isApart(stream) ? undefined : links[0])
+    const links = this.#links.filter((link) => link !== except && link.load < subscriptionsPerSocket)
+    return links.find((link) => !link.mightConfuse(stream)) ?? (this.#refusesEqualNames ? undefined : links[0])
   }
 
-  /** Takes a connection that carries no streams, of whichever kind it was. */
-  #reuse(isForArrays: boolean, except: StreamLink | undefined): StreamLink | undefined {
-    if (isForArrays && !this.#mayHaveArrays) return undefined
-    const unused = this.#links.find((link) => link !== except && link.load === 0)
-    if (unused !== undefined) unused.isForArrays = isForArrays
-    return unused
-  }
-
-  #add(isForArrays: boolean): StreamLink | undefined {
+  #add(): StreamLink | undefined {
     const { maxSockets, reconnectSpreadMs } = this.#limits
-    if (this.#links.length >= maxSockets || (isForArrays && !this.#mayHaveArrays)) return undefined
-    const link = new StreamLink(this.#deps, reconnectSpreadMs, isForArrays)
+    if (this.#links.length >= maxSockets) return undefined
+    const link = new StreamLink(this.#deps, reconnectSpreadMs)
     this.#links.push(link)
     return link
-  }
-
-  /**
-   * Whether one more connection may be for symbol arrays. A symbol can be in any number of arrays, but upstream takes it once on
-   * a connection: if arrays could be on every connection, a few browsers could leave no place for the symbol itself.
-   */
-  get #mayHaveArrays(): boolean {
-    const forArrays = this.#links.filter((link) => link.isForArrays).length
-    return forArrays < Math.floor(this.#limits.maxSockets / 2)
   }
 
   /** Whether the end of a stream without subscribers could make room for another one. */
   #givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
     const { link } = lingering
-    if (link === undefined || link === except || lingering.isArray !== stream.isArray) return false
-    return !this.#isApart(stream) || !link.mightConfuse(stream, lingering)
-  }
-
-  /** Whether a stream needs a connection where its names are free. Upstream is known to take each symbol of arrays once. */
-  #isApart({ isArray }: Stream): boolean {
-    return isArray || this.#refusesEqualNames
+    if (link === undefined || link === except) return false
+    return !this.#refusesEqualNames || !link.mightConfuse(stream, lingering)
   }
 }

@@ -6,12 +6,9 @@ export interface StreamSpec {
   readonly identity: string
   /** What `forget_all` calls it. */
   readonly type: 'ticks' | 'candles'
-  /** Upstream counts each as one subscription. */
-  readonly symbols: readonly string[]
-  /** A browser may have one subscription for each claim. Different streams may have the same claim. */
-  readonly claims: readonly string[]
+  readonly symbol: string
   /** What upstream may allow only once on a connection. */
-  readonly names: readonly string[]
+  readonly name: string
   /** The network of the browser that was the first to ask for it. */
   readonly startedBy: string
 }
@@ -22,16 +19,13 @@ export type RequestedSpec = Omit<StreamSpec, 'startedBy'>
 /** Upstream's granularity of candles in seconds, where a request names none. */
 const DEFAULT_GRANULARITY = 60
 
-/** The stream that a request for `ticks` describes. */
-export function tickSpec({ fields, key }: FeedRequest): RequestedSpec {
+/** The streams that a request for `ticks` describes, one for each symbol. */
+export function tickSpecs({ fields }: FeedRequest): RequestedSpec[] {
   const symbols = [fields.get('ticks')].flat() as string[]
-  return {
-    identity: key,
-    type: 'ticks',
-    symbols,
-    claims: symbols.map(tickClaim),
-    names: symbols.map((symbol) => `tick ${symbol}`),
-  }
+  return symbols.map((symbol) => {
+    const name = `ticks ${symbol}`
+    return { identity: name, type: 'ticks', symbol, name }
+  })
 }
 
 /** The stream that a request for `ticks_history` describes. */
@@ -42,10 +36,5 @@ export function historySpec({ fields }: FeedRequest): RequestedSpec {
   const granularity = isCandles ? (fields.get('granularity') ?? DEFAULT_GRANULARITY) : undefined
   const identity = JSON.stringify(['history', type, symbol, granularity])
   // Upstream may take the ticks of a history for those of `ticks`.
-  return { identity, type, symbols: [symbol], claims: [identity], names: [isCandles ? identity : `tick ${symbol}`] }
-}
-
-/** The claim to the ticks of a symbol, which a browser may have once, through whatever request. */
-export function tickClaim(symbol: string): string {
-  return `ticks ${symbol}`
+  return { identity, type, symbol, name: isCandles ? identity : `ticks ${symbol}` }
 }

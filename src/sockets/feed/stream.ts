@@ -1,13 +1,17 @@
+import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../telemetry/failure-log.ts'
+import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import type { UpstreamMessage } from './dissect.ts'
+import type { FairShare } from './fair-share.ts'
 import { frameOf } from './frame-of.ts'
+import type { KeptBytes } from './kept-bytes.ts'
 import type { Requester } from './link-users.ts'
+import type { OneShots } from './one-shots.ts'
 import type { FeedRequest } from './parse-request.ts'
 import type { StreamLink } from './stream-link.ts'
-import type { StreamContext } from './stream-context.ts'
 import type { StreamSpec } from './stream-spec.ts'
-import type { Subscription } from './subscription.ts'
+import type { SubscribedStream, Subscription } from './subscription.ts'
 
 /** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
 export type Tell = (subscription: Subscription, prefix: Buffer) => void
@@ -17,13 +21,32 @@ const MAX_MOVES = 2
 /** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
 const UNANSWERED_MS = 60_000
 
+/** What streams work with. */
+export interface StreamContext {
+  readonly feedMetrics: FeedMetrics
+  readonly log: FastifyBaseLogger
+  readonly oneShots: OneShots
+  readonly share: FairShare
+  /** How long a stream without subscribers is kept. */
+  readonly lingerMs: number
+  /** How long browsers take to come back after a connection was lost. */
+  readonly returnMs: number
+  readonly kept: KeptBytes
+  /** How long a history may be given to others. */
+  readonly historyMs: number
+  place(stream: Stream, refusedBy: StreamLink | undefined): boolean
+  lingers(stream: Stream): void
+  lingersNoMore(stream: Stream): void
+  /** Nobody has the stream any more. */
+  ended(stream: Stream): void
+}
+
 /** One upstream subscription and the browsers that share it. */
-export abstract class Stream implements Requester {
+export abstract class Stream implements Requester, SubscribedStream {
   readonly identity: string
   readonly type: StreamSpec['type']
-  readonly symbols: readonly string[]
-  readonly claims: readonly string[]
-  readonly names: readonly string[]
+  readonly symbol: string
+  readonly name: string
   readonly startedBy: string
   /**
    * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
@@ -31,8 +54,8 @@ export abstract class Stream implements Requester {
    * upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
    */
   state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
-  /** The ids that upstream has given its subscription, one for each symbol. */
-  readonly ids = new Set<string>()
+  /** The id that upstream has given its subscription. */
+  id: string | undefined
   link: StreamLink | undefined
   protected readonly context: StreamContext
   #reqId: number | undefined
@@ -43,24 +66,13 @@ export abstract class Stream implements Requester {
   #moves = 0
   #linger: NodeJS.Timeout | undefined
 
-  constructor({ identity, type, symbols, claims, names, startedBy }: StreamSpec, context: StreamContext) {
+  constructor({ identity, type, symbol, name, startedBy }: StreamSpec, context: StreamContext) {
     this.identity = identity
     this.type = type
-    this.symbols = symbols
-    this.claims = claims
-    this.names = names
+    this.symbol = symbol
+    this.name = name
     this.startedBy = startedBy
     this.context = context
-  }
-
-  /** Whether it has several symbols. */
-  get isArray(): boolean {
-    return this.symbols.length > 1
-  }
-
-  /** Whether every symbol of an array has had its first message. Always true of a single symbol. */
-  get isComplete(): boolean {
-    return !this.isArray || this.ids.size >= this.symbols.length
   }
 
   /** How many subscriptions browsers have. */
@@ -69,7 +81,9 @@ export abstract class Stream implements Requester {
   }
 
   /** The request that upstream gets. */
-  abstract write(reqId: number): Buffer
+  abstract write(reqId: number): Buffer | string
+  /** Sends a subscription that was held what has come meanwhile. */
+  abstract serve(subscription: Subscription): void
   /** Takes a new subscription. */
   protected abstract joined(subscription: Subscription, request: FeedRequest): void
   /** Lets go of a subscription. */
@@ -84,13 +98,6 @@ export abstract class Stream implements Requester {
   protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
   /** Takes all subscriptions out of the stream. @returns these */
   protected abstract detachAll(): Iterable<Subscription>
-  /** Ends a subscription, or only the symbol of an array that has this subscription id. */
-  abstract forgetOne(subscription: Subscription, id: string): void
-
-  /** For a slow browser, a newer message replaces the older one with the same key. */
-  conflationKey(subscriptionId = ''): string {
-    return `${this.identity} ${subscriptionId}`
-  }
 
   join(subscription: Subscription, request: FeedRequest): void {
     this.#size++
@@ -124,7 +131,7 @@ export abstract class Stream implements Requester {
     this.state = 'live'
     this.#wasLive = true
     this.#moves = 0
-    if (message.subscriptionId !== undefined) this.ids.add(message.subscriptionId)
+    this.id = message.subscriptionId ?? this.id
     this.took(message, isFirst)
     if (!isFirst) return
     this.link?.answered(this)
@@ -133,15 +140,15 @@ export abstract class Stream implements Requester {
 
   /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
   tooBig({ subscriptionId }: UpstreamMessage): void {
-    if (subscriptionId !== undefined) this.ids.add(subscriptionId)
-    this.#endFor(this.state === 'asked', ({ member }) => member.end(CLOSE.tooBig))
+    this.id = subscriptionId ?? this.id
+    this.#endFor(this.state === 'asked', ({ browser }) => browser.end(CLOSE.tooBig))
   }
 
   lost(): void {
     this.state = 'unasked'
     this.#returnsUntil = performance.now() + this.context.returnMs
     this.#reqId = undefined
-    this.ids.clear()
+    this.id = undefined
     clearTimeout(this.#linger)
     this.#linger = undefined
     this.context.lingersNoMore(this)
@@ -152,7 +159,7 @@ export abstract class Stream implements Requester {
   giveUp(): void {
     for (const subscription of this.detachAll()) {
       subscription.isAttached = false
-      this.link?.depart(subscription.member)
+      this.link?.depart(subscription.browser)
     }
     this.#size = 0
     if (!this.#wasLive) this.end()
@@ -165,23 +172,25 @@ export abstract class Stream implements Requester {
     clearTimeout(this.#linger)
     this.context.lingersNoMore(this)
     this.context.ended(this)
-    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
     this.link?.remove(this)
   }
 
-  /** Answers a subscription with an error. It must have been taken out of the stream before. */
+  /** Answers a subscription with an error, and ends it. */
   protected fail(subscription: Subscription, error: Buffer): void {
-    for (const id of this.ids) subscription.member.sendConflated(this.conflationKey(id))
-    subscription.member.answer(error)
+    const { browser, hold } = subscription
+    if (!subscription.isAttached) return
+    if (hold?.isOver === false) return hold.refused(error)
+    browser.sendConflated(this.identity)
+    browser.answer(error)
     subscription.failed()
-    if (--this.#size === 0 && this.state === 'live') this.#lingers()
   }
 
   /** Subscribes again, with another request. @returns false when no connection has room for that */
   protected restart(): boolean {
-    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.ids)
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
     this.#reqId = undefined
-    this.ids.clear()
+    this.id = undefined
     this.state = 'unasked'
     this.link?.remove(this)
     return this.context.place(this, undefined)

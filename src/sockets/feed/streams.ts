@@ -1,14 +1,12 @@
 import { network } from '../../http/client-address.ts'
 import { alreadySubscribed, rateLimitError } from './local-answers.ts'
-import { expectAnswer } from './expected-answers.ts'
 import { HistoryStream } from './history-stream.ts'
-import type { Member } from './member.ts'
 import { memoryOf, type FeedRequest } from './parse-request.ts'
 import type { StreamPool } from './stream-pool.ts'
-import type { StreamContext } from './stream-context.ts'
-import type { Stream } from './stream.ts'
-import { historySpec, tickSpec, type RequestedSpec } from './stream-spec.ts'
-import { Subscription } from './subscription.ts'
+import type { Stream, StreamContext } from './stream.ts'
+import { historySpec, tickSpecs, type RequestedSpec } from './stream-spec.ts'
+import { Subscription, type Subscriber } from './subscription.ts'
+import { SymbolArray } from './symbol-array.ts'
 import { TickStream } from './tick-stream.ts'
 
 /** When places are scarce, an address may start as many streams as this many browsers may have. */
@@ -26,7 +24,7 @@ export class Streams {
   /** @param maxSubscriptions of one browser */
   constructor(
     pool: StreamPool,
-    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'retired' | 'ended'>,
+    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
     maxSubscriptions: number,
   ) {
     this.#pool = pool
@@ -36,10 +34,9 @@ export class Streams {
       place: (stream, refusedBy) => pool.place(stream, refusedBy),
       lingers: (stream) => pool.lingers(stream),
       lingersNoMore: (stream) => pool.lingersNoMore(stream),
-      retired: (stream) => this.#retire(stream),
       ended: (stream) => {
         this.#all.delete(stream)
-        this.#retire(stream)
+        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
       },
     }
   }
@@ -55,88 +52,101 @@ export class Streams {
     return count
   }
 
-  /**
-   * Subscribes a browser to the stream that a request describes.
-   * Answers with an error if a limit forbids it, or if the browser has the stream already.
-   * @param pass called instead for a symbol array that fits on no connection, and from then on for all ticks of that browser
-   */
-  subscribe(member: Member, request: FeedRequest, service: 'ticks' | 'history', pass: () => void): void {
-    if (member.isOver) return
-    const spec = service === 'ticks' ? tickSpec(request) : historySpec(request)
-    const { identity, symbols, claims } = spec
-    const taken = claims.findIndex((claim) => member.subscriptions.has(claim))
-    if (taken >= 0) {
-      const again = (): void => this.subscribe(member, request, service, pass)
-      return this.#again(member, request, { claim: claims[taken] ?? '', symbol: symbols[taken] ?? '', again })
+  /** Subscribes a browser to the ticks of one symbol or of several. Answers with an error if that cannot be. */
+  subscribeToTicks(subscriber: Subscriber, request: FeedRequest): void {
+    const [first, ...others] = tickSpecs(request)
+    if (first === undefined) return
+    const specs = [first, ...others]
+    const again = (): void => this.subscribeToTicks(subscriber, request)
+    if (!this.#admits(subscriber, request, specs, again)) return
+    if (specs.every(({ identity }) => this.#byIdentity.has(identity))) this.#context.feedMetrics.hit(request.operation)
+    if (!Array.isArray(request.fields.get('ticks'))) return void this.#join(subscriber, request, first)
+    const array = new SymbolArray(specs.length, (error) => subscriber.browser.answer(error))
+    for (const spec of specs) {
+      if (array.isOver) return
+      const part = this.#join(subscriber, request, spec, array)
+      if (part === undefined) return array.cancel()
     }
-    const isTooMany = countOf(member) + claims.length > this.#maxSubscriptions
-    // Only upstream knows which symbols the own socket still has, and answers AlreadySubscribed for these.
-    if (!isTooMany && service === 'ticks' && member.own?.hasArrays === true) {
-      return member.spend() ? pass() : member.answer(rateLimitError(request))
-    }
-    const known = this.#byIdentity.get(identity)
-    if (isTooMany || (known === undefined && !this.#mayStart(member))) return member.answer(rateLimitError(request))
-    const stream = known ?? this.#start(member, spec, request)
-    if (stream === undefined) return symbols.length > 1 ? pass() : member.answer(rateLimitError(request))
-    if (stream === known && service === 'ticks') this.#context.feedMetrics.hit(request.operation)
-    const subscription = new Subscription(member, stream)
-    stream.join(subscription, request)
+  }
+
+  /** Subscribes a browser to a history and what follows it. Answers with an error if that cannot be. */
+  subscribeToHistory(subscriber: Subscriber, request: FeedRequest): void {
+    const spec = historySpec(request)
+    const again = (): void => this.subscribeToHistory(subscriber, request)
+    if (!this.#admits(subscriber, request, [spec], again)) return
+    const subscription = this.#join(subscriber, request, spec)
     // The first price of a symbol is short, and may not come for days.
-    if (service === 'history' && !subscription.isServed) subscription.afterAnswer(expectAnswer(member))
-  }
-
-  /** Answers a second subscription once the first is answered. If that was refused, the second takes its place. */
-  #again(
-    member: Member,
-    request: FeedRequest,
-    { claim, symbol, again }: { readonly claim: string; readonly symbol: string; readonly again: () => void },
-  ): void {
-    const bytes = memoryOf(request)
-    member.awaits(bytes)
-    member.subscriptions.get(claim)?.afterAnswer((isServed) => {
-      member.awaitsNoMore(bytes)
-      if (isServed) member.answer(alreadySubscribed(request, symbol))
-      else again()
-    })
+    if (subscription?.isServed === false) subscription.afterAnswer(subscriber.browser.expectAnswer())
   }
 
   /**
-   * Whether a browser may start a stream. While more than half of the places are taken, browsers of one address may have started
-   * no more of the streams that are used than five browsers may have: an address must not take all places.
+   * Whether a browser may subscribe to streams. If not, it is told: at once, or when a subscription of its own to one of them is
+   * answered. If that was refused, the request is tried again.
    */
-  #mayStart(member: Member): boolean {
+  #admits(subscriber: Subscriber, request: FeedRequest, specs: readonly RequestedSpec[], again: () => void): boolean {
+    const { browser, subscriptions } = subscriber
+    if (browser.isOver) return false
+    const taken = specs.find(({ identity }) => subscriptions.has(identity))
+    if (taken !== undefined) {
+      const bytes = memoryOf(request)
+      browser.awaits(bytes)
+      subscriptions.get(taken.identity)?.afterAnswer((isServed) => {
+        browser.awaitsNoMore(bytes)
+        if (isServed) browser.answer(alreadySubscribed(request, taken.symbol))
+        else again()
+      })
+      return false
+    }
+    const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
+    const isTooMany = subscriber.count + specs.length > this.#maxSubscriptions
+    const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
+    if (!isAdmitted) browser.answer(rateLimitError(request))
+    return isAdmitted
+  }
+
+  /**
+   * Whether a browser may start so many streams. While more than half of the places are taken, browsers of one address may have
+   * started no more of the streams that are used than five browsers may have: an address must not take all places.
+   */
+  #mayStart({ browser }: Subscriber, count: number): boolean {
     const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
     const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
-    if (isScarce && this.#startedBy(network(member.address)) >= most) return false
-    return this.#context.share.admits(member)
+    if (isScarce && this.#startedBy(network(browser.address)) + count > most) return false
+    return this.#context.share.admits(browser, count)
   }
 
-  /** How many symbols the streams have that browsers of a network have started, and that are used. */
+  /** How many of the streams that are used the browsers of a network have started. */
   #startedBy(address: string): number {
     let count = 0
-    for (const { size, startedBy, symbols } of this.#all) {
-      if (size > 0 && startedBy === address) count += symbols.length
-    }
+    for (const { size, startedBy } of this.#all) if (size > 0 && startedBy === address) count++
     return count
   }
 
-  #start(member: Member, spec: RequestedSpec, request: FeedRequest): Stream | undefined {
-    const kind = request.operation === 'ticks' ? TickStream : HistoryStream
-    const stream = new kind({ ...spec, startedBy: network(member.address) }, request, this.#context)
+  /** Subscribes a browser to the stream of a request. Answers with an error if there is no place for it. */
+  #join(
+    subscriber: Subscriber,
+    request: FeedRequest,
+    spec: RequestedSpec,
+    array?: SymbolArray,
+  ): Subscription | undefined {
+    const stream = this.#byIdentity.get(spec.identity) ?? this.#start(subscriber, spec, request)
+    if (stream === undefined) {
+      subscriber.browser.answer(rateLimitError(request))
+      return undefined
+    }
+    const subscription = new Subscription(subscriber, stream, array)
+    array?.add(subscription)
+    stream.join(subscription, request)
+    return subscription
+  }
+
+  #start({ browser }: Subscriber, requested: RequestedSpec, request: FeedRequest): Stream | undefined {
+    const spec = { ...requested, startedBy: network(browser.address) }
+    const isTicks = request.operation === 'ticks'
+    const stream = isTicks ? new TickStream(spec, this.#context) : new HistoryStream(spec, request, this.#context)
     if (!this.#pool.place(stream)) return undefined
     this.#all.add(stream)
     this.#byIdentity.set(spec.identity, stream)
     return stream
   }
-
-  #retire(stream: Stream): void {
-    if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
-  }
-}
-
-/** How many streams a browser has, each symbol counted, with those that it has forgotten and that still wait for their first answer. */
-function countOf({ subscriptions, leaving }: Member): number {
-  let count = subscriptions.size
-  for (const { isAttached, stream } of leaving) if (isAttached) count += stream.claims.length
-  return count
 }

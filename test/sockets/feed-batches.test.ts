@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { FrameSequence } from '../../src/sockets/feed/frame-sequence.ts'
-import { frameOf } from '../../src/sockets/feed/frame-of.ts'
-import { WriteBatch } from '../../src/sockets/feed/write-batch.ts'
+import { FrameSequence } from '../../src/sockets/feed/wire/frame-sequence.ts'
+import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
+import { WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { memberHost, startMember } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { Audience } from '../../src/sockets/feed/audience.ts'
-import type { Subscriber } from '../../src/sockets/feed/subscription.ts'
+import { Audience } from '../../src/sockets/feed/streams/audience.ts'
+import type { Subscriber } from '../../src/sockets/feed/streams/subscription.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 

@@ -1,9 +1,9 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
-import { Backoff } from '../../src/sockets/feed/backoff.ts'
-import { Patience, PATIENCE_MS } from '../../src/sockets/feed/departures.ts'
-import { FairShare } from '../../src/sockets/feed/fair-share.ts'
-import { Pace } from '../../src/sockets/feed/pace.ts'
+import { Backoff } from '../../src/sockets/feed/upstream/backoff.ts'
+import { Patience, PATIENCE_MS } from '../../src/sockets/feed/upstream/departures.ts'
+import { FairShare } from '../../src/sockets/feed/upstream/fair-share.ts'
+import { Pace } from '../../src/sockets/feed/browser/pace.ts'
 
 /** Time that passes when a test says so. */
 function heldTime(t: Test): (ms: number) => void {

@@ -4,24 +4,26 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import { PATIENCE_MS } from './departures.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import { FairShare } from './fair-share.ts'
-import { forgetAll, forgetStream, isKnownForgetAll } from './forgets.ts'
-import { KeptBytes } from './kept-bytes.ts'
-import { localAnswer, rateLimitError } from './local-answers.ts'
-import type { Member, MemberHost, MemberLimits } from './member.ts'
-import { OneShots } from './one-shots.ts'
-import { OwnSocket } from './own-socket.ts'
-import { prefixOf, type FeedRequest } from './parse-request.ts'
-import { Reads } from './reads.ts'
-import { RequestReader } from './request-reader.ts'
+import {
+  FairShare,
+  type LinkDependencies,
+  OneShots,
+  PATIENCE_MS,
+  type PoolLimits,
+  StreamPool,
+} from './upstream/index.ts'
+import {
+  type FeedRequest,
+  RequestReader,
+  type UpstreamMessage,
+  WriteBatch,
+  localAnswer,
+  prefixOf,
+  rateLimitError,
+} from './wire/index.ts'
+import { KeptBytes, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
+import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
-import { Subscriber } from './subscription.ts'
-import { StreamPool, type PoolLimits } from './stream-pool.ts'
-import { Streams } from './streams.ts'
-import type { LinkDependencies } from './upstream-link.ts'
-import { WriteBatch } from './write-batch.ts'
 
 /** Limits of the feed (docs/settings.md, The shared feed). Times are ms. */
 export interface FeedLimits extends PoolLimits, MemberLimits {

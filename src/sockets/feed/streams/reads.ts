@@ -1,13 +1,8 @@
-import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
-import { CLOSE } from '../close-codes.ts'
-import { AnswerFrame } from './answer-frame.ts'
-import { rateLimitError } from './local-answers.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import type { FairShare } from './fair-share.ts'
+import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../../close-codes.ts'
+import { AnswerFrame, type FeedRequest, type UpstreamMessage, memoryOf, rateLimitError } from '../wire/index.ts'
+import type { Asked, FairShare, OneShots, Requester } from '../upstream/index.ts'
 import type { KeptBytes } from './kept-bytes.ts'
-import type { Requester } from './link-users.ts'
-import type { Asked, OneShots } from './one-shots.ts'
-import { memoryOf, type FeedRequest } from './parse-request.ts'
 import type { Browser } from './subscription.ts'
 
 /** A request that upstream has not answered for this long is not shared any more. */

@@ -1,8 +1,7 @@
 import { pauseMs } from './backoff.ts'
 import { Departures, Patience, type Departing } from './departures.ts'
 import { Forgotten } from './forgotten.ts'
-import type { Stream } from './stream.ts'
-import type { LinkOwner } from './link-users.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
@@ -12,17 +11,41 @@ const ANSWER_MS = 10_000
 /** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
 const LATE_MS = 60_000
 
+/** A stream as its connection sees it. */
+export interface Carried extends Requester {
+  /** What upstream may allow only once on a connection. */
+  readonly name: string
+  /** `unasked`: waits for its connection. `asked`: waits for its first message. */
+  readonly state: 'unasked' | 'asked' | 'live' | 'over'
+  /** How many browsers have it. */
+  readonly size: number
+  /** The id that upstream has given it. */
+  readonly id: string | undefined
+  /** The connection that carries it. Set by the pool. */
+  link: StreamLink | undefined
+  /** The request that upstream gets. */
+  write(reqId: number): Buffer | string
+  /** Upstream has been asked. */
+  asked(reqId: number): void
+  /** The browsers that wait for it have waited long enough. */
+  giveUp(): void
+  /** Another stream needs its place. */
+  end(): void
+}
+
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
 export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
-  readonly #streams = new Set<Stream>()
+  readonly #streams = new Set<Carried>()
   readonly #link: UpstreamLink
   readonly #departures: Departures
   readonly #patience = new Patience(() => this.#giveUp())
   /** How many streams have each name (`StreamSpec`). */
   readonly #names = new Map<string, number>()
-  readonly #renewing = new Set<Stream>()
+  readonly #renewing = new Set<Carried>()
   #pause: NodeJS.Timeout | undefined
+  /** Runs until the subscriptions that are being renewed keep the others waiting no more. */
+  #late: NodeJS.Timeout | undefined
   #refusals = 0
 
   constructor(deps: LinkDependencies, spreadMs: number) {
@@ -44,12 +67,12 @@ export class StreamLink implements LinkOwner {
   }
 
   /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
-  mightConfuse({ name }: Stream, ending?: Stream): boolean {
+  mightConfuse({ name }: Carried, ending?: Carried): boolean {
     return (this.#names.get(name) ?? 0) > (ending?.name === name ? 1 : 0)
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
-  add(stream: Stream): void {
+  add(stream: Carried): void {
     this.#streams.add(stream)
     this.#count(stream, 1)
     if (this.#link.isOpen) return this.#subscribe(stream)
@@ -59,7 +82,7 @@ export class StreamLink implements LinkOwner {
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
-  remove(stream: Stream): void {
+  remove(stream: Carried): void {
     if (!this.#streams.delete(stream)) return
     this.#count(stream, -1)
     this.#settled(stream)
@@ -80,13 +103,13 @@ export class StreamLink implements LinkOwner {
   }
 
   /** A stream has its first message, so the next one can be renewed. */
-  answered(stream: Stream): void {
+  answered(stream: Carried): void {
     this.#refusals = 0
     this.#settled(stream)
   }
 
   /** Upstream refuses to renew a subscription for now. */
-  refused(stream: Stream): void {
+  refused(stream: Carried): void {
     this.#pause ??= setTimeout(() => this.#resume(), pauseMs(this.#refusals++)).unref()
     this.#settled(stream)
   }
@@ -128,7 +151,7 @@ export class StreamLink implements LinkOwner {
     this.#link.close()
   }
 
-  #count({ name }: Stream, change: 1 | -1): void {
+  #count({ name }: Carried, change: 1 | -1): void {
     const count = (this.#names.get(name) ?? 0) + change
     if (count === 0) this.#names.delete(name)
     else this.#names.set(name, count)
@@ -140,13 +163,14 @@ export class StreamLink implements LinkOwner {
   }
 
   /** Sends the request of a stream. The connection must be open. */
-  #subscribe(stream: Stream): void {
+  #subscribe(stream: Carried): void {
     stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
   }
 
   #stopRenewing(): void {
     this.#renewing.clear()
     clearTimeout(this.#pause)
+    clearTimeout(this.#late)
     this.#pause = undefined
   }
 
@@ -155,7 +179,7 @@ export class StreamLink implements LinkOwner {
     this.#renew()
   }
 
-  #settled(stream: Stream): void {
+  #settled(stream: Carried): void {
     if (this.#renewing.delete(stream)) this.#renew()
   }
 
@@ -163,14 +187,20 @@ export class StreamLink implements LinkOwner {
   #renew(): void {
     if (!this.#link.isOpen || this.#pause !== undefined) return
     const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
+    if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
-    for (const stream of unmade) {
-      if (this.#renewing.size >= RENEWED_AT_A_TIME) return
+    for (const stream of unmade.slice(0, RENEWED_AT_A_TIME - this.#renewing.size)) {
       this.#renewing.add(stream)
       this.#subscribe(stream)
-      // The others do not wait for one that upstream does not answer.
-      setTimeout(() => this.#settled(stream), ANSWER_MS).unref()
     }
+    // The others do not wait for those that upstream does not answer.
+    clearTimeout(this.#late)
+    this.#late = setTimeout(() => this.#goOn(), ANSWER_MS).unref()
+  }
+
+  #goOn(): void {
+    this.#renewing.clear()
+    this.#renew()
   }
 
   #giveUp(): void {

@@ -1,9 +1,6 @@
-import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Peer } from '../peer.ts'
-import { messageBytes } from './frame-of.ts'
-import type { FrameSequence } from './frame-sequence.ts'
-import { unpooledConcat } from './unpooled.ts'
-import type { WriteBatch } from './write-batch.ts'
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import type { Peer } from '../../peer.ts'
+import { type FrameSequence, type WriteBatch, messageBytes, unpooledConcat } from '../wire/index.ts'
 
 /** What the outboxes of a feed have in common. */
 export interface OutboxHost {

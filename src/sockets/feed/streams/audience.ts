@@ -1,5 +1,4 @@
-import type { UpstreamMessage } from './dissect.ts'
-import { frameOf } from './frame-of.ts'
+import { type UpstreamMessage, frameOf } from '../wire/index.ts'
 import type { Browser, Subscription } from './subscription.ts'
 
 /** Browsers whose messages are the same to the byte. Pages of one build ask with the same `req_id`. */

@@ -1,7 +1,5 @@
-import type { AnswerFrame } from './answer-frame.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import type { Requester } from './link-users.ts'
-import type { FeedRequest } from './parse-request.ts'
+import type { AnswerFrame, FeedRequest, UpstreamMessage } from '../wire/index.ts'
+import type { Requester } from '../upstream/index.ts'
 import type { Subscription } from './subscription.ts'
 
 /** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */

@@ -1,4 +1,4 @@
-import type { FeedRequest } from './parse-request.ts'
+import type { FeedRequest } from '../wire/index.ts'
 
 /** What makes a stream the stream that it is. */
 export interface StreamSpec {

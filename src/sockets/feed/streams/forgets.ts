@@ -1,7 +1,4 @@
-import { localAnswer } from './local-answers.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import { frameOf } from './frame-of.ts'
-import type { FeedRequest } from './parse-request.ts'
+import { type FeedRequest, type UpstreamMessage, frameOf, localAnswer } from '../wire/index.ts'
 import type { Subscriber, Subscription } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */

@@ -1,14 +1,16 @@
-import { CLOSE } from '../close-codes.ts'
-import { AnswerFrame } from './answer-frame.ts'
+import { CLOSE } from '../../close-codes.ts'
+import {
+  AnswerFrame,
+  type FeedRequest,
+  type UpstreamMessage,
+  frameOf,
+  memoryOf,
+  rateLimitError,
+} from '../wire/index.ts'
 import { Audience } from './audience.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import { frameOf } from './frame-of.ts'
 import { HistoriesAhead } from './histories-ahead.ts'
 import { History, isLatest } from './history.ts'
-import { rateLimitError } from './local-answers.ts'
-import { memoryOf, type FeedRequest } from './parse-request.ts'
-import { pointOf, tailOf } from './points.ts'
-import { RecentMessages } from './recent-messages.ts'
+import { RecentMessages, pointOf, tailOf } from '../history/index.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'

@@ -1,6 +1,5 @@
 import type { LinkDependencies } from './upstream-link.ts'
-import { StreamLink } from './stream-link.ts'
-import type { Stream } from './stream.ts'
+import { StreamLink, type Carried } from './stream-link.ts'
 
 /** How many upstream connections there may be for streams, and how much each carries. */
 export interface PoolLimits {
@@ -15,7 +14,7 @@ export class StreamPool {
   readonly #limits: PoolLimits
   readonly #links: StreamLink[] = []
   /** The streams without subscribers, the longest unused first. */
-  readonly #lingering = new Set<Stream>()
+  readonly #lingering = new Set<Carried>()
   /** Whether upstream has refused a stream where another one had the same name, as `ticks` and a history of ticks have. */
   #refusesEqualNames = false
 
@@ -48,7 +47,7 @@ export class StreamPool {
    * @param refusedBy the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
-  place(stream: Stream, refusedBy?: StreamLink): boolean {
+  place(stream: Carried, refusedBy?: StreamLink): boolean {
     const isExplained = refusedBy?.mightConfuse(stream) === true
     if (isExplained) this.#refusesEqualNames = true
     // If a name is the reason, the stream may come back to that connection once the name is free there.
@@ -66,12 +65,12 @@ export class StreamPool {
   }
 
   /** Notes that a stream has lost its last subscriber. */
-  lingers(stream: Stream): void {
+  lingers(stream: Carried): void {
     this.#lingering.add(stream)
   }
 
   /** Notes that a stream has a subscriber again, or has ended. */
-  lingersNoMore(stream: Stream): void {
+  lingersNoMore(stream: Carried): void {
     this.#lingering.delete(stream)
   }
 
@@ -79,7 +78,7 @@ export class StreamPool {
     for (const link of this.#links) link.close()
   }
 
-  #find(stream: Stream, except: StreamLink | undefined): StreamLink | undefined {
+  #find(stream: Carried, except: StreamLink | undefined): StreamLink | undefined {
     const { subscriptionsPerSocket } = this.#limits
     const links = this.#links.filter((link) => link !== except && link.load < subscriptionsPerSocket)
     return links.find((link) => !link.mightConfuse(stream)) ?? (this.#refusesEqualNames ? undefined : links[0])
@@ -94,7 +93,7 @@ export class StreamPool {
   }
 
   /** Whether the end of a stream without subscribers could make room for another one. */
-  #givesWayTo(lingering: Stream, stream: Stream, except: StreamLink | undefined): boolean {
+  #givesWayTo(lingering: Carried, stream: Carried, except: StreamLink | undefined): boolean {
     const { link } = lingering
     if (link === undefined || link === except) return false
     return !this.#refusesEqualNames || !link.mightConfuse(stream, lingering)

@@ -7,17 +7,16 @@ import {
   GOING_AWAY,
   POLICY_VIOLATION,
   type CloseStatus,
-} from '../close-codes.ts'
-import { listenToControl } from '../control-frames.ts'
-import { Heartbeat } from '../heartbeat.ts'
-import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose } from '../receiver.ts'
-import type { Registered } from '../registry.ts'
+} from '../../close-codes.ts'
+import { listenToControl } from '../../control-frames.ts'
+import { Heartbeat } from '../../heartbeat.ts'
+import { Peer, type PeerConnection } from '../../peer.ts'
+import { onPeerClose } from '../../receiver.ts'
+import type { Registered } from '../../registry.ts'
 import { expectAnswer } from './expected-answers.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
 import { Pace } from './pace.ts'
-import type { Browser } from './subscription.ts'
 
 /** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
 export interface MemberLimits {
@@ -45,7 +44,7 @@ const HOLD_MS = 10_000
  * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
  * their answers.
  */
-export class Member implements Registered, Browser {
+export class Member implements Registered {
   /** The upstream socket for what cannot be shared. */
   own: OwnSocket | undefined
   /** What is sent to it. */

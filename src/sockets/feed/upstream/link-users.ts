@@ -1,4 +1,4 @@
-import type { UpstreamMessage } from './dissect.ts'
+import type { UpstreamMessage } from '../wire/index.ts'
 
 /** Whoever has sent a request upstream. */
 export interface Requester {

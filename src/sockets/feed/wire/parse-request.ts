@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../operations.ts'
+import { OPERATIONS } from '../../operations.ts'
 import { canonicalMembers, objectText, type CanonicalMembers } from './canonical.ts'
 import { eachMember } from './json-members.ts'
 import { unpooledText } from './unpooled.ts'

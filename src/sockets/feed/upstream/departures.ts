@@ -1,4 +1,4 @@
-import { CLOSE, type CloseStatus } from '../close-codes.ts'
+import { CLOSE, type CloseStatus } from '../../close-codes.ts'
 
 /** How long the browsers of a lost connection wait for it to come back before they are closed all the same. */
 export const PATIENCE_MS = 5000

@@ -1,7 +1,5 @@
 import type { History } from './history.ts'
-import type { Point } from './points.ts'
-import type { RecentMessages } from './recent-messages.ts'
-import type { Seam } from './seam.ts'
+import type { Point, RecentMessages, Seam } from '../history/index.ts'
 import type { Subscription } from './subscription.ts'
 
 /** Those who were given a history, each with what its messages begin with, and the number of the message that follows it. */

@@ -1,4 +1,4 @@
-import type { UpstreamMessage } from './dissect.ts'
+import type { UpstreamMessage } from '../wire/index.ts'
 import type { Point, Tail } from './points.ts'
 import { CandleSeam } from './candle-seam.ts'
 import type { Seam, Streamed } from './seam.ts'

@@ -1,4 +1,4 @@
-import type { CloseStatus } from '../close-codes.ts'
+import type { CloseStatus } from '../../close-codes.ts'
 
 /** What streams and shared answers need of a browser. */
 export interface Browser {

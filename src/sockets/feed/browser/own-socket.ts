@@ -1,14 +1,20 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { logFailure } from '../../telemetry/failure-log.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
-import { CLOSE, closeSocket, fromUpstream, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
-import { listenToControl } from '../control-frames.ts'
-import { Heartbeat } from '../heartbeat.ts'
-import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose } from '../receiver.ts'
-import { openUpstreamSocket } from '../upstream-socket.ts'
-import { dissect, type UpstreamMessage } from './dissect.ts'
-import type { Member } from './member.ts'
+import { logFailure } from '../../../telemetry/failure-log.ts'
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import {
+  CLOSE,
+  closeSocket,
+  fromUpstream,
+  fromViolation,
+  POLICY_VIOLATION,
+  type CloseStatus,
+} from '../../close-codes.ts'
+import { listenToControl } from '../../control-frames.ts'
+import { Heartbeat } from '../../heartbeat.ts'
+import { Peer, type PeerConnection } from '../../peer.ts'
+import { onPeerClose } from '../../receiver.ts'
+import { openUpstreamSocket } from '../../upstream-socket.ts'
+import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
 /** What the upstream sockets of single browsers work with. */
 export interface OwnSocketDependencies {
@@ -22,6 +28,17 @@ export interface OwnSocketDependencies {
   readonly onEnd: () => void
 }
 
+/** The browser that an own socket belongs to. */
+export interface OwnSocketOwner {
+  /** Sends a message to the browser as it is. */
+  pass(message: Buffer, isBinary: boolean): void
+  /** More may wait now. */
+  press(): void
+  /** Less may wait now. */
+  relieve(): void
+  end(close: CloseStatus | undefined): void
+}
+
 /** The first `req_id` of this server's own requests on such a socket. Pages count from 1 upwards. */
 const FIRST_REQ_ID = -9_007_199_254_000_000
 
@@ -30,7 +47,7 @@ const FIRST_REQ_ID = -9_007_199_254_000_000
  * upstream ends it the browser's socket ends in the same way.
  */
 export class OwnSocket {
-  readonly #member: Member
+  readonly #member: OwnSocketOwner
   readonly #deps: OwnSocketDependencies
   readonly #opening = new AbortController()
   readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
@@ -42,7 +59,7 @@ export class OwnSocket {
   #heartbeat: Heartbeat | undefined
   #isOver = false
 
-  constructor(member: Member, deps: OwnSocketDependencies) {
+  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
     this.#member = member
     this.#deps = deps
     void this.#open()

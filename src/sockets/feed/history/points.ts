@@ -1,4 +1,4 @@
-import type { UpstreamMessage } from './dissect.ts'
+import type { UpstreamMessage } from '../wire/index.ts'
 
 /** A place in a series of prices. */
 export interface Point {

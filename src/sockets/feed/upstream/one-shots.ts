@@ -1,5 +1,5 @@
 import { Departures, Patience } from './departures.ts'
-import type { UpstreamMessage } from './dissect.ts'
+import type { UpstreamMessage } from '../wire/index.ts'
 import type { FairShare } from './fair-share.ts'
 import type { LinkOwner, Requester } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'

@@ -1,7 +1,5 @@
-import { AnswerFrame } from './answer-frame.ts'
+import { AnswerFrame, type FeedRequest, type UpstreamMessage } from '../wire/index.ts'
 import { Audience } from './audience.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import type { FeedRequest } from './parse-request.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'

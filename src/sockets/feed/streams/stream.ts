@@ -1,15 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
-import { logFailure } from '../../telemetry/failure-log.ts'
-import type { FeedMetrics } from '../../telemetry/feed-metrics.ts'
-import { CLOSE } from '../close-codes.ts'
-import type { UpstreamMessage } from './dissect.ts'
-import type { FairShare } from './fair-share.ts'
-import { frameOf } from './frame-of.ts'
+import { logFailure } from '../../../telemetry/failure-log.ts'
+import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../../close-codes.ts'
+import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
+import type { Carried, FairShare, OneShots, StreamLink } from '../upstream/index.ts'
 import type { KeptBytes } from './kept-bytes.ts'
-import type { Requester } from './link-users.ts'
-import type { OneShots } from './one-shots.ts'
-import type { FeedRequest } from './parse-request.ts'
-import type { StreamLink } from './stream-link.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import type { SubscribedStream, Subscription } from './subscription.ts'
 
@@ -42,7 +37,7 @@ export interface StreamContext {
 }
 
 /** One upstream subscription and the browsers that share it. */
-export abstract class Stream implements Requester, SubscribedStream {
+export abstract class Stream implements Carried, SubscribedStream {
   readonly identity: string
   readonly type: StreamSpec['type']
   readonly symbol: string

@@ -47,9 +47,6 @@ export class HistoryStream extends Stream {
     return this.#first.toUpstream(reqId)
   }
 
-  /** No history is held. */
-  serve(): void {}
-
   protected joined(subscription: Subscription, request: FeedRequest): void {
     if (this.#subscription === undefined) this.#waiting.set(subscription, request)
     else this.#give(subscription, request)

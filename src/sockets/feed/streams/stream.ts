@@ -77,8 +77,6 @@ export abstract class Stream implements Carried, SubscribedStream {
 
   /** The request that upstream gets. */
   abstract write(reqId: number): Buffer | string
-  /** Sends a subscription that was held what has come meanwhile. */
-  abstract serve(subscription: Subscription): void
   /** Takes a new subscription. */
   protected abstract joined(subscription: Subscription, request: FeedRequest): void
   /** Lets go of a subscription. */

@@ -31,8 +31,8 @@ export interface SubscribedStream {
   /** The id that upstream has given the subscription. */
   readonly id: string | undefined
   leave(subscription: Subscription): void
-  /** Sends a subscription that was held what has come meanwhile, and then every later message. */
-  serve(subscription: Subscription): void
+  /** Sends a subscription that was held what has come meanwhile, and then every later message. Absent where none is held. */
+  serve?(subscription: Subscription): void
 }
 
 /** Why the messages of a stream wait: a request for several symbols is answered once all of them are there. */

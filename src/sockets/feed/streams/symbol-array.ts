@@ -52,7 +52,7 @@ export class SymbolArray implements Hold {
     this.#end()
     for (const part of this.#parts) {
       if (!part.isAttached) continue
-      part.stream.serve(part)
+      part.stream.serve?.(part)
       // The request has been answered, although this symbol may be silent.
       if (!part.isServed) part.served()
     }

@@ -15,7 +15,7 @@ export interface Departing {
 export class Departures {
   readonly #spreadMs: number
   readonly #waiting = new Set<Departing>()
-  #patience: NodeJS.Timeout | undefined
+  readonly #patience = new Patience(() => this.release())
 
   constructor(spreadMs: number) {
     this.#spreadMs = spreadMs
@@ -24,13 +24,12 @@ export class Departures {
   /** Notes a browser, which is closed after {@link release}. If nobody calls that within 5 seconds, it happens by itself. */
   add(browser: Departing): void {
     this.#waiting.add(browser)
-    this.#patience ??= setTimeout(() => this.release(), PATIENCE_MS).unref()
+    this.#patience.start()
   }
 
   /** Begins to close those who wait: the connection is back. */
   release(): void {
-    clearTimeout(this.#patience)
-    this.#patience = undefined
+    this.#patience.stop()
     for (const browser of this.#waiting) {
       setTimeout(() => browser.end(CLOSE.upstreamLost), Math.random() * this.#spreadMs).unref()
     }

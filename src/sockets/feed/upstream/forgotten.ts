@@ -10,6 +10,7 @@ export class Forgotten implements Requester {
   readonly #ids = new Set<string>()
   #unanswered = 0
   #refusals = 0
+  #retry: NodeJS.Timeout | undefined
   #isLost = false
 
   /** @param isTaken whether another stream has an id by now */
@@ -37,6 +38,7 @@ export class Forgotten implements Requester {
   lost(): void {
     // The subscriptions have ended with the connection.
     this.#isLost = true
+    clearTimeout(this.#retry)
   }
 
   #ask(id: string): void {
@@ -45,8 +47,8 @@ export class Forgotten implements Requester {
       received: ({ errorCode }) => {
         this.#link.release(reqId)
         // Until then the messages of the stream are still ignored.
-        if (errorCode === 'RateLimit') setTimeout(() => this.#askAgain(id), pauseMs(this.#refusals++)).unref()
-        else this.#answered()
+        if (errorCode !== 'RateLimit') return this.#answered()
+        this.#retry = setTimeout(() => this.#askAgain(id), pauseMs(this.#refusals++)).unref()
       },
       lost: () => undefined,
     })

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { FrameSequence } from '../../src/sockets/feed/wire/frame-sequence.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import { WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
-import { memberHost, startMember } from '../support/feed/started-member.ts'
+import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
 
 const MEMBERS = 3
@@ -108,4 +108,19 @@ await test('frames that leave together are one sequence for all who get the same
       .equals(Buffer.concat([one, three])),
   )
   t.end()
+})
+
+await test('room for the messages of one batch says nothing about the next one', async (t) => {
+  const { member, host, wire } = await startMember(t)
+  const { batch, traffic, limits } = host
+  const frame = frameOf(Buffer.from('x'))
+  batch.hold()
+  member.outbox.deliver(frame, 'a stream')
+  batch.flush()
+  waitingOn(wire, limits.conflateBytes + 1)
+  batch.hold()
+  member.answer(frame)
+  member.outbox.deliver(frame, 'a stream')
+  batch.flush()
+  t.equal(traffic.messages, 2, 'the last one waits until there is room')
 })

@@ -68,9 +68,6 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   return [...problems, { setting: 'UPSTREAM_BUDGET', message }]
 }
 
-/** Half of these may carry requests with several symbols, of which one symbol can be on two connections. */
-const MIN_FEED_SOCKETS = 4
-
 /** The settings of a feed that is off do not matter, and the defaults give way (`feedConfig`). */
 function feedChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
   if (settings.PUBLIC_FEED !== 'shared') return []
@@ -118,11 +115,6 @@ export function settingWarnings(settings: Settings, publicUrl: string, frontendO
   if (STATIC_DIR !== undefined && home !== publicUrl && !frontendOrigins.has(publicUrl)) {
     warnings.push(
       `FRONTEND_ORIGINS lacks ${publicUrl}, where STATIC_DIR is served: calls and sockets of pages there are refused`,
-    )
-  }
-  if (settings.PUBLIC_FEED === 'shared' && settings.FEED_MAX_SOCKETS < MIN_FEED_SOCKETS) {
-    warnings.push(
-      `FEED_MAX_SOCKETS is ${settings.FEED_MAX_SOCKETS}: with fewer than ${MIN_FEED_SOCKETS}, requests with several symbols may take a place of FEED_MAX_OWN_SOCKETS, with 1 they always do`,
     )
   }
   const workers = workerCount(settings.WORKERS)

@@ -5,11 +5,8 @@ import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 const GAUGES = {
   upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
   retryingSockets: ['bff_feed_retrying_sockets', 'Upstream sockets that were lost or refused, and are tried again'],
-  streams: ['bff_feed_streams', 'Streams that browsers share; one with several symbols counts once'],
-  takenPlaces: [
-    'bff_feed_taken_places',
-    'Places that the streams take: one for each symbol, and all of a socket for requests with several symbols',
-  ],
+  streams: ['bff_feed_streams', 'Streams that browsers share, one for each symbol of a request'],
+  takenPlaces: ['bff_feed_taken_places', 'Places that the streams take on upstream sockets'],
   places: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
   subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
   ownSockets: ['bff_feed_own_sockets', 'Upstream sockets that serve one browser, open or being opened'],

@@ -62,18 +62,6 @@ await test('HOST and OPS_HOST are refused as numbers that stand for an address, 
   t.equal(readConfig({ ...ALONE, HOST: 'node-1.inner' }).listen.opsHost, 'node-1.inner')
 })
 
-function warnsOfFeedSockets(settings: Record<string, string>): boolean {
-  return warningsAbout('FEED_MAX_SOCKETS is', settings).length > 0
-}
-
-await test('so few sockets of the feed that symbol arrays may find no place are warned about', async (t) => {
-  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '1', FEED_SUBSCRIPTIONS: '50' }))
-  t.ok(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '3' }))
-  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared', FEED_MAX_SOCKETS: '4' }))
-  t.notOk(warnsOfFeedSockets({ PUBLIC_FEED: 'shared' }))
-  t.notOk(warnsOfFeedSockets({ FEED_MAX_SOCKETS: '1' }), 'the feed is off')
-})
-
 await test('more workers than the budget is divided among are warned about', async (t) => {
   const shared = { REDIS_URL: 'redis://127.0.0.1:6379', UPSTREAM_BUDGET: '300/60' }
   t.match(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '4' }), [

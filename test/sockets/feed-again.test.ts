@@ -100,23 +100,3 @@ await test('a stream that somebody has come back to does not end when its time w
   lingering.run()
   t.ok(await market.next('forget', 'id-1'))
 })
-
-await test('forget_all names each symbol of its arrays once, however late the first price of one comes', async (t) => {
-  const silent = new HeldTimers(t, 'setTimeout', 1000)
-  const { market, join } = await feedWorld(t)
-  const browser = await join()
-  const request = async (...symbols: string[]) => {
-    browser.send({ ticks: symbols, subscribe: 1 })
-    return market.next('ticks')
-  }
-  const [one, two] = [await request('A', 'B'), await request('C', 'D')]
-  tick(one, 1, 1, 'id-a', 'A')
-  tick(two, 1, 1, 'id-c', 'C')
-  t.same(quotes([await browser.next(), await browser.next()]), [1, 1])
-  browser.send({ forget_all: 'ticks' })
-  tick(one, 2, 2, 'id-b', 'B')
-  t.same(quotes([await browser.next()]), [2])
-  silent.run()
-  t.same((await browser.next())['forget_all'], ['id-a', 'id-b', 'id-c'])
-  t.same(await browser.rest(), [])
-})

@@ -1,8 +1,8 @@
 import { assert, pre, property } from 'fast-check'
 import { test } from 'tap'
-import type { UpstreamMessage } from '../../src/sockets/feed/dissect.ts'
-import { pointOf, tailOf } from '../../src/sockets/feed/points.ts'
-import { RecentMessages } from '../../src/sockets/feed/recent-messages.ts'
+import type { UpstreamMessage } from '../../src/sockets/feed/wire/dissect.ts'
+import { pointOf, tailOf } from '../../src/sockets/feed/history/points.ts'
+import { RecentMessages } from '../../src/sockets/feed/history/recent-messages.ts'
 import {
   asCandles,
   continued,

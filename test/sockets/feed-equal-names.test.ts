@@ -77,15 +77,6 @@ await test('the ticks of a symbol and a history of its ticks share a connection,
   t.match(await browser.next(), { req_id: 2, tick: { quote: 3 } }, 'the other stream goes on')
 })
 
-await test('where symbol arrays have the other connection, ticks and a history of ticks share the first', async (t) => {
-  const world = await feedWorld(t, { FEED_MAX_SOCKETS: '2' })
-  const { market, upstream, join } = world
-  market.auto = serve
-  await (await join()).ask({ ticks: ['R_1', 'R_2'], subscribe: 1 })
-  t.match((await both(world)).answers, [{ tick: {} }, { history: {} }])
-  t.equal(upstream.open, 2)
-})
-
 await test('where upstream takes a symbol once on a connection, it refuses only the first stream', async (t) => {
   const world = await feedWorld(t)
   const { market, upstream } = world

@@ -1,7 +1,7 @@
 import { assert, integer, property } from 'fast-check'
 import { test } from 'tap'
-import { pointOf, tailOf } from '../../src/sockets/feed/points.ts'
-import { RecentMessages } from '../../src/sockets/feed/recent-messages.ts'
+import { pointOf, tailOf } from '../../src/sockets/feed/history/points.ts'
+import { RecentMessages } from '../../src/sockets/feed/history/recent-messages.ts'
 import {
   continued,
   courseOf,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
+import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
 import { feedWorld, quotes, reply, type Message, type UpstreamRequest } from '../support/feed-world.ts'
 
 /** Longer than a history is kept. */

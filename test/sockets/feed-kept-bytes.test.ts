@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
+import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
 import { feedWorld, reply } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 

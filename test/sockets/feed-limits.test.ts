@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { Member } from '../../src/sockets/feed/member.ts'
+import { Member } from '../../src/sockets/feed/browser/member.ts'
 import { FeedBrowser, feedWorld, reply, tick } from '../support/feed-world.ts'
 import { PUBLIC } from '../support/relay-world.ts'
 import { within } from '../support/until.ts'

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { dissect } from '../../src/sockets/feed/dissect.ts'
-import { frameOf, messageBytes, startOfFrame } from '../../src/sockets/feed/frame-of.ts'
-import { rateLimitError } from '../../src/sockets/feed/local-answers.ts'
+import { dissect } from '../../src/sockets/feed/wire/dissect.ts'
+import { frameOf, messageBytes, startOfFrame } from '../../src/sockets/feed/wire/frame-of.ts'
+import { rateLimitError } from '../../src/sockets/feed/wire/local-answers.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
 import { frame } from '../support/raw-frames.ts'
 

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
+import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
 import { feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { frameOf } from '../../src/sockets/feed/frame-of.ts'
+import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
 import { until } from '../support/until.ts'
 

@@ -110,11 +110,9 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
     reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
     t.same((await second.next())['forget_all'], ['id-R_10'])
-    for (const unknown of [{ forget_all: [] }, { forget_all: 'ticks', extra: 1 }]) {
-      second.send({ ...unknown, req_id: 9 })
-      reply(await market.next('forget_all'), { error: { code: 'InputValidationFailed', message: '' } })
-      t.match(await second.next(), { req_id: 9, error: { code: 'InputValidationFailed' } })
-    }
+    second.send({ forget_all: [], req_id: 9 })
+    reply(await market.next('forget_all'), { error: { code: 'InputValidationFailed', message: '' } })
+    t.match(await second.next(), { req_id: 9, error: { code: 'InputValidationFailed' } })
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
@@ -144,8 +142,10 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
       const symbols = isSilent ? ['S_1', 'S_2'] : ['S_3', 'S_4']
       browser.send({ ticks: symbols, subscribe: 1, req_id: 1 })
       browser.send({ forget_all: 'ticks', req_id: 2 })
-      const request = await market.next('ticks')
-      for (const symbol of symbols.slice(0, isSilent ? 1 : 2)) tick(request, 1, 1, `id-${symbol}`, symbol)
+      for (const symbol of symbols.slice(0, isSilent ? 1 : 2)) {
+        tick(await market.next('ticks', symbol), 1, 1, `id-${symbol}`, symbol)
+      }
+      if (isSilent) await market.next('ticks', 'S_2')
       for (let count = isSilent ? 2 : 3; count > 0; count--) got.push((await browser.next())['forget_all'])
     }
     t.same(got, [undefined, undefined, ['id-S_3', 'id-S_4'], undefined, ['id-S_1']])

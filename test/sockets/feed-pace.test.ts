@@ -1,9 +1,9 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
-import { Backoff } from '../../src/sockets/feed/backoff.ts'
-import { Patience, PATIENCE_MS } from '../../src/sockets/feed/departures.ts'
-import { FairShare } from '../../src/sockets/feed/fair-share.ts'
-import { Pace } from '../../src/sockets/feed/pace.ts'
+import { Backoff } from '../../src/sockets/feed/upstream/backoff.ts'
+import { Patience, PATIENCE_MS } from '../../src/sockets/feed/upstream/departures.ts'
+import { FairShare } from '../../src/sockets/feed/upstream/fair-share.ts'
+import { Pace } from '../../src/sockets/feed/browser/pace.ts'
 
 /** Time that passes when a test says so. */
 function heldTime(t: Test): (ms: number) => void {
@@ -107,16 +107,17 @@ await test('FairShare bounds the browsers of a network for a minute after the la
   const pass = heldTime(t)
   const share = new FairShare(2)
   const [address, neighbour, other] = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1']
-  for (let count = 0; count < 5; count++) t.equal(share.allows(address), true)
+  const isAdmitted = (address: string): boolean => share.admits({ address, spend: () => true })
+  for (let count = 0; count < 5; count++) t.equal(isAdmitted(address), true)
   share.refused()
-  t.equal(share.allows(neighbour), false)
-  t.same([share.allows(other), share.allows(other), share.allows(other)], [true, true, false])
+  t.equal(isAdmitted(neighbour), false)
+  t.same([isAdmitted(other), isAdmitted(other), isAdmitted(other)], [true, true, false])
   pass(59_999)
-  t.equal(share.allows(other), false)
+  t.equal(isAdmitted(other), false)
   share.refused()
   pass(59_999)
-  t.same([share.allows(other), share.allows(other), share.allows(other)], [true, true, false], 'the next minute')
+  t.same([isAdmitted(other), isAdmitted(other), isAdmitted(other)], [true, true, false], 'the next minute')
   pass(1)
-  t.equal(share.allows(other), true)
+  t.equal(isAdmitted(other), true)
   t.end()
 })

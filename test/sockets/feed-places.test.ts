@@ -46,57 +46,6 @@ function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
   return browser.ask({ ticks: symbol, subscribe: 1 })
 }
 
-await test('symbol arrays take the place of no single symbol, and what fits nowhere gets an own socket', async (t) => {
-  const { market, join, upstream } = await feedWorld(t, { FEED_MAX_SOCKETS: '4', FEED_MAX_OWN_SOCKETS: '1' })
-  market.auto = (request) => {
-    const symbols = [request.message['ticks']].flat()
-    for (const symbol of symbols) tick(request, 1, 1, `id-${String(symbol)}`, String(symbol))
-    return true
-  }
-  const browser = await join()
-  for (const other of ['A', 'B']) {
-    t.match(await browser.ask({ ticks: ['R_1', other], subscribe: 1 }), { tick: {} })
-    await browser.next()
-    await browser.ask({ forget_all: 'ticks' })
-    // Another browser keeps the stream.
-    const keeper = await join()
-    await keeper.ask({ ticks: ['R_1', other], subscribe: 1 })
-  }
-  const shared = upstream.open
-  t.match(await browser.ask({ ticks: ['R_1', 'C'], subscribe: 1, req_id: 1 }), { req_id: 1, tick: { symbol: 'R_1' } })
-  t.match(await browser.next(), { req_id: 1, tick: { symbol: 'C' } })
-  t.equal(upstream.open, shared + 1)
-  const limited = { error: { code: 'RateLimit' } }
-  t.match(await (await join()).ask({ ticks: ['R_1', 'D'], subscribe: 1 }), limited, 'there are no more own sockets')
-  t.match(await (await join()).ask({ ticks: 'R_1', subscribe: 1 }), { tick: { symbol: 'R_1' } })
-})
-
-await test('a symbol of an array on an own socket is sent to its browser once, whoever has a place by then', async (t) => {
-  const { market, join, upstream, metric } = await feedWorld(t, {
-    FEED_MAX_SOCKETS: '2',
-    FEED_REQUESTS_PER_MINUTE: '8',
-  })
-  market.auto = takesSymbolsOnce()
-  const other = await join()
-  await other.ask({ ticks: ['R_1', 'A'], subscribe: 1 })
-  const browser = await join()
-  t.match(await browser.ask({ ticks: ['R_1', 'B'], subscribe: 1, req_id: 1 }), { req_id: 1, tick: { symbol: 'R_1' } })
-  t.match(await browser.next(), { req_id: 1, tick: { symbol: 'B' } })
-  t.equal(upstream.open, 2, 'one of them is its own')
-  other.client.socket.close()
-  await until(async () => (await metric('bff_feed_subscribers')).get('') === 0, 'there is a place for arrays')
-
-  const refused = { error: { code: 'AlreadySubscribed', message: 'of upstream' } }
-  for (const ticks of [['R_1', 'B'], 'R_1', ['B', 'C']]) {
-    t.match(await browser.ask({ ticks, subscribe: 1, req_id: 2 }), { req_id: 2, ...refused }, String(ticks))
-  }
-  t.same(await browser.rest(), [])
-  t.match(await browser.ask({ ticks: 'D', subscribe: 1, req_id: 3 }), { req_id: 3, tick: { symbol: 'D' } })
-  t.same((await browser.ask({ forget_all: 'ticks', req_id: 4 }))['forget_all'], ['of-own'])
-  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 5 }), { req_id: 5, tick: { symbol: 'R_1' } })
-  t.match(await browser.ask({ ticks: 'E', subscribe: 1, req_id: 6 }), { req_id: 6, error: { code: 'RateLimit' } })
-})
-
 await test('once half of the places are taken, an address starts no more streams than five browsers have', async (t) => {
   const world = await feedWorld(t, {
     TRUST_PROXY: '1',
@@ -126,52 +75,6 @@ await test('once half of the places are taken, an address starts no more streams
   await greedy[1]?.ask({ forget_all: 'ticks' })
   t.match(await subscribe(late, 'C'), served, 'B1 is used no more')
   t.match(await subscribe(await from('192.0.2.1'), 'F'), limited, 'A1 is still used')
-})
-
-await test('symbol arrays count: an address with all connections for them takes no more places than its share', async (t) => {
-  const world = await feedWorld(t, {
-    TRUST_PROXY: '1',
-    FEED_SUBSCRIPTIONS: '2',
-    FEED_SUBSCRIPTIONS_PER_SOCKET: '10',
-    FEED_MAX_SOCKETS: '4',
-  })
-  world.market.auto = takesSymbolsOnce()
-  const from = (address: string): Promise<FeedBrowser> => joinFrom(world, address)
-  for (const other of ['A', 'B']) await (await from('192.0.2.1')).ask({ ticks: ['R_1', other], subscribe: 1 })
-  t.equal(world.upstream.open, 2, 'half of the connections')
-  let served = 0
-  let last: unknown
-  while (((last = await subscribe(await from('192.0.2.1'), `C${served}`)) as { tick?: unknown }).tick) served++
-  t.equal(served, 6, 'ten symbols with those of the arrays')
-  t.match(last, { error: { code: 'RateLimit' } })
-  t.match(await subscribe(await from('192.0.2.2'), 'D'), { tick: {} })
-})
-
-await test('connections that symbol arrays have left take single symbols, and the other way round', async (t) => {
-  const { market, join, metric } = await feedWorld(t, {
-    FEED_SUBSCRIPTIONS_PER_SOCKET: '2',
-    FEED_MAX_SOCKETS: '2',
-    FEED_LINGER_SECONDS: '0',
-    FEED_MAX_OWN_SOCKETS: '0',
-  })
-  market.auto = takesSymbolsOnce()
-  const served = { tick: {} }
-  const limited = { error: { code: 'RateLimit' } }
-  const leave = async (browser: FeedBrowser): Promise<void> => {
-    browser.client.socket.close()
-    await until(async () => (await metric('bff_feed_streams')).get('') === 0, 'its streams are over')
-  }
-  for (const round of [1, 2]) {
-    const [lister, browser] = [await join(), await join()]
-    t.match(await lister.ask({ ticks: [`A${round}`, `B${round}`], subscribe: 1 }), served)
-    for (const symbol of ['C', 'D']) t.match(await subscribe(browser, `${symbol}${round}`), served)
-    t.match(await subscribe(browser, 'E'), limited, 'one connection is for arrays')
-    lister.client.socket.close()
-    await until(async () => (await metric('bff_feed_streams')).get('') === 2, 'the array is over')
-    for (const symbol of ['E', 'F']) t.match(await subscribe(browser, `${symbol}${round}`), served)
-    t.match(await (await join()).ask({ ticks: ['G', 'H'], subscribe: 1 }), limited, 'both are for single symbols')
-    await leave(browser)
-  }
 })
 
 await test('a connection takes a symbol again once its stream is over', async (t) => {

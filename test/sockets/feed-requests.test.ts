@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/parse-request.ts'
-import { RequestReader } from '../../src/sockets/feed/request-reader.ts'
+import { parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/wire/parse-request.ts'
+import { RequestReader } from '../../src/sockets/feed/wire/request-reader.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
 
 const RUNS = { numRuns: 500 }

@@ -78,14 +78,13 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
   slow.send({ forget_all: 'ticks', req_id: 2 })
   slow.send({ time: 1, req_id: 3 })
   await taken(world, 'forget_all', 1)
-  const request = await market.next('ticks')
-  tick(request, 10, 10, 'id-1', 'R_1')
-  tick(request, 11, 11, 'id-1', 'R_1')
-  tick(request, 12, 12, 'id-2', 'R_2')
+  const [one, two] = [await market.next('ticks', 'R_1'), await market.next('ticks', 'R_2')]
+  tick(one, 10, 10, 'id-1', 'R_1')
+  tick(one, 11, 11, 'id-1', 'R_1')
+  tick(two, 12, 12, 'id-2', 'R_2')
   // Requests wait for the answer to a forget_all.
   reply(await market.next('time'), { time: 0 })
   t.same(await readUntil(3), [
-    [1, 10],
     [1, 11],
     [1, 12],
     [2, ['id-1', 'id-2']],
@@ -111,7 +110,7 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
 })
 
 for (const [what, ticks, ended] of [
-  ['symbol of an array', ['R_1', 'R_2'], { subscription: { id: 'id-1' } }],
+  ['stream whose id is named', 'R_1', { subscription: { id: 'id-1' } }],
   ['stream', 'R_1', {}],
 ] as const) {
   await test(`a slow browser gets the last price of a ${what} before the end of it, and nothing after`, async (t) => {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 await test('browsers with PUBLIC_FEED=shared', async (t) => {
@@ -95,93 +95,6 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     t.match(await browser.next(), { req_id: 4, error: { code: 'InvalidSymbol' } })
     reply(await market.next('ticks'), { error: { code: 'InvalidSymbol', message: '' } })
     t.match(await browser.next(), { req_id: 5, error: { code: 'InvalidSymbol' } }, 'as upstream would have said')
-  })
-
-  await t.test('a symbol array is one stream with an id for each symbol', async (t) => {
-    const [first, second] = [await join(), await join()]
-    first.send({ ticks: ['A', 'B'], subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
-    tick(request, 1, 1, 'id-a', 'A')
-    tick(request, 2, 2, 'id-b', 'B')
-    await first.next()
-    t.match(await first.next(), { tick: { symbol: 'B' } })
-    second.send({ ticks: ['A', 'B'], subscribe: 1, req_id: 2 })
-    t.match(await second.next(), { req_id: 2, tick: { symbol: 'A', quote: 1 } })
-    t.match(await second.next(), { req_id: 2, tick: { symbol: 'B', quote: 2 } })
-    t.match(await first.ask({ forget: 'id-a', req_id: 3 }), { forget: 1, req_id: 3, msg_type: 'forget' })
-    t.match(await first.ask({ forget: 'id-a' }), { forget: 0 })
-    tick(request, 3, 3, 'id-a', 'A')
-    tick(request, 4, 4, 'id-b', 'B')
-    t.match(await first.next(), { tick: { quote: 4 } })
-    t.match(await second.next(), { tick: { quote: 3 } })
-    t.match(await second.next(), { tick: { quote: 4 } })
-    first.send({ ticks: 'A', subscribe: 1, req_id: 5 })
-    const alone = await market.next('ticks')
-    t.ok(alone.socket !== request.socket, 'upstream would refuse the same symbol twice on a connection')
-    tick(alone, 5, 5, 'id-c', 'A')
-    t.match(await first.next(), { req_id: 5, tick: { quote: 5 } })
-  })
-
-  await t.test('a symbol that one browser of a page has forgotten goes on for the others', async (t) => {
-    const [first, second] = [await join(), await join()]
-    for (const browser of [first, second]) browser.send({ ticks: ['C', 'D'], subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
-    for (const symbol of ['C', 'D']) tick(request, 1, 1, `id-${symbol}`, symbol)
-    for (const browser of [first, second]) t.equal((await browser.rest()).length, 2)
-    t.match(await first.ask({ forget: 'id-C' }), { forget: 1 })
-    tick(request, 3, 3, 'id-C', 'C')
-    tick(request, 4, 4, 'id-D', 'D')
-    t.same(quotes(await first.rest()), [4])
-    t.same(quotes(await second.rest()), [3, 4])
-  })
-
-  await t.test('a subscription to a symbol array is answered as soon as one of its symbols moves', async (t) => {
-    const browser = await join()
-    browser.send({ ticks: ['OPEN', 'CLOSED'], subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
-    tick(request, 1, 1, 'id-open', 'OPEN')
-    await browser.next()
-    t.match(await browser.ask({ ticks: 'CLOSED', subscribe: 1, req_id: 2 }), { error: { code: 'AlreadySubscribed' } })
-    t.match(await browser.ask({ forget: 'id-open', req_id: 3 }), { req_id: 3, forget: 1 })
-    tick(request, 2, 2, 'id-open', 'OPEN')
-    tick(request, 3, 3, 'id-closed', 'CLOSED')
-    t.same(quotes(await browser.rest()), [3])
-  })
-
-  await t.test('the end of one symbol of an array leaves the others to their browsers', async (t) => {
-    const [browser, other] = [await join(), await join()]
-    browser.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
-    for (const symbol of ['ENDS', 'STAYS']) {
-      tick(request, 1, 1, `id-${symbol}`, symbol)
-      await browser.next()
-    }
-    const error = { code: 'MarketIsClosed', message: '' }
-    reply(request, { msg_type: 'tick', subscription: { id: 'id-ENDS' }, error })
-    t.match(await browser.next(), { req_id: 1, subscription: { id: 'id-ENDS' }, error })
-    tick(request, 2, 2, 'id-STAYS', 'STAYS')
-    t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } })
-    t.match(await browser.ask({ forget: 'id-ENDS' }), { forget: 0 })
-    browser.send({ ticks: 'ENDS', subscribe: 1, req_id: 2 })
-    tick(await market.next('ticks', 'ENDS'), 3, 3, 'id-again', 'ENDS')
-    t.match(await browser.next(), { req_id: 2, tick: { quote: 3 } })
-
-    other.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 3 })
-    const later = await market.next('ticks')
-    t.ok(later.socket !== request.socket, 'upstream has STAYS there')
-    reply(later, { msg_type: 'tick', error })
-    t.match(await other.next(), { req_id: 3, error }, 'whoever comes later hears what upstream says')
-    tick(request, 4, 4, 'id-STAYS', 'STAYS')
-    t.same(quotes(await browser.rest()), [4])
-
-    // A new stream of the array remains when the old one ends.
-    other.send({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 4 })
-    tick(await market.next('ticks'), 5, 5, 'id-new', 'STAYS')
-    t.match(await other.next(), { req_id: 4, tick: { quote: 5 } })
-    t.match(await browser.ask({ forget: 'id-STAYS' }), { forget: 1 })
-    await market.next('forget', 'id-STAYS')
-    const third = await join()
-    t.match(await third.ask({ ticks: ['ENDS', 'STAYS'], subscribe: 1, req_id: 5 }), { req_id: 5, tick: { quote: 5 } })
   })
 
   await t.test('a stream is forgotten a while after its last browser has left', async (t) => {

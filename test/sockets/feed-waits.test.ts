@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/kept-bytes.ts'
+import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'

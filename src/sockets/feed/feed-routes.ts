@@ -6,7 +6,7 @@ import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { Feed } from './feed.ts'
-import { Member } from './member.ts'
+import { Member } from './browser/index.ts'
 
 interface FeedRouteDependencies extends SocketDependencies {
   readonly config: Pick<Config, 'relay' | 'feed'>

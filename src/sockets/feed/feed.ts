@@ -4,22 +4,26 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { CLOSE } from '../close-codes.ts'
 import { operationOf } from '../operations.ts'
 import { PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
-import { Cohorts } from './cohorts.ts'
-import { PATIENCE_MS } from './departures.ts'
-import { forgetAll, forgetStream } from './forgets.ts'
-import { KeptBytes } from './kept-bytes.ts'
-import { localAnswer, rateLimitError } from './local-answers.ts'
-import type { Member, MemberHost, MemberLimits } from './member.ts'
-import { OneShots } from './one-shots.ts'
-import { OwnSocket } from './own-socket.ts'
-import { prefixOf, type FeedRequest } from './parse-request.ts'
-import { Reads } from './reads.ts'
-import { RequestReader } from './request-reader.ts'
-import { isBare, serviceOf } from './services.ts'
-import { StreamPool, type PoolLimits } from './stream-pool.ts'
-import { Streams } from './streams.ts'
-import type { LinkDependencies } from './upstream-link.ts'
-import { WriteBatch } from './write-batch.ts'
+import {
+  FairShare,
+  type LinkDependencies,
+  OneShots,
+  PATIENCE_MS,
+  type PoolLimits,
+  StreamPool,
+} from './upstream/index.ts'
+import {
+  type FeedRequest,
+  RequestReader,
+  type UpstreamMessage,
+  WriteBatch,
+  localAnswer,
+  prefixOf,
+  rateLimitError,
+} from './wire/index.ts'
+import { KeptBytes, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
+import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
+import { serviceOf } from './services.ts'
 
 /** Limits of the feed (docs/settings.md, The shared feed). Times are ms. */
 export interface FeedLimits extends PoolLimits, MemberLimits {
@@ -53,7 +57,7 @@ export class Feed implements MemberHost {
   readonly #feedMetrics: FeedMetrics
   readonly #url: string
   readonly #requests = new RequestReader()
-  readonly #members = new Set<Member>()
+  readonly #members = new Map<Member, Subscriber>()
   readonly #oneShots: OneShots
   readonly #reads: Reads
   readonly #pool: StreamPool
@@ -72,14 +76,14 @@ export class Feed implements MemberHost {
     const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    this.#oneShots = new OneShots(link, limits, () => this.#members.size > 0)
+    const share = new FairShare(limits.requestsPerMinute)
+    this.#oneShots = new OneShots(link, reconnectSpreadMs, share, () => this.#members.size > 0)
     const kept = new KeptBytes()
-    this.#reads = new Reads(this.#oneShots, kept, feedMetrics)
+    this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)
     const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const cohorts = new Cohorts(this)
-    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, cohorts, lingerMs, returnMs, historyMs }
+    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, share, lingerMs, returnMs, historyMs }
     this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
       upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
@@ -95,12 +99,12 @@ export class Feed implements MemberHost {
 
   /** Takes a browser in. */
   joined(member: Member): void {
-    this.#members.add(member)
+    this.#members.set(member, new Subscriber(member))
   }
 
   left(member: Member): void {
+    this.#members.get(member)?.leaveAll()
     this.#members.delete(member)
-    for (const subscription of new Set([...member.subscriptions.values(), ...member.leaving])) subscription.leave()
   }
 
   received(member: Member, message: Buffer, isBinary: boolean): void {
@@ -123,11 +127,13 @@ export class Feed implements MemberHost {
     if (!isBinary) this.#count(request?.operation ?? operationOf(message))
     if (request === undefined) return this.#pass(member, message, isBinary)
     const { cacheMs } = this.limits
-    const service = serviceOf(request)
-    switch (service) {
+    const subscriber = this.#members.get(member)
+    if (subscriber === undefined) return
+    switch (serviceOf(request)) {
       case 'ticks':
+        return this.#streams.subscribeToTicks(subscriber, request)
       case 'history':
-        return this.#streams.subscribe(member, request, service, () => this.#sendTicks(member, message))
+        return this.#streams.subscribeToHistory(subscriber, request)
       case 'kept':
         return this.#reads.share(member, request, cacheMs)
       case 'brief':
@@ -140,21 +146,30 @@ export class Feed implements MemberHost {
           ? member.own.send(message, false)
           : member.answer(localAnswer(request, 'pong'))
       case 'forget':
-        return this.#forget(member, request, message)
+        return this.#forget(member, subscriber, request, message)
       case 'forget_all':
-        return forgetAll(member, request, this.#reads)
+        return this.#forgetAll(member, subscriber, request)
       case 'own':
         return this.#pass(member, message, false)
     }
   }
 
-  #forget(member: Member, request: FeedRequest, message: Buffer): void {
+  #forget(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
     const id = request.fields.get('forget')
-    const isPlain = isBare(request.fields) && typeof id === 'string'
-    if (isPlain && forgetStream(member, id)) member.answer(localAnswer(request, 1))
+    if (typeof id === 'string' && forgetStream(subscriber, id)) member.answer(localAnswer(request, 1))
     else if (member.own !== undefined) this.#pass(member, message, false)
-    else if (isPlain) member.answer(localAnswer(request, 0))
+    else if (typeof id === 'string') member.answer(localAnswer(request, 0))
     else this.#reads.single(member, request)
+  }
+
+  #forgetAll(member: Member, subscriber: Subscriber, request: FeedRequest): void {
+    const { own } = member
+    if (own === undefined) {
+      const ask = (answered: (message: UpstreamMessage) => void): boolean => this.#reads.ask(member, request, answered)
+      return forgetAll(subscriber, request, isKnownForgetAll(request) ? undefined : ask)
+    }
+    if (!member.spend()) return member.answer(rateLimitError(request))
+    forgetAll(subscriber, request, (answered) => own.ask((reqId) => request.toUpstream(reqId), answered))
   }
 
   /** Counts a message as a request, and sends it on the browser's own upstream socket. Beyond the limit it is refused. */
@@ -170,12 +185,6 @@ export class Feed implements MemberHost {
     }
     member.own ??= this.#openOwn(member)
     member.own.send(message, isBinary)
-  }
-
-  /** The same for a subscription to ticks that no shared connection has room for. */
-  #sendTicks(member: Member, message: Buffer): void {
-    this.#send(member, message, false)
-    if (member.own !== undefined) member.own.hasArrays = true
   }
 
   /** Answers a message that exceeds a limit. */

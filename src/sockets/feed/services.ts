@@ -1,4 +1,4 @@
-import type { FeedRequest } from './parse-request.ts'
+import type { FeedRequest } from './wire/index.ts'
 
 /**
  * How a request is served:
@@ -11,38 +11,48 @@ import type { FeedRequest } from './parse-request.ts'
  */
 export type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping' | 'forget' | 'forget_all' | 'own'
 
+/**
+ * The members that each operation is known to have, besides its own name, `req_id` and `passthrough` (docs/upstream.md,
+ * Messages). A request with any other one never goes upstream on a shared socket: the member might change that socket for all.
+ */
+const MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Object.entries({
+    ticks: ['subscribe'],
+    ticks_history: ['adjust_start_time', 'count', 'end', 'granularity', 'start', 'style', 'subscribe'],
+    active_symbols: ['contract_type'],
+    contracts_for: ['currency'],
+    contracts_list: ['detail'],
+    trading_times: [],
+    time: [],
+    ping: [],
+    forget: [],
+    forget_all: [],
+  }).map(([operation, members]) => [operation, new Set([operation, 'req_id', 'passthrough', ...members])]),
+)
+
 /** The operations that are shared. All others are served by an own socket, and so are unusual forms of these. */
 const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map([
   ['ticks', ticks],
   ['ticks_history', history],
-  ['active_symbols', once('kept')],
-  ['contracts_for', once('kept')],
-  ['contracts_list', once('kept')],
-  ['trading_times', once('kept')],
-  ['time', once('single')],
-  ['ping', ({ fields }) => (isBare(fields) && fields.get('ping') === 1 ? 'ping' : 'single')],
+  ['active_symbols', () => 'kept'],
+  ['contracts_for', () => 'kept'],
+  ['contracts_list', () => 'kept'],
+  ['trading_times', () => 'kept'],
+  ['time', () => 'single'],
+  ['ping', ({ fields }) => (fields.get('ping') === 1 ? 'ping' : 'single')],
   ['forget', () => 'forget'],
   ['forget_all', () => 'forget_all'],
 ])
 
 /** Decides how a request is served. */
 export function serviceOf(request: FeedRequest): Service {
-  return SERVICES.get(request.operation)?.(request) ?? 'own'
-}
-
-/** Whether a request has exactly this many members, its operation included, besides `req_id` and `passthrough`. */
-export function isBare(fields: FeedRequest['fields'], members = 1): boolean {
-  return fields.size === members + Number(fields.has('req_id')) + Number(fields.has('passthrough'))
-}
-
-function once(service: Service): (request: FeedRequest) => Service {
-  return ({ fields }) => (fields.has('subscribe') ? 'own' : service)
+  const known = MEMBERS.get(request.operation)
+  const isKnown = known !== undefined && [...request.fields.keys()].every((name) => known.has(name))
+  return (isKnown ? SERVICES.get(request.operation)?.(request) : undefined) ?? 'own'
 }
 
 function ticks({ fields }: FeedRequest): Service {
   const symbols: unknown = fields.get('ticks')
-  // Each would be a stream of its own, even if upstream ignores the member: such streams would take the places of others.
-  if (fields.has('subscribe') && !isBare(fields, 2)) return 'own'
   // An array without `subscribe` has an answer for each symbol.
   if (!fields.has('subscribe')) return typeof symbols === 'string' ? 'brief' : 'own'
   if (fields.get('subscribe') !== 1) return 'own'

@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import type { LinkOwner } from '../../../src/sockets/feed/link-users.ts'
-import { UpstreamLink } from '../../../src/sockets/feed/upstream-link.ts'
-import { WriteBatch } from '../../../src/sockets/feed/write-batch.ts'
+import type { LinkOwner } from '../../../src/sockets/feed/upstream/link-users.ts'
+import { UpstreamLink } from '../../../src/sockets/feed/upstream/upstream-link.ts'
+import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
 import { createFeedMetrics, type FeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
 import { ScriptedUpstream } from '../scripted-upstream.ts'
 

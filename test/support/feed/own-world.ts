@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
-import { OwnSocket } from '../../../src/sockets/feed/own-socket.ts'
+import { OwnSocket } from '../../../src/sockets/feed/browser/own-socket.ts'
 import { ScriptedUpstream } from '../scripted-upstream.ts'
 import { memberHost, startMember, type MemberWorld } from './started-member.ts'
 

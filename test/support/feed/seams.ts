@@ -1,7 +1,7 @@
 import { array, constantFrom, nat, pre, record, type Arbitrary } from 'fast-check'
-import { dissect, type UpstreamMessage } from '../../../src/sockets/feed/dissect.ts'
-import { pointOf, tailOf, type Point } from '../../../src/sockets/feed/points.ts'
-import { RecentMessages } from '../../../src/sockets/feed/recent-messages.ts'
+import { dissect, type UpstreamMessage } from '../../../src/sockets/feed/wire/dissect.ts'
+import { pointOf, tailOf, type Point } from '../../../src/sockets/feed/history/points.ts'
+import { RecentMessages } from '../../../src/sockets/feed/history/recent-messages.ts'
 
 /** A price, and its second. */
 export interface Tick {

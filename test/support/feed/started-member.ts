@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Member, type MemberHost } from '../../../src/sockets/feed/member.ts'
-import { WriteBatch } from '../../../src/sockets/feed/write-batch.ts'
+import { Member, type MemberHost } from '../../../src/sockets/feed/browser/member.ts'
+import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
 
 /** A member without a feed, and its browser. */
 export interface MemberWorld {

@@ -1,0 +1,129 @@
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import type { Peer } from '../../peer.ts'
+import { type FrameSequence, type WriteBatch, messageBytes, unpooledConcat } from '../wire/index.ts'
+
+/** What the outboxes of a feed have in common. */
+export interface OutboxHost {
+  readonly limits: { readonly conflateBytes: number; readonly maxBufferedBytes: number }
+  readonly batch: WriteBatch
+  readonly traffic: Metrics['relayTraffic']['to_browser']
+  readonly conflated: { messages: number }
+}
+
+/** While nothing waits, frames of up to this many bytes need no callback: with them alone, and a pong, no limit is near. */
+export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number {
+  return conflateBytes / 4
+}
+
+/**
+ * What is sent to a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
+ * else waits until it is read.
+ */
+export class Outbox {
+  readonly #peer: Peer
+  readonly #host: OutboxHost
+  readonly #owner: { press(): void }
+  /** Frames that leave at the end of the batch. */
+  #batched: FrameSequence | undefined
+  /** Whether a stream message of the batch had room. */
+  #hadRoom = false
+  /** The newest message of each stream since the browser began to be slow. */
+  #conflated: Map<string, Buffer> | undefined
+  #isClosed = false
+
+  /** @param owner told when more waits than MAX_BUFFERED_BYTES */
+  constructor(peer: Peer, host: OutboxHost, owner: { press(): void }) {
+    this.#peer = peer
+    this.#host = host
+    this.#owner = owner
+  }
+
+  /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
+  deliver(frame: Buffer, stream: string): void {
+    if (this.#isClosed) return
+    // A batch is what one read from upstream brings: if its first stream message had room, the rest need not be checked.
+    if ((this.#hadRoom && this.#conflated === undefined) || this.#isRoomy) {
+      this.#send(frame)
+      this.#hadRoom = this.#batched !== undefined
+    } else this.#conflate(frame, stream)
+  }
+
+  /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
+  answer(frame: Buffer, rest?: Buffer): void {
+    if (this.#isClosed) return
+    if (rest === undefined) return this.#send(frame)
+    this.#count(messageBytes(frame) + rest.length)
+    this.flush()
+    this.#peer.writeParts(frame, rest)
+    this.#press()
+  }
+
+  /** Sends the message of a stream that waits for a slow browser, before something that must come after it. */
+  sendConflated(stream: string): void {
+    const frame = this.#conflated?.get(stream)
+    if (frame === undefined) return
+    this.#conflated?.delete(stream)
+    this.#send(frame)
+  }
+
+  /** Sends what waits for the end of the batch. */
+  flush(): void {
+    const frames = this.#batched
+    if (frames === undefined) return
+    this.#batched = undefined
+    this.#hadRoom = false
+    this.#write(frames.joined())
+  }
+
+  /** Notes that the browser has read something, so that there may be room for what waits. */
+  relieve(): void {
+    const conflated = this.#conflated
+    if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
+    this.#conflated = undefined
+    for (const frame of conflated.values()) this.#count(messageBytes(frame))
+    this.#write(unpooledConcat([...conflated.values()]))
+  }
+
+  /** Sends nothing more. */
+  close(): void {
+    this.#isClosed = true
+    this.#conflated = undefined
+  }
+
+  /** Whether stream messages can be sent. */
+  get #isRoomy(): boolean {
+    return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
+  }
+
+  #write(frames: Buffer): void {
+    this.#peer.write(frames, unwatchedBytes(this.#host.limits))
+    this.#press()
+  }
+
+  #press(): void {
+    if (this.#peer.waitingBytes > this.#host.limits.maxBufferedBytes) this.#owner.press()
+  }
+
+  /** Counts a message that leaves. The metrics must never fall, so one that may be replaced is not counted yet. */
+  #count(bytes: number): void {
+    const { traffic } = this.#host
+    traffic.messages++
+    traffic.bytes += bytes
+  }
+
+  #send(frame: Buffer): void {
+    this.#count(messageBytes(frame))
+    const { batch } = this.#host
+    if (!batch.isOpen) return this.#write(frame)
+    this.#batched = this.#batched?.with(frame) ?? batch.begin(this, frame)
+  }
+
+  #conflate(frame: Buffer, stream: string): void {
+    if (this.#conflated === undefined) {
+      this.#conflated = new Map()
+    }
+    // The newest goes to the end, so that messages leave in the order in which upstream sent them.
+    if (this.#conflated.delete(stream)) this.#host.conflated.messages++
+    this.#conflated.set(stream, frame)
+  }
+}

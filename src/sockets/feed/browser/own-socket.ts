@@ -1,0 +1,187 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { logFailure } from '../../../telemetry/failure-log.ts'
+import type { Metrics } from '../../../telemetry/metrics.ts'
+import {
+  CLOSE,
+  closeSocket,
+  fromUpstream,
+  fromViolation,
+  POLICY_VIOLATION,
+  type CloseStatus,
+} from '../../close-codes.ts'
+import { listenToControl } from '../../control-frames.ts'
+import { Heartbeat } from '../../heartbeat.ts'
+import { Peer, type PeerConnection } from '../../peer.ts'
+import { onPeerClose } from '../../receiver.ts'
+import { openUpstreamSocket } from '../../upstream-socket.ts'
+import { type UpstreamMessage, dissect } from '../wire/index.ts'
+
+/** What the upstream sockets of single browsers work with. */
+export interface OwnSocketDependencies {
+  readonly url: string
+  readonly maxMessageBytes: number
+  readonly maxBufferedBytes: number
+  readonly heartbeatMs?: number | undefined
+  readonly log: FastifyBaseLogger
+  readonly traffic: Metrics['relayTraffic']['to_upstream']
+  /** Called once. */
+  readonly onEnd: () => void
+}
+
+/** The browser that an own socket belongs to. */
+export interface OwnSocketOwner {
+  /** Sends a message to the browser as it is. */
+  pass(message: Buffer, isBinary: boolean): void
+  /** More may wait now. */
+  press(): void
+  /** Less may wait now. */
+  relieve(): void
+  end(close: CloseStatus | undefined): void
+}
+
+/** The first `req_id` of this server's own requests on such a socket. Pages count from 1 upwards. */
+const FIRST_REQ_ID = -9_007_199_254_000_000
+
+/**
+ * An upstream socket of one browser, for what cannot be shared. Messages pass both ways byte for byte, as in a relay, and when
+ * upstream ends it the browser's socket ends in the same way.
+ */
+export class OwnSocket {
+  readonly #member: OwnSocketOwner
+  readonly #deps: OwnSocketDependencies
+  readonly #opening = new AbortController()
+  readonly #asked = new Map<number, (message: UpstreamMessage) => void>()
+  /** What the browser sent before the socket was open. */
+  #early: (readonly [Buffer, boolean])[] = []
+  #earlyBytes = 0
+  #nextReqId = FIRST_REQ_ID
+  #peer: Peer | undefined
+  #heartbeat: Heartbeat | undefined
+  #isOver = false
+
+  constructor(member: OwnSocketOwner, deps: OwnSocketDependencies) {
+    this.#member = member
+    this.#deps = deps
+    void this.#open()
+  }
+
+  /** Bytes that wait in this process for upstream. */
+  get bufferedBytes(): number {
+    return this.#earlyBytes + (this.#peer?.bufferedBytes ?? 0)
+  }
+
+  /** Whether the browser must wait before it sends more. */
+  get isFull(): boolean {
+    const { maxBufferedBytes } = this.#deps
+    if (this.#peer === undefined) return this.#earlyBytes > maxBufferedBytes
+    return this.#peer.waitingBytes > maxBufferedBytes / 2
+  }
+
+  /** Sends a message of the browser. */
+  send(message: Buffer, isBinary: boolean): void {
+    const { traffic, maxBufferedBytes } = this.#deps
+    traffic.messages++
+    traffic.bytes += message.length
+    if (this.#peer !== undefined) this.#peer.send(message, isBinary, maxBufferedBytes / 2)
+    else {
+      this.#early.push([message, isBinary])
+      this.#earlyBytes += message.length
+    }
+    this.#member.press()
+  }
+
+  /** Sends a request of this server's, whose answer the browser does not get. */
+  ask(write: (reqId: number) => Buffer, onAnswer: (message: UpstreamMessage) => void): true {
+    const reqId = this.#nextReqId++
+    this.#asked.set(reqId, onAnswer)
+    this.send(write(reqId), false)
+    return true
+  }
+
+  /** Reads nothing from upstream while the browser is slow. */
+  pause(): void {
+    this.#peer?.pause()
+  }
+
+  resume(): void {
+    this.#peer?.resume()
+  }
+
+  /** Ends this socket, but not the browser's. */
+  end(close: CloseStatus | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#opening.abort()
+    this.#heartbeat?.stop()
+    if (this.#peer !== undefined) closeSocket(this.#peer.socket, close)
+    this.#deps.onEnd()
+  }
+
+  async #open(): Promise<void> {
+    const { url, maxMessageBytes, log } = this.#deps
+    const outcome = await openUpstreamSocket(url, maxMessageBytes, this.#opening.signal)
+    if (outcome.is === 'open') {
+      if (this.#isOver) outcome.connection.socket.terminate()
+      else this.#opened(outcome.connection)
+      return
+    }
+    if (this.#isOver) return
+    const { why, cause, close } = outcome
+    logFailure(log, 'upstream refused a socket', { why, kind: 'public' }, cause)
+    this.#member.end(close)
+  }
+
+  #opened(connection: PeerConnection): void {
+    const peer = new Peer(connection, true)
+    this.#peer = peer
+    this.#heartbeat = new Heartbeat([peer], () => this.#member.end(CLOSE.upstreamLost), this.#deps.heartbeatMs)
+    peer.onSent = () => this.#member.relieve()
+    this.#listen(peer)
+    if (peer.socket.readyState !== peer.socket.OPEN) return this.#member.end(CLOSE.upstreamLost)
+    for (const [message, isBinary] of this.#early) peer.send(message, isBinary, this.#deps.maxBufferedBytes / 2)
+    this.#early = []
+    this.#earlyBytes = 0
+    // It is read as soon as the browser is not slow.
+    peer.pause()
+    this.#member.relieve()
+  }
+
+  #listen(peer: Peer): void {
+    const { socket } = peer
+    socket.on('message', (data, isBinary) => {
+      peer.receivedMessage()
+      if (!this.#isOver && !this.#tookAnswer(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
+    })
+    // ws has already sent upstream the close frame for its violation; the browser is not to blame.
+    socket.on('error', ({ code, name }: Error & { readonly code?: string }) => {
+      this.#violated(code ?? name)
+      this.#member.end(fromViolation(code) === CLOSE.tooBig ? CLOSE.tooBig : CLOSE.upstreamLost)
+    })
+    onPeerClose(socket, (code, reason) => this.#member.end(fromUpstream(code, reason)))
+    listenToControl(
+      peer,
+      () => this.#isOver,
+      () => {
+        this.#violated('control frames in the middle of a message')
+        this.end(POLICY_VIOLATION)
+        this.#member.end(CLOSE.upstreamLost)
+      },
+    )
+  }
+
+  #violated(why: string): void {
+    if (this.#isOver) return
+    logFailure(this.#deps.log, 'upstream broke the WebSocket protocol', { kind: 'public', why })
+  }
+
+  /** Hands over the answer to a request of this server's. @returns false for any other message */
+  #tookAnswer(message: Buffer, isBinary: boolean): boolean {
+    if (this.#asked.size === 0 || isBinary) return false
+    const answer = dissect(message)
+    const onAnswer = answer?.reqId === undefined ? undefined : this.#asked.get(answer.reqId)
+    if (answer?.reqId === undefined || onAnswer === undefined) return false
+    this.#asked.delete(answer.reqId)
+    onAnswer(answer)
+    return true
+  }
+}

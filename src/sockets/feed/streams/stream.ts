@@ -1,0 +1,237 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { logFailure } from '../../../telemetry/failure-log.ts'
+import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
+import { CLOSE } from '../../close-codes.ts'
+import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
+import type { Carried, FairShare, OneShots, StreamLink } from '../upstream/index.ts'
+import type { KeptBytes } from './kept-bytes.ts'
+import type { StreamSpec } from './stream-spec.ts'
+import type { SubscribedStream, Subscription } from './subscription.ts'
+
+/** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
+export type Tell = (subscription: Subscription, prefix: Buffer) => void
+
+/** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
+const MAX_MOVES = 2
+/** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
+const UNANSWERED_MS = 60_000
+
+/** What streams work with. */
+export interface StreamContext {
+  readonly feedMetrics: FeedMetrics
+  readonly log: FastifyBaseLogger
+  readonly oneShots: OneShots
+  readonly share: FairShare
+  /** How long a stream without subscribers is kept. */
+  readonly lingerMs: number
+  /** How long browsers take to come back after a connection was lost. */
+  readonly returnMs: number
+  readonly kept: KeptBytes
+  /** How long a history may be given to others. */
+  readonly historyMs: number
+  place(stream: Stream, refusedBy: StreamLink | undefined): boolean
+  lingers(stream: Stream): void
+  lingersNoMore(stream: Stream): void
+  /** Nobody has the stream any more. */
+  ended(stream: Stream): void
+}
+
+/** One upstream subscription and the browsers that share it. */
+export abstract class Stream implements Carried, SubscribedStream {
+  readonly identity: string
+  readonly type: StreamSpec['type']
+  readonly symbol: string
+  readonly name: string
+  readonly startedBy: string
+  /**
+   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
+   * may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another one, when
+   * upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
+   */
+  state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
+  /** The id that upstream has given its subscription. */
+  id: string | undefined
+  link: StreamLink | undefined
+  protected readonly context: StreamContext
+  #reqId: number | undefined
+  #size = 0
+  #wasLive = false
+  /** Until when browsers may come back after a loss, in ms of the monotonic clock. */
+  #returnsUntil = 0
+  #moves = 0
+  #linger: NodeJS.Timeout | undefined
+
+  constructor({ identity, type, symbol, name, startedBy }: StreamSpec, context: StreamContext) {
+    this.identity = identity
+    this.type = type
+    this.symbol = symbol
+    this.name = name
+    this.startedBy = startedBy
+    this.context = context
+  }
+
+  /** How many subscriptions browsers have. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The request that upstream gets. */
+  abstract write(reqId: number): Buffer | string
+  /** Takes a new subscription. */
+  protected abstract joined(subscription: Subscription, request: FeedRequest): void
+  /** Lets go of a subscription. */
+  protected abstract left(subscription: Subscription): void
+  /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
+  protected abstract took(message: UpstreamMessage, isFirst: boolean): void
+  /**
+   * Tells those who will get no more of the stream, and lets go of them.
+   * @param isOfRequest whether only those are concerned whose request upstream has got
+   * @returns whether the stream goes on for others, with a request of theirs
+   */
+  protected abstract refused(isOfRequest: boolean, tell: Tell): boolean
+  /** Takes all subscriptions out of the stream. @returns these */
+  protected abstract detachAll(): Iterable<Subscription>
+
+  join(subscription: Subscription, request: FeedRequest): void {
+    this.#size++
+    clearTimeout(this.#linger)
+    this.#linger = undefined
+    this.context.lingersNoMore(this)
+    this.joined(subscription, request)
+    if (this.state === 'unasked') this.link?.awaited()
+  }
+
+  leave(subscription: Subscription): void {
+    if (!subscription.isAttached) return
+    subscription.isAttached = false
+    this.left(subscription)
+    if (--this.#size > 0) return
+    if (this.state === 'live') this.#lingers()
+    else if (this.state === 'asked') this.#endAfter(UNANSWERED_MS)
+    else if (this.state === 'unasked' && !this.#wasLive) this.end()
+  }
+
+  /** Notes that upstream has been asked. */
+  asked(reqId: number): void {
+    this.#reqId = reqId
+    this.state = 'asked'
+    if (this.#size === 0) this.#endAfter(UNANSWERED_MS)
+  }
+
+  received(message: UpstreamMessage): void {
+    if (message.errorCode !== undefined) return this.#refused(message)
+    const isFirst = this.state === 'asked'
+    this.state = 'live'
+    this.#wasLive = true
+    this.#moves = 0
+    this.id = message.subscriptionId ?? this.id
+    this.took(message, isFirst)
+    if (!isFirst) return
+    this.link?.answered(this)
+    if (this.#size === 0) this.#lingers()
+  }
+
+  /** Closes the browsers that would get the message. Upstream may have begun the stream, so it is forgotten there. */
+  tooBig({ subscriptionId }: UpstreamMessage): void {
+    this.id = subscriptionId ?? this.id
+    this.#endFor(this.state === 'asked', ({ browser }) => browser.end(CLOSE.tooBig))
+  }
+
+  lost(): void {
+    this.state = 'unasked'
+    this.#returnsUntil = performance.now() + this.context.returnMs
+    this.#reqId = undefined
+    this.id = undefined
+    clearTimeout(this.#linger)
+    this.#linger = undefined
+    this.context.lingersNoMore(this)
+    this.giveUp()
+  }
+
+  /** Closes the browsers that wait for this stream or have missed something. */
+  giveUp(): void {
+    for (const subscription of this.detachAll()) {
+      subscription.isAttached = false
+      this.link?.depart(subscription.browser)
+    }
+    this.#size = 0
+    if (!this.#wasLive) this.end()
+  }
+
+  /** Ends the stream here and, where it has been taken, upstream. */
+  end(): void {
+    if (this.state === 'over') return
+    this.state = 'over'
+    clearTimeout(this.#linger)
+    this.context.lingersNoMore(this)
+    this.context.ended(this)
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
+    this.link?.remove(this)
+  }
+
+  /** Answers a subscription with an error, and ends it. */
+  protected fail(subscription: Subscription, error: Buffer): void {
+    const { browser, hold } = subscription
+    if (!subscription.isAttached) return
+    if (hold?.isOver === false) return hold.refused(error)
+    browser.sendConflated(this.identity)
+    browser.answer(error)
+    subscription.failed()
+  }
+
+  /** Subscribes again, with another request. @returns false when no connection has room for that */
+  protected restart(): boolean {
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
+    this.#reqId = undefined
+    this.id = undefined
+    this.state = 'unasked'
+    this.link?.remove(this)
+    return this.context.place(this, undefined)
+  }
+
+  #refused(message: UpstreamMessage): void {
+    if (message.errorCode === 'RateLimit') this.context.share.refused()
+    if (this.state === 'asked' && message.errorCode === 'RateLimit' && this.#wasLive) return this.#retryLater()
+    if (this.state === 'asked' && message.errorCode === 'AlreadySubscribed' && this.#moved()) return
+    const { subscription: part, body } = message
+    const isOfRequest = this.state === 'asked' && !this.#wasLive
+    this.#endFor(isOfRequest, (each, prefix) => this.fail(each, frameOf(prefix, part, body)))
+  }
+
+  #endFor(isOfRequest: boolean, tell: Tell): void {
+    if (!this.refused(isOfRequest, tell)) this.end()
+  }
+
+  #retryLater(): void {
+    const { log, feedMetrics } = this.context
+    logFailure(log, 'upstream refused to renew a subscription of the feed')
+    feedMetrics.refused.inc()
+    if (this.#size === 0 && performance.now() > this.#returnsUntil) return this.end()
+    if (this.#reqId !== undefined) this.link?.release(this.#reqId)
+    this.#reqId = undefined
+    this.state = 'unasked'
+    this.link?.refused(this)
+  }
+
+  /** Leaves a connection where another stream is in the way. (A browser that subscribes twice is refused here, not by upstream.) */
+  #moved(): boolean {
+    if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
+    const from = this.link
+    from?.release(this.#reqId)
+    from?.remove(this)
+    this.#reqId = undefined
+    this.state = 'unasked'
+    return this.context.place(this, from)
+  }
+
+  #lingers(): void {
+    this.context.lingers(this)
+    this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
+  }
+
+  /** Ends it unless somebody joins before. */
+  #endAfter(ms: number): void {
+    clearTimeout(this.#linger)
+    this.#linger = setTimeout(() => this.end(), ms).unref()
+  }
+}

@@ -1,0 +1,151 @@
+import { network } from '../../../http/client-address.ts'
+import { type FeedRequest, alreadySubscribed, memoryOf, rateLimitError } from '../wire/index.ts'
+import { HistoryStream } from './history-stream.ts'
+import type { StreamPool } from '../upstream/index.ts'
+import type { Stream, StreamContext } from './stream.ts'
+import { historySpec, tickSpecs, type RequestedSpec } from './stream-spec.ts'
+import { Subscription, type Subscriber } from './subscription.ts'
+import { SymbolArray } from './symbol-array.ts'
+import { TickStream } from './tick-stream.ts'
+
+/** When places are scarce, an address may start as many streams as this many browsers may have. */
+const BROWSERS_PER_ADDRESS = 5
+
+/** The streams of a process, each of which upstream sends once. */
+export class Streams {
+  readonly #all = new Set<Stream>()
+  /** Those that browsers may join. */
+  readonly #byIdentity = new Map<string, Stream>()
+  readonly #pool: StreamPool
+  readonly #context: StreamContext
+  readonly #maxSubscriptions: number
+
+  /** @param maxSubscriptions of one browser */
+  constructor(
+    pool: StreamPool,
+    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
+    maxSubscriptions: number,
+  ) {
+    this.#pool = pool
+    this.#maxSubscriptions = maxSubscriptions
+    this.#context = {
+      ...context,
+      place: (stream, refusedBy) => pool.place(stream, refusedBy),
+      lingers: (stream) => pool.lingers(stream),
+      lingersNoMore: (stream) => pool.lingersNoMore(stream),
+      ended: (stream) => {
+        this.#all.delete(stream)
+        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
+      },
+    }
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** How many subscriptions browsers have. */
+  get subscribers(): number {
+    let count = 0
+    for (const { size } of this.#all) count += size
+    return count
+  }
+
+  /** Subscribes a browser to the ticks of one symbol or of several. Answers with an error if that cannot be. */
+  subscribeToTicks(subscriber: Subscriber, request: FeedRequest): void {
+    const [first, ...others] = tickSpecs(request)
+    if (first === undefined) return
+    const specs = [first, ...others]
+    const again = (): void => this.subscribeToTicks(subscriber, request)
+    if (!this.#admits(subscriber, request, specs, again)) return
+    if (specs.every(({ identity }) => this.#byIdentity.has(identity))) this.#context.feedMetrics.hit(request.operation)
+    if (!Array.isArray(request.fields.get('ticks'))) return void this.#join(subscriber, request, first)
+    const array = new SymbolArray(specs.length, (error) => subscriber.browser.answer(error))
+    for (const spec of specs) {
+      if (array.isOver) return
+      const part = this.#join(subscriber, request, spec, array)
+      if (part === undefined) return array.cancel()
+    }
+  }
+
+  /** Subscribes a browser to a history and what follows it. Answers with an error if that cannot be. */
+  subscribeToHistory(subscriber: Subscriber, request: FeedRequest): void {
+    const spec = historySpec(request)
+    const again = (): void => this.subscribeToHistory(subscriber, request)
+    if (!this.#admits(subscriber, request, [spec], again)) return
+    const subscription = this.#join(subscriber, request, spec)
+    // The first price of a symbol is short, and may not come for days.
+    if (subscription?.isServed === false) subscription.afterAnswer(subscriber.browser.expectAnswer())
+  }
+
+  /**
+   * Whether a browser may subscribe to streams. If not, it is told: at once, or when a subscription of its own to one of them is
+   * answered. If that was refused, the request is tried again.
+   */
+  #admits(subscriber: Subscriber, request: FeedRequest, specs: readonly RequestedSpec[], again: () => void): boolean {
+    const { browser, subscriptions } = subscriber
+    if (browser.isOver) return false
+    const taken = specs.find(({ identity }) => subscriptions.has(identity))
+    if (taken !== undefined) {
+      const bytes = memoryOf(request)
+      browser.awaits(bytes)
+      subscriptions.get(taken.identity)?.afterAnswer((isServed) => {
+        browser.awaitsNoMore(bytes)
+        if (isServed) browser.answer(alreadySubscribed(request, taken.symbol))
+        else again()
+      })
+      return false
+    }
+    const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
+    const isTooMany = subscriber.count + specs.length > this.#maxSubscriptions
+    const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
+    if (!isAdmitted) browser.answer(rateLimitError(request))
+    return isAdmitted
+  }
+
+  /**
+   * Whether a browser may start so many streams. While more than half of the places are taken, browsers of one address may have
+   * started no more of the streams that are used than five browsers may have: an address must not take all places.
+   */
+  #mayStart({ browser }: Subscriber, count: number): boolean {
+    const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
+    const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
+    if (isScarce && this.#startedBy(network(browser.address)) + count > most) return false
+    return this.#context.share.admits(browser, count)
+  }
+
+  /** How many of the streams that are used the browsers of a network have started. */
+  #startedBy(address: string): number {
+    let count = 0
+    for (const { size, startedBy } of this.#all) if (size > 0 && startedBy === address) count++
+    return count
+  }
+
+  /** Subscribes a browser to the stream of a request. Answers with an error if there is no place for it. */
+  #join(
+    subscriber: Subscriber,
+    request: FeedRequest,
+    spec: RequestedSpec,
+    array?: SymbolArray,
+  ): Subscription | undefined {
+    const stream = this.#byIdentity.get(spec.identity) ?? this.#start(subscriber, spec, request)
+    if (stream === undefined) {
+      subscriber.browser.answer(rateLimitError(request))
+      return undefined
+    }
+    const subscription = new Subscription(subscriber, stream, array)
+    array?.add(subscription)
+    stream.join(subscription, request)
+    return subscription
+  }
+
+  #start({ browser }: Subscriber, requested: RequestedSpec, request: FeedRequest): Stream | undefined {
+    const spec = { ...requested, startedBy: network(browser.address) }
+    const isTicks = request.operation === 'ticks'
+    const stream = isTicks ? new TickStream(spec, this.#context) : new HistoryStream(spec, request, this.#context)
+    if (!this.#pool.place(stream)) return undefined
+    this.#all.add(stream)
+    this.#byIdentity.set(spec.identity, stream)
+    return stream
+  }
+}

@@ -1,0 +1,47 @@
+import { network } from '../../../http/client-address.ts'
+import { MinuteCounts } from '../../../http/minute-counts.ts'
+
+/** How long a refusal by upstream counts: its limits are by the minute. */
+const PRESSURE_MS = 60_000
+
+/** A browser that asks for something. */
+interface Asking {
+  readonly address: string
+  /** Counts a request of the browser. False when it exceeds the browser's limit. */
+  spend(): boolean
+}
+
+/**
+ * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
+ * requests, none is held back here. Once it has refused one, all browsers of an address together may send as many requests in a
+ * minute as a single one, until upstream has refused none for a minute.
+ */
+export class FairShare {
+  readonly #requestsPerMinute: number
+  readonly #counts = new MinuteCounts()
+  /** In ms of the monotonic clock. */
+  #pressureUntil = 0
+
+  /** @param requestsPerMinute of a browser */
+  constructor(requestsPerMinute: number) {
+    this.#requestsPerMinute = requestsPerMinute
+  }
+
+  /**
+   * Counts a request of a browser. False when it exceeds the limit of the browser or the share of its address.
+   * @param count how many requests this server sends upstream for it, all of which count for the address
+   */
+  admits(browser: Asking, count = 1): boolean {
+    if (!browser.spend()) return false
+    const isPressed = performance.now() < this.#pressureUntil
+    const address = network(browser.address)
+    if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
+    for (let more = 1; more < count; more++) this.#counts.allows(address, Number.POSITIVE_INFINITY)
+    return true
+  }
+
+  /** Notes that upstream has refused a request because there were too many. */
+  refused(): void {
+    this.#pressureUntil = performance.now() + PRESSURE_MS
+  }
+}

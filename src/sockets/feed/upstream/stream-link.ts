@@ -1,0 +1,210 @@
+import { pauseMs } from './backoff.ts'
+import { Departures, Patience, type Departing } from './departures.ts'
+import { Forgotten } from './forgotten.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
+
+/** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
+const RENEWED_AT_A_TIME = 8
+/** How long the others wait for one of these that upstream does not answer. */
+const ANSWER_MS = 10_000
+/** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
+const LATE_MS = 60_000
+
+/** A stream as its connection sees it. */
+export interface Carried extends Requester {
+  /** What upstream may allow only once on a connection. */
+  readonly name: string
+  /** `unasked`: waits for its connection. `asked`: waits for its first message. */
+  readonly state: 'unasked' | 'asked' | 'live' | 'over'
+  /** How many browsers have it. */
+  readonly size: number
+  /** The id that upstream has given it. */
+  readonly id: string | undefined
+  /** The connection that carries it. Set by the pool. */
+  link: StreamLink | undefined
+  /** The request that upstream gets. */
+  write(reqId: number): Buffer | string
+  /** Upstream has been asked. */
+  asked(reqId: number): void
+  /** The browsers that wait for it have waited long enough. */
+  giveUp(): void
+  /** Another stream needs its place. */
+  end(): void
+}
+
+/** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
+export class StreamLink implements LinkOwner {
+  readonly kind = 'stream'
+  readonly #streams = new Set<Carried>()
+  readonly #link: UpstreamLink
+  readonly #departures: Departures
+  readonly #patience = new Patience(() => this.#giveUp())
+  /** How many streams have each name (`StreamSpec`). */
+  readonly #names = new Map<string, number>()
+  readonly #renewing = new Set<Carried>()
+  #pause: NodeJS.Timeout | undefined
+  /** Runs until the subscriptions that are being renewed keep the others waiting no more. */
+  #late: NodeJS.Timeout | undefined
+  #refusals = 0
+
+  constructor(deps: LinkDependencies, spreadMs: number) {
+    this.#departures = new Departures(spreadMs)
+    this.#link = new UpstreamLink(deps, this)
+  }
+
+  get isOpen(): boolean {
+    return this.#link.isOpen
+  }
+
+  get isRetrying(): boolean {
+    return this.#link.isRetrying
+  }
+
+  /** How many streams it carries. */
+  get load(): number {
+    return this.#streams.size
+  }
+
+  /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
+  mightConfuse({ name }: Carried, ending?: Carried): boolean {
+    return (this.#names.get(name) ?? 0) > (ending?.name === name ? 1 : 0)
+  }
+
+  /** Takes a stream over, and subscribes to it as soon as the connection is open. */
+  add(stream: Carried): void {
+    this.#streams.add(stream)
+    this.#count(stream, 1)
+    if (this.#link.isOpen) return this.#subscribe(stream)
+    this.#link.open()
+    // One that moves brings its browsers with it.
+    if (stream.size > 0) this.awaited()
+  }
+
+  /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
+  remove(stream: Carried): void {
+    if (!this.#streams.delete(stream)) return
+    this.#count(stream, -1)
+    this.#settled(stream)
+  }
+
+  /** Ends subscriptions, whose messages are ignored from now on. */
+  forget(reqId: number, subscriptionId: string | undefined): void {
+    const forgotten = new Forgotten(this.#link, reqId, (id) => this.#has(id))
+    this.#link.assign(reqId, forgotten)
+    if (subscriptionId !== undefined) forgotten.forget(subscriptionId)
+    // Upstream has refused the request or not answered it. Hardly anything will come.
+    if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
+  }
+
+  /** Lets go of a `req_id` without a subscription. */
+  release(reqId: number): void {
+    this.#link.release(reqId)
+  }
+
+  /** A stream has its first message, so the next one can be renewed. */
+  answered(stream: Carried): void {
+    this.#refusals = 0
+    this.#settled(stream)
+  }
+
+  /** Upstream refuses to renew a subscription for now. */
+  refused(stream: Carried): void {
+    this.#pause ??= setTimeout(() => this.#resume(), pauseMs(this.#refusals++)).unref()
+    this.#settled(stream)
+  }
+
+  /** A browser waits for a stream that upstream has not been asked for. */
+  awaited(): void {
+    if (!this.#link.isOpen) this.#patience.start()
+  }
+
+  /** A browser may have missed something. */
+  depart(browser: Departing): void {
+    this.#departures.add(browser)
+  }
+
+  /** Upstream has started a stream so late that nobody remembers its request. */
+  unclaimed(reqId: number, subscriptionId: string): void {
+    if (!this.#has(subscriptionId)) this.forget(reqId, subscriptionId)
+  }
+
+  isNeeded(): boolean {
+    return this.#streams.size > 0
+  }
+
+  opened(): void {
+    this.#patience.stop()
+    this.#departures.release()
+    this.#renew()
+  }
+
+  lost(): void {
+    this.#stopRenewing()
+    // Whoever has joined a stream that was still to be renewed goes on waiting.
+    if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
+  }
+
+  close(): void {
+    this.#stopRenewing()
+    this.#patience.stop()
+    this.#link.close()
+  }
+
+  #count({ name }: Carried, change: 1 | -1): void {
+    const count = (this.#names.get(name) ?? 0) + change
+    if (count === 0) this.#names.delete(name)
+    else this.#names.set(name, count)
+  }
+
+  /** Whether a stream here has this subscription id. Upstream may give the id of a stream that has ended to another one. */
+  #has(id: string): boolean {
+    return [...this.#streams].some((stream) => stream.id === id)
+  }
+
+  /** Sends the request of a stream. The connection must be open. */
+  #subscribe(stream: Carried): void {
+    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
+  }
+
+  #stopRenewing(): void {
+    this.#renewing.clear()
+    clearTimeout(this.#pause)
+    clearTimeout(this.#late)
+    this.#pause = undefined
+  }
+
+  #resume(): void {
+    this.#pause = undefined
+    this.#renew()
+  }
+
+  #settled(stream: Carried): void {
+    if (this.#renewing.delete(stream)) this.#renew()
+  }
+
+  /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
+  #renew(): void {
+    if (!this.#link.isOpen || this.#pause !== undefined) return
+    const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
+    if (unmade.length === 0) return
+    unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
+    for (const stream of unmade.slice(0, RENEWED_AT_A_TIME - this.#renewing.size)) {
+      this.#renewing.add(stream)
+      this.#subscribe(stream)
+    }
+    // The others do not wait for those that upstream does not answer.
+    clearTimeout(this.#late)
+    this.#late = setTimeout(() => this.#goOn(), ANSWER_MS).unref()
+  }
+
+  #goOn(): void {
+    this.#renewing.clear()
+    this.#renew()
+  }
+
+  #giveUp(): void {
+    for (const stream of this.#streams) stream.giveUp()
+    this.#departures.release()
+  }
+}

@@ -1,0 +1,248 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { logFailure } from '../../../telemetry/failure-log.ts'
+import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
+import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
+import { listenToControl } from '../../control-frames.ts'
+import { Heartbeat } from '../../heartbeat.ts'
+import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
+import { onPeerClose } from '../../receiver.ts'
+import { openUpstreamSocket } from '../../upstream-socket.ts'
+import { Backoff } from './backoff.ts'
+import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
+import type { LinkOwner, Requester } from './link-users.ts'
+
+/** What all connections of a feed work with. */
+export interface LinkDependencies {
+  readonly url: string
+  readonly maxMessageBytes: number
+  readonly batch: WriteBatch
+  readonly log: FastifyBaseLogger
+  readonly metrics: Pick<FeedMetrics, 'reconnects' | 'unattributed'>
+  /** Time between two WebSocket pings. */
+  readonly heartbeatMs?: number | undefined
+}
+
+/**
+ * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only those are closed whose it is.
+ * Beyond that the connection is lost.
+ */
+const EXCESS_BYTES = 4 * 1_048_576
+/** Upstream ends a connection that has asked nothing for about two minutes (docs/upstream.md). A WebSocket ping is no request. */
+const PING_MS = 30_000
+
+/**
+ * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
+ * whoever sent the request.
+ */
+export class UpstreamLink {
+  readonly #deps: LinkDependencies
+  readonly #owner: LinkOwner
+  readonly #requesters = new Map<number, Requester>()
+  #nextReqId = 1
+  #peer: Peer | undefined
+  #heartbeat: Heartbeat | undefined
+  #ping: NodeJS.Timeout | undefined
+  #isPingAnswered = true
+  #opening: AbortController | undefined
+  readonly #backoff = new Backoff()
+  /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
+  #lostAt: number | undefined
+  #isClosed = false
+
+  constructor(deps: LinkDependencies, owner: LinkOwner) {
+    this.#deps = deps
+    this.#owner = owner
+  }
+
+  get isOpen(): boolean {
+    return this.#peer !== undefined
+  }
+
+  /** Whether it was lost or refused, and is being opened again. */
+  get isRetrying(): boolean {
+    return this.#backoff.isWaiting || (this.#opening !== undefined && this.#backoff.hasFailed)
+  }
+
+  /** Opens the connection, unless it is open or about to be. */
+  open(): void {
+    if (this.isOpen || this.#isClosed || this.#opening !== undefined || this.#backoff.isWaiting) return
+    void this.#attempt()
+  }
+
+  /**
+   * Sends a request. The connection must be open.
+   * @param write the text of the request with the given `req_id`
+   * @returns the `req_id`, which belongs to the requester until it is released
+   */
+  send(write: (reqId: number) => Buffer | string, requester: Requester): number {
+    const reqId = this.#nextReqId++
+    this.#requesters.set(reqId, requester)
+    this.#peer?.socket.send(write(reqId), { binary: false })
+    return reqId
+  }
+
+  /** From now on messages with this `req_id` are for nobody. */
+  release(reqId: number): void {
+    this.#requesters.delete(reqId)
+  }
+
+  /** Hands a `req_id` over to another requester. */
+  assign(reqId: number, requester: Requester): void {
+    this.#requesters.set(reqId, requester)
+  }
+
+  /** Ends the connection for good. Nobody is told. */
+  close(): void {
+    this.#isClosed = true
+    this.#opening?.abort()
+    this.#backoff.stop()
+    this.#requesters.clear()
+    this.#drop()
+  }
+
+  async #attempt(): Promise<void> {
+    const { url, maxMessageBytes, log } = this.#deps
+    this.#opening = new AbortController()
+    const outcome = await openUpstreamSocket(url, maxMessageBytes + EXCESS_BYTES, this.#opening.signal)
+    this.#opening = undefined
+    if (outcome.is === 'open') {
+      if (this.#isClosed) outcome.connection.socket.terminate()
+      else this.#opened(outcome.connection)
+      return
+    }
+    if (this.#isClosed) return
+    logFailure(
+      log,
+      'upstream refused a socket of the feed',
+      { why: outcome.why, kind: this.#owner.kind },
+      outcome.cause,
+    )
+    this.#tryAgain()
+  }
+
+  #opened(connection: PeerConnection): void {
+    const { metrics, log, heartbeatMs } = this.#deps
+    const peer = new Peer(connection, true)
+    this.#peer = peer
+    this.#isPingAnswered = true
+    this.#ping = setInterval(() => this.#keepAlive(), PING_MS)
+    this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
+    this.#listen(peer)
+    if (this.#lostAt !== undefined) {
+      metrics.reconnects.inc()
+      const ms = Math.round(performance.now() - this.#lostAt)
+      log.info({ kind: this.#owner.kind, ms }, 'the feed has its upstream socket again')
+      this.#lostAt = undefined
+    }
+    this.#owner.opened()
+    // Upstream may have closed it before anybody listened.
+    if (peer.socket.readyState === peer.socket.OPEN) peer.socket.resume()
+    else this.#lose(peer, 'closed')
+  }
+
+  #listen(peer: Peer): void {
+    const { socket } = peer
+    socket.on('message', (data, isBinary) => {
+      peer.receivedMessage()
+      if (peer === this.#peer && !isBinary) this.#receive(data as Buffer)
+    })
+    socket.on('error', ({ code, name }: Error & { readonly code?: string }) => this.#lose(peer, code ?? name))
+    onPeerClose(socket, (code) => this.#lose(peer, `closed ${code}`))
+    listenToControl(
+      peer,
+      () => peer !== this.#peer,
+      () => {
+        closeSocket(socket, POLICY_VIOLATION)
+        this.#lose(peer, 'control frames in the middle of a message')
+      },
+    )
+  }
+
+  #receive(data: Buffer): void {
+    const { batch, metrics, log, maxMessageBytes } = this.#deps
+    const isLast = isLastOfRead(data)
+    if (!isLast) batch.hold()
+    const message = dissect(data)
+    const requester = message?.reqId === undefined ? undefined : this.#requesters.get(message.reqId)
+    if (message !== undefined && requester !== undefined) this.#hand(message, requester, data.length > maxMessageBytes)
+    else {
+      metrics.unattributed.inc()
+      const { reqId, subscriptionId } = message ?? {}
+      if (reqId !== undefined && subscriptionId !== undefined) this.#owner.unclaimed(reqId, subscriptionId)
+      logFailure(log, 'upstream sent the feed a message that answers no request', { kind: this.#owner.kind })
+    }
+    if (isLast) batch.flush()
+  }
+
+  #hand(message: UpstreamMessage, requester: Requester, isTooBig: boolean): void {
+    try {
+      if (isTooBig && requester.tooBig !== undefined) {
+        this.#noteTooBig()
+        requester.tooBig(message)
+      } else requester.received(message)
+      // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
+      this.#backoff.reset()
+    } catch (error) {
+      const { log } = this.#deps
+      log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
+      // What it has begun may be half done: whoever waits for it must hear that there is no more to come.
+      if (message.reqId !== undefined) this.#requesters.set(message.reqId, requester)
+      if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
+    }
+  }
+
+  #noteTooBig(): void {
+    const { batch, log } = this.#deps
+    // As for a socket of the browser's own, which could not receive it.
+    logFailure(log, 'upstream broke the WebSocket protocol', {
+      kind: 'public',
+      why: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+    })
+    // Browsers still get what was read before it.
+    batch.settle()
+  }
+
+  #keepAlive(): void {
+    const peer = this.#peer
+    if (peer === undefined) return
+    if (!this.#owner.isNeeded()) {
+      this.#requesters.clear()
+      return this.#drop()
+    }
+    if (!this.#isPingAnswered) return this.#lose(peer, 'ping not answered')
+    this.#isPingAnswered = false
+    const answered = { received: () => this.#pinged(reqId), lost: () => undefined }
+    const reqId = this.send((id) => `{"ping":1,"req_id":${id}}`, answered)
+  }
+
+  #pinged(reqId: number): void {
+    this.#isPingAnswered = true
+    this.release(reqId)
+  }
+
+  #lose(peer: Peer, why: string): void {
+    if (peer !== this.#peer) return
+    logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
+    this.#drop()
+    this.#lostAt = performance.now()
+    const requesters = [...this.#requesters.values()]
+    this.#requesters.clear()
+    for (const requester of requesters) requester.lost()
+    this.#owner.lost()
+    this.#tryAgain()
+  }
+
+  #tryAgain(): void {
+    if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
+  }
+
+  /** Lets go of the socket. */
+  #drop(): void {
+    this.#heartbeat?.stop()
+    clearInterval(this.#ping)
+    const peer = this.#peer
+    this.#peer = undefined
+    if (peer === undefined) return
+    closeSocket(peer.socket, GOING_AWAY)
+  }
+}

@@ -1,0 +1,79 @@
+import { test } from 'tap'
+import { FeedBrowser, feedWorld, reply, tick, type FeedWorld } from '../support/feed-world.ts'
+import { PUBLIC } from '../support/relay-world.ts'
+
+const OF_THIS_SERVER = 'You have reached the rate limit for ticks.'
+
+async function from(world: FeedWorld, address: string): Promise<FeedBrowser> {
+  return new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+}
+
+await test('subscriptions count in the share of an address as reads do, refused ones too', async (t) => {
+  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
+  const { market } = world
+  let isLimited = false
+  market.auto = (request) => {
+    const symbol = String(request.message['ticks'])
+    const code = isLimited ? 'RateLimit' : 'InvalidSymbol'
+    if (isLimited || symbol.startsWith('X'))
+      reply(request, { msg_type: 'tick', error: { code, message: 'of upstream' } })
+    else tick(request, 1, 1, `id-${symbol}`, symbol)
+    return true
+  }
+  const greedy = await Promise.all(Array.from({ length: 3 }, () => from(world, '192.0.2.1')))
+  for (const [index, browser] of greedy.entries()) {
+    for (const symbol of [`X${index}1`, `X${index}2`, `X${index}3`]) {
+      t.match(await browser.ask({ ticks: symbol, subscribe: 1 }), { error: { message: 'of upstream' } })
+    }
+  }
+  isLimited = true
+  t.match(await (await from(world, '192.0.2.2')).ask({ ticks: 'A', subscribe: 1 }), {
+    error: { message: 'of upstream' },
+  })
+  isLimited = false
+  for (const [index, browser] of greedy.entries()) {
+    t.match(await browser.ask({ ticks: `B${index}`, subscribe: 1 }), { error: { message: OF_THIS_SERVER } })
+  }
+  const honest = await from(world, '192.0.2.3')
+  for (const symbol of ['C', 'D']) t.match(await honest.ask({ ticks: symbol, subscribe: 1 }), { tick: { symbol } })
+  const late = await from(world, '192.0.2.1')
+  t.match(await late.ask({ ticks: 'C', subscribe: 1 }), { tick: { symbol: 'C' } }, 'a stream that exists costs nothing')
+  t.equal(market.asked('ticks').length, 12)
+})
+
+await test('a shared operation with a member that it is not known to have goes through an own socket', async (t) => {
+  const foreign = [
+    { active_symbols: 'brief', authorize: 'token' },
+    { contracts_for: 'R_10', logout: 1 },
+    { contracts_list: 1, subscribe: 1 },
+    { trading_times: 'today', authorize: 'token' },
+    { time: 1, logout: 1 },
+    { ping: 1, logout: 1 },
+    { forget: 'x', authorize: 'token' },
+    { forget_all: 'ticks', logout: 1 },
+    { ticks: 'R_10', authorize: 'token' },
+    { ticks: 'R_10', subscribe: 1, authorize: 'token' },
+    { ticks_history: 'R_10', end: 'latest', logout: 1 },
+    { ticks_history: 'R_10', end: 'latest', subscribe: 1, logout: 1 },
+  ]
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  browser.send({ ticks: 'R_1', subscribe: 1 })
+  const stream = await market.next('ticks')
+  tick(stream, 1)
+  await browser.next()
+  browser.send({ time: 1 })
+  const single = await market.next('time')
+  reply(single, { time: 1 })
+  await browser.next()
+  for (const [index, message] of foreign.entries()) {
+    const text = JSON.stringify({ ...message, req_id: index })
+    const own = await join()
+    own.send(text)
+    const request = await market.next(Object.keys(message)[0] ?? '', Object.values(message)[0])
+    t.equal(request.text, text, 'byte for byte')
+    t.notOk([stream.socket, single.socket].includes(request.socket), text)
+    reply(request, { error: { code: 'InputValidationFailed', message: 'of upstream' } })
+    t.match(await own.next(), { req_id: index, error: { message: 'of upstream' } })
+  }
+})

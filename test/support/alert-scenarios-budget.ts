@@ -35,7 +35,7 @@ async function refusedUsers(t: Test, count: number, name: string, raises: readon
 
 /** The last of four is the probe, which shows that upstream refuses everybody. */
 export function heldBackScenario(t: Test): Promise<Scenario> {
-  return refusedUsers(t, 4, 'upstream refuses reads', ['BffBudgetHeldBack'])
+  return refusedUsers(t, 4, 'upstream refuses reads', ['BffBudgetHeldBack', 'BffReadsRefused'])
 }
 
 /** Two users are not everybody: that is no matter of the operator. */

@@ -3,29 +3,12 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../sandbox/listening.ts'
+import type { Entry } from './contender.ts'
 import { logIn } from './login.ts'
 import { modAuthOpenidc } from './peers/mod-auth-openidc.ts'
 import { npmStack } from './peers/npm-stacks.ts'
 import { Program, workDir, type ProgramOptions } from './program.ts'
 import { CLIENT_ID, listening, nginx, type World } from './world.ts'
-
-/** A running server that forwards requests to upstream. */
-export interface Contender {
-  readonly name: string
-  readonly program: Program
-  readonly port: number
-  /** A Cookie header for each session; undefined if the contender has no sessions. */
-  readonly cookies?: readonly string[]
-}
-
-/** A contender that may not be installed on this machine. */
-export interface Entry {
-  readonly name: string
-  /** @throws Error if it cannot be started; the message says what is missing */
-  readonly start: (world: World, port: number) => Promise<Contender>
-  /** The redirect URI of its logins; undefined if it logs no users in. */
-  readonly redirectUri?: (port: number) => string
-}
 
 export const THIS_SERVER = 'this server'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

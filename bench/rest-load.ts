@@ -1,5 +1,6 @@
 import { freePort } from '../sandbox/listening.ts'
-import { BROWSER_HEADERS, entries, THIS_SERVER, thisServer, type Contender, type Entry } from './contenders.ts'
+import type { Contender, Entry } from './contender.ts'
+import { BROWSER_HEADERS, entries, THIS_SERVER, thisServer } from './contenders.ts'
 import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
 import { wrk } from './wrk.ts'
 

@@ -1,3 +1,6 @@
+/** Gives a permit back. Only the first call counts. */
+export type Release = () => void
+
 /** A semaphore for each key. */
 export class Permits {
   readonly #taken = new Map<string, number>()

@@ -1,6 +1,6 @@
 import { network } from '../http/client-address.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
-import { Permits } from '../http/permits.ts'
+import { Permits, type Release } from '../http/permits.ts'
 import type { Session } from '../sessions/index.ts'
 import type { Store } from '../store/store.ts'
 import { SessionPermits } from './session-permits.ts'
@@ -17,9 +17,6 @@ export interface CapLimits {
 
 /** One in this many of all permits is reserved for trading, so that strangers cannot keep traders out. */
 const TRADING_SHARE = 4
-
-/** Gives a permit back. Only the first call counts. */
-export type Release = () => void
 
 /** The permits of browser sockets. A socket holds its permits from the start of its handshake until it closes. */
 export class Caps {

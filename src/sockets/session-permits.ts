@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import type { Release } from '../http/permits.ts'
 import { permitsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import type { Release } from './caps.ts'
 
 /** Well below the time after which a silent holder no longer counts. */
 const RENEWAL_MS = 10_000

@@ -59,8 +59,11 @@ export interface TradingSocket extends PublicSocket {
 /** The sockets of a client. */
 export declare class Sockets {
     #private;
-    /** Opens a socket on the connection to a path, and the connection if there is none. */
-    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>): TradingSocket;
+    /**
+     * Opens a socket on the connection to a path, and the connection if there is none.
+     * @param more how many links the connection may open besides the first
+     */
+    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more?: number): TradingSocket;
     /** Closes every connection at once. */
     close(): void;
 }

@@ -241,15 +241,10 @@ await test('after any order of starts, stops and losses every stream of the page
         } else live.set(which, which < 2 ? price(socket, symbol) : chart(socket, which, symbol))
         await pause(below(40))
       }
-      const symbols = [...live.keys()].map((which) => `R_${which % 2}`).toSorted()
-      const opened = (): string =>
-        String(
-          service
-            .open()
-            .map((stream) => stream.split(' ')[1])
-            .toSorted(),
-        )
-      await until(() => opened() === String(symbols) && socket.status().state === 'open', `run ${run}`, 30_000)
+      const areOpen = (symbol: string): boolean =>
+        service.open().filter((stream) => stream.endsWith(symbol)).length ===
+        [...live.keys()].filter((which) => `R_${which % 2}` === symbol).length
+      await until(() => areOpen('R_0') && areOpen('R_1') && socket.status().state === 'open', `run ${run}`, 30_000)
       const ticks = ({ messages }: Followed): number => messages.filter(({ tick }) => tick === 1000 + run).length
       service.tick(1000 + run)
       await until(() => [...live.values()].every((followed) => ticks(followed) > 0), `ticks of run ${run}`)

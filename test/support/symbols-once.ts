@@ -35,7 +35,7 @@ export function symbolsOnce(world: SocketPeer): SymbolsOnce {
     send({ subscription, ...('ticks' in message ? { tick: 0 } : { history: [] }) })
   }
   return {
-    open: () => [...streams.values()].map(({ on, symbol }) => `${on} ${symbol}`).toSorted(),
+    open: () => [...streams.values()].map(({ on, symbol }) => `${on} ${symbol}`).toSorted((a, b) => a.localeCompare(b)),
     tick: (price) => {
       for (const { send } of streams.values()) send({ tick: price })
     },

@@ -46,8 +46,8 @@ export class Streams {
 
   /** The status of a link that is not open, if any, so that `open` means that every stream is up to date. */
   get status(): SocketStatus {
-    const isLost = (carrier?: Carrier): unknown => carrier && !/open|ended/.test(carrier.link.status.state)
-    return (this.#carriers.find(isLost) ?? this.#carriers[0]).link.status
+    const all = this.#carriers.flatMap((carrier) => carrier?.link.status ?? [])
+    return all.find(({ state }) => !/open|ended/.test(state)) ?? this.link.status
   }
 
   /**

@@ -2,7 +2,7 @@ import { apiOf, type Api } from './api.ts'
 import type { LoginOptions } from './login.ts'
 import { serverAt, type ServerOptions } from './server.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session.ts'
-import { createSession } from './session-store.ts'
+import { createSession } from './session-follower.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './socket.ts'
 
 /** Everything that a page needs to talk to the server. */

@@ -2,7 +2,7 @@ import { jitter } from './backoff.ts'
 import { notify } from './errors.ts'
 import { fetchSession } from './fetch-session.ts'
 import { onPage, type PageEvent } from './page.ts'
-import type { Server } from './server.ts'
+import { serverAt, type Server, type ServerOptions } from './server.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
@@ -210,4 +210,12 @@ export class SessionFollower implements SessionStore {
 /** True if the reason rules out that another tab has logged in. */
 function isFinal(reason: EndReason | undefined): boolean {
   return !!reason && reason !== 'replaced' && reason !== 'gone'
+}
+
+/**
+ * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
+ * first `subscribe`.
+ */
+export function createSession(options: ServerOptions = {}): SessionStore {
+  return new SessionFollower(serverAt(options))
 }

@@ -193,3 +193,21 @@ await test('a session socket that is refused with 4429: the session is checked e
   }
   t.equal(server.handshakes, 1)
 })
+
+await test('a lock that is granted to a page that has just left is released at once, so that another tab can lead', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  let grant: (() => unknown) | undefined
+  t.intercept(navigator.locks, 'request', {
+    value: (_name: string, _options: unknown, callback: () => unknown) => {
+      grant = callback
+      return new Promise(() => undefined)
+    },
+  })
+  const session = tabSession(t, server.url)
+  session.subscribe(() => undefined)
+  await until(() => session.get().status === 'active')
+  session.close()
+  const left = await Promise.race([Promise.resolve(grant?.()).then(() => 'released'), pause(1000, 'held')])
+  t.same([left, server.handshakes], ['released', 0])
+})

@@ -1,4 +1,14 @@
-import type { Sharing } from './upstream/operations/sharing.ts'
+/** What browsers of the server before this sandbox share at the moment. */
+export interface Sharing {
+  /** Browsers with a public socket. */
+  readonly browsers: number
+  /** Upstream sockets that all of them share. */
+  readonly sockets: number
+  /** Upstream subscriptions that they share. */
+  readonly streams: number
+  /** Upstream sockets for one browser alone. */
+  readonly ownSockets: number
+}
 
 /** Reads from the metrics of a server what its browsers share. @throws Error when there is no response */
 export async function readSharing(opsUrl: string): Promise<Sharing> {

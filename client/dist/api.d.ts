@@ -45,7 +45,8 @@ export interface ApiInit<M extends Method> extends CallInit {
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
  * ```
- * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when you abort
+ * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
+ * a call other than a GET is made; the reason of `signal` when you abort
  */
 export interface Api {
     <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>;

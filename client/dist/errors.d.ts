@@ -36,13 +36,15 @@ export declare class ApiError extends Error {
      * trading service or from a proxy.
      */
     readonly problem: Problem | undefined;
+    /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
+    readonly code: 'not_sent' | Problem['code'] | undefined;
     /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
     readonly outcome: 'unknown' | undefined;
     /** How long to wait before the next attempt, in seconds, if the response says so. */
     readonly retryAfter: number | undefined;
     /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
     readonly response: Response | undefined;
-    constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown);
+    constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent');
 }
 /** The codes of the package itself. Any other code of a {@link SocketError} comes from the trading service. */
 export type SocketErrorCode = 

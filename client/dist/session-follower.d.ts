@@ -1,4 +1,4 @@
-import type { Server } from './server.ts';
+import { type Server, type ServerOptions } from './server.ts';
 import type { SessionStore } from './session-store.ts';
 import { type EndReason, type SessionState } from './session-state.ts';
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
@@ -12,3 +12,8 @@ export declare class SessionFollower implements SessionStore {
     readonly end: (reason: EndReason) => void;
     readonly close: () => void;
 }
+/**
+ * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
+ * first `subscribe`.
+ */
+export declare function createSession(options?: ServerOptions): SessionStore;

@@ -1,4 +1,3 @@
-import { type ServerOptions } from './server.ts';
 import type { EndReason, SessionState } from './session-state.ts';
 /** The state of the user's session, kept the same in all tabs. The store follows the session from the first `subscribe` on. */
 export interface SessionStore {
@@ -22,8 +21,3 @@ export interface SessionStore {
     /** Stops following the session. */
     readonly close: () => void;
 }
-/**
- * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
- * first `subscribe`.
- */
-export declare function createSession(options?: ServerOptions): SessionStore;

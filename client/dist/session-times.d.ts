@@ -7,8 +7,8 @@ export declare const RESPONSE_TIMEOUT_MS = 10000;
  * a session socket refuses every handshake.
  */
 export declare const SLOW_MS = 300000;
-/** The interval of checks without a session socket. */
-export declare const POLL_MS = 60000;
+/** The interval of checks without a session socket, for example because the server refuses one more with 4429. */
+export declare const POLL_MS = 30000;
 export declare const CLOCK_MS = 5000;
 /** Timers that stood still for this long show that the machine slept. Those of a hidden page may be a minute late. */
 export declare const SLEEP_MS = 120000;

@@ -27,8 +27,7 @@ export interface PublicSocket {
      * const stop = socket.subscribe<Tick>({ ticks: 'R_100' }, ({ tick }) => draw(tick))
      * ```
      * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
-     *   the page's error handlers get the error. After `RateLimit` and `AlreadySubscribed`, the package subscribes again by
-     *   itself
+     *   the page's error handlers get the error. After `RateLimit` the package subscribes again by itself
      * @returns a function that stops the stream
      * @throws TypeError if the message may change something; SocketError if the socket is closed
      */
@@ -59,8 +58,11 @@ export interface TradingSocket extends PublicSocket {
 /** The sockets of a client. */
 export declare class Sockets {
     #private;
-    /** Opens a socket on the connection to a path, and the connection if there is none. */
-    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>): TradingSocket;
+    /**
+     * Opens a socket on the connection to a path, and the connection if there is none.
+     * @param more how many links the connection may open besides the first
+     */
+    open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more?: number): TradingSocket;
     /** Closes every connection at once. */
     close(): void;
 }

@@ -4,6 +4,7 @@ import { call, type CallInit } from './call.ts'
 import { elapsedMs } from './clock.ts'
 import { keyUses, type KeyUse } from './key-use.ts'
 import { newKey } from './once.ts'
+import { isOnline } from './page.ts'
 import type { Server } from './server.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -58,7 +59,8 @@ export interface ApiInit<M extends Method> extends CallInit {
  * const response = await client.api('/trading/v1/options/accounts')
  * const { data } = await response.json()
  * ```
- * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when you abort
+ * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
+ * a call other than a GET is made; the reason of `signal` when you abort
  */
 export interface Api {
   <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>
@@ -96,6 +98,9 @@ export function apiOf(server: Server, store: SessionStore): Api {
     let mayRepeat = true
     for (let polls = 0; ;) {
       try {
+        if (method !== 'GET' && !isOnline() && !signal?.aborted) {
+          throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
+        }
         return await call(server, `/api${path}`, { ...init, headers: allHeaders })
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
@@ -123,7 +128,8 @@ function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): 
   const { problem, outcome, response } = error
   if (!use || outcome) return error
   if (!use.mayBeExecuted) use.forget()
-  else if (problem) return new ApiError(method, path, response, { ...problem, outcome: 'unknown' }, error)
+  // An attempt before this one may have been executed, even if this one was refused or not sent.
+  else if (error.code) return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
   return error
 }
 

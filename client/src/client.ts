@@ -1,5 +1,6 @@
 export { createClient, type Client } from './create-client.ts'
-export { createSession, type SessionStore } from './session-store.ts'
+export { createSession } from './session-follower.ts'
+export type { SessionStore } from './session-store.ts'
 export type { LogoutOptions, Session } from './session.ts'
 export { once, type OnceOptions } from './once.ts'
 export { ApiError, SocketError, type Problem, type SocketErrorCode } from './errors.ts'

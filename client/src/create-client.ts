@@ -2,7 +2,7 @@ import { apiOf, type Api } from './api.ts'
 import type { LoginOptions } from './login.ts'
 import { serverAt, type ServerOptions } from './server.ts'
 import { sessionOf, type LogoutOptions, type Session } from './session.ts'
-import { createSession } from './session-store.ts'
+import { createSession } from './session-follower.ts'
 import { Sockets, type PublicSocket, type TradingSocket } from './socket.ts'
 
 /** Everything that a page needs to talk to the server. */
@@ -36,6 +36,9 @@ export interface Client {
   close(): void
 }
 
+/** The trading service allows few connections of a user, so only public sockets may have more than one. */
+const MORE_PUBLIC = 2
+
 /**
  * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
  * server renders the page.
@@ -48,15 +51,15 @@ export function createClient(options: ServerOptions = {}): Client {
   const store = createSession(options)
   const session = sessionOf(server, store)
   const sockets = new Sockets()
-  const open = (path: string): TradingSocket =>
-    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm })
+  const open = (path: string, more?: number): TradingSocket =>
+    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm }, more)
   return {
     session,
     api: apiOf(server, store),
     login: (init) => location.assign(session.loginUrl('login', init)),
     signup: (init) => location.assign(session.loginUrl('signup', init)),
     logout: (init) => session.logout(init),
-    publicSocket: () => open('/ws/public'),
+    publicSocket: () => open('/ws/public', MORE_PUBLIC),
     tradingSocket(accountId) {
       // The server answers 404 to any other id, which a page cannot tell from a lost connection.
       if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)

@@ -35,6 +35,8 @@ export class ApiError extends Error {
    * trading service or from a proxy.
    */
   readonly problem: Problem | undefined
+  /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
+  readonly code: 'not_sent' | Problem['code'] | undefined
   /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
   readonly outcome: 'unknown' | undefined
   /** How long to wait before the next attempt, in seconds, if the response says so. */
@@ -42,15 +44,17 @@ export class ApiError extends Error {
   /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
   readonly response: Response | undefined
 
-  constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown) {
+  constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent') {
     const status = response?.status ?? 0
-    super(`${method} ${path}: ${problem?.code ?? (status || 'no response')}`, { cause })
+    const code = own ?? problem?.code
+    super(`${method} ${path}: ${code ?? (status || 'no response')}`, { cause })
+    this.code = code
     this.name = 'ApiError'
     this.status = status
     this.problem = problem
     // A 5xx without a problem comes from a proxy, and a problem that has not arrived in full may be any, such as
     // outcome_unknown. So the server may or may not have executed the call.
-    const isUnclear = !problem && method !== 'GET' && (status === 0 || status >= 500 || cause !== undefined)
+    const isUnclear = !code && method !== 'GET' && (status === 0 || status >= 500 || cause !== undefined)
     this.outcome = isUnclear ? 'unknown' : problem?.outcome
     const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
     this.retryAfter = seconds === undefined ? undefined : Number(seconds)

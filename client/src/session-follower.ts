@@ -2,20 +2,11 @@ import { jitter } from './backoff.ts'
 import { notify } from './errors.ts'
 import { fetchSession } from './fetch-session.ts'
 import { onPage, type PageEvent } from './page.ts'
-import type { Server } from './server.ts'
+import { serverAt, type Server, type ServerOptions } from './server.ts'
 import { sessionSocket, type SessionSocket } from './session-socket.ts'
 import type { SessionStore } from './session-store.ts'
 import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
-import {
-  CHECK_INTERVAL_MS,
-  CHECKS,
-  CLOCK_MS,
-  EXPIRING_MS,
-  POLL_MS,
-  SKEW_MS,
-  SLEEP_MS,
-  SLOW_MS,
-} from './session-times.ts'
+import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SLOW_MS } from './session-times.ts'
 import { joinTabs, type Tabs } from './tabs.ts'
 
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
@@ -150,7 +141,7 @@ export class SessionFollower implements SessionStore {
     const state = this.#state
     clearTimeout(this.#timer)
     if (!this.#tabs) return
-    let waitMs = jitter(this.#failures, POLL_MS)
+    let waitMs = jitter(this.#failures)
     if (state.status === 'active') {
       const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
       const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
@@ -219,4 +210,12 @@ export class SessionFollower implements SessionStore {
 /** True if the reason rules out that another tab has logged in. */
 function isFinal(reason: EndReason | undefined): boolean {
   return !!reason && reason !== 'replaced' && reason !== 'gone'
+}
+
+/**
+ * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
+ * first `subscribe`.
+ */
+export function createSession(options: ServerOptions = {}): SessionStore {
+  return new SessionFollower(serverAt(options))
 }

@@ -49,7 +49,7 @@ export function sessionSocket(
         onEvent(event)
       }
       current.onclose = ({ code, reason }) => {
-        close(retryAfterMs(reason) + jitter(failures++, SLOW_MS))
+        close(retryAfterMs(reason) + (code === 4429 ? SLOW_MS : jitter(failures++, SLOW_MS)))
         onEvent(code === 4401 ? { reason: 'gone' } : undefined)
       }
     } catch {

@@ -1,5 +1,3 @@
-import { serverAt, type ServerOptions } from './server.ts'
-import { SessionFollower } from './session-follower.ts'
 import type { EndReason, SessionState } from './session-state.ts'
 
 /** The state of the user's session, kept the same in all tabs. The store follows the session from the first `subscribe` on. */
@@ -23,12 +21,4 @@ export interface SessionStore {
   readonly end: (reason: EndReason) => void
   /** Stops following the session. */
   readonly close: () => void
-}
-
-/**
- * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
- * first `subscribe`.
- */
-export function createSession(options: ServerOptions = {}): SessionStore {
-  return new SessionFollower(serverAt(options))
 }

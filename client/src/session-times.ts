@@ -9,8 +9,8 @@ export const RESPONSE_TIMEOUT_MS = 10_000
  * a session socket refuses every handshake.
  */
 export const SLOW_MS = 300_000
-/** The interval of checks without a session socket. */
-export const POLL_MS = 60_000
+/** The interval of checks without a session socket, for example because the server refuses one more with 4429. */
+export const POLL_MS = 30_000
 export const CLOCK_MS = 5000
 /** Timers that stood still for this long show that the machine slept. Those of a hidden page may be a minute late. */
 export const SLEEP_MS = 120_000

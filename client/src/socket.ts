@@ -29,8 +29,7 @@ export interface PublicSocket {
    * const stop = socket.subscribe<Tick>({ ticks: 'R_100' }, ({ tick }) => draw(tick))
    * ```
    * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
-   *   the page's error handlers get the error. After `RateLimit` and `AlreadySubscribed`, the package subscribes again by
-   *   itself
+   *   the page's error handlers get the error. After `RateLimit` the package subscribes again by itself
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */
@@ -64,44 +63,57 @@ export interface TradingSocket extends PublicSocket {
   command<T = Message>(message: object, options?: RequestOptions): Promise<T>
 }
 
-/** A connection, the messages on it, and the sockets that share it. */
+/** What a page sends and receives on one path, and the sockets that share it. */
 class Connection {
   users = 0
   readonly exchange: Exchange
   readonly streams: Streams
   readonly statusListeners = new Set<() => void>()
   readonly listeners = new Set<(message: Message) => void>()
-  readonly link: Link
 
-  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, before?: SocketStatus) {
+  /**
+   * @param waiting the status of every link that waits, by its number, also while it is closed
+   * @param more how many links there may be besides the first
+   */
+  constructor(owner: Pick<LinkOwner, 'connect' | 'confirm'>, waiting: Map<number, SocketStatus>, more: number) {
     let id = 0
     const nextId = (): number => ++id
-    this.link = new Link(
-      {
-        ...owner,
-        nextId,
-        up: () => {
-          this.streams.up()
-          this.exchange.up()
+    const open = (number: number): Link => {
+      const link: Link = new Link(
+        {
+          ...owner,
+          nextId,
+          up: () => {
+            this.streams.up(link)
+            if (number === 0) this.exchange.up()
+          },
+          message: (message) => {
+            if (!this.exchange.take(message)) this.streams.take(link, message)
+            notify(this.listeners, (listener) => listener(message))
+          },
+          down: (status) => {
+            if (number === 0) this.exchange.down(status)
+            this.streams.down(link, status)
+          },
+          status: () => {
+            const { status } = link
+            if (status.retryAt !== undefined) waiting.set(number, status)
+            else if (status.state !== 'ended') waiting.delete(number)
+            // Requests wait while the connection is stale.
+            if (number === 0 && status.state === 'open') this.exchange.up()
+            notify(this.statusListeners, (listener) => listener())
+          },
         },
-        message: (message) => {
-          if (!this.exchange.take(message)) this.streams.take(message)
-          notify(this.listeners, (listener) => listener(message))
-        },
-        down: (status) => {
-          this.exchange.down(status)
-          this.streams.down(status)
-        },
-        status: () => {
-          // Requests wait while the connection is stale.
-          if (this.link.status.state === 'open') this.exchange.up()
-          notify(this.statusListeners, (listener) => listener())
-        },
-      },
-      before,
-    )
-    this.exchange = new Exchange(this.link, nextId)
-    this.streams = new Streams(this.link, nextId)
+        waiting.get(number),
+      )
+      return link
+    }
+    this.streams = new Streams(open, nextId, more)
+    this.exchange = new Exchange(this.streams.link, nextId)
+  }
+
+  get link(): Link {
+    return this.streams.link
   }
 }
 
@@ -112,23 +124,25 @@ const GRACE_MS = 200
 export class Sockets {
   /** By path. */
   readonly #connections = new Map<string, Connection>()
-  /** The status of the connections that were closed while they waited, by path. */
-  readonly #waiting = new Map<string, SocketStatus>()
+  /** The status of the links that wait or were closed while they waited, by path and number. */
+  readonly #waiting = new Map<string, Map<number, SocketStatus>>()
 
-  /** Opens a socket on the connection to a path, and the connection if there is none. */
-  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>): TradingSocket {
+  /**
+   * Opens a socket on the connection to a path, and the connection if there is none.
+   * @param more how many links the connection may open besides the first
+   */
+  open(path: string, owner: Pick<LinkOwner, 'connect' | 'confirm'>, more = 0): TradingSocket {
     const existing = this.#connections.get(path)
+    const waiting = this.#waiting.get(path) ?? new Map<number, SocketStatus>()
+    this.#waiting.set(path, waiting)
     const connection =
-      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, this.#waiting.get(path))
+      existing && existing.link.status.state !== 'ended' ? existing : new Connection(owner, waiting, more)
     this.#connections.set(path, connection)
     connection.users++
     return socketOn(connection, () => {
       if (--connection.users > 0) return
       setTimeout(() => {
         if (connection.users > 0) return
-        const { status } = connection.link
-        if (status.retryAt === undefined) this.#waiting.delete(path)
-        else this.#waiting.set(path, status)
         connection.link.close()
         if (this.#connections.get(path) === connection) this.#connections.delete(path)
       }, GRACE_MS)
@@ -142,10 +156,7 @@ export class Sockets {
 }
 
 /** A socket on a shared connection. Closing it ends only what it has started itself. */
-function socketOn(
-  { link, exchange, streams, listeners, statusListeners }: Connection,
-  release: () => void,
-): TradingSocket {
+function socketOn({ exchange, streams, listeners, statusListeners }: Connection, release: () => void): TradingSocket {
   const own = new AbortController()
   const { signal } = own
   const stops = new Set<() => void>()
@@ -165,7 +176,7 @@ function socketOn(
     signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal,
   })
   return {
-    status: () => link.status,
+    status: () => streams.status,
     onStatus: (listener) => until(statusListeners, () => listener()),
     request: (message, options) => exchange.request(message as Message, bound(options)) as Promise<never>,
     command: (message, options) => exchange.command(message as Message, bound(options)) as Promise<never>,

@@ -3,6 +3,8 @@ import { SYMBOLS, type SymbolInfo } from './symbols.ts'
 
 /** Two hours at one tick per second: enough for a chart, and fast to compute at the start. */
 const HISTORY_TICKS = 7200
+/** Ticks that are later than this are left out. */
+const MAX_LATE_MS = 60_000
 const YEAR_SECONDS = 365 * 24 * 60 * 60
 
 export interface Tick {
@@ -49,16 +51,19 @@ export class Instrument {
 export class Market {
   readonly tickMs: number
   readonly #instruments: ReadonlyMap<string, Instrument>
+  /** The time of the latest tick, a multiple of `tickMs`. */
+  #tickedMs: number
   #timer: NodeJS.Timeout | undefined
 
   constructor({ seed, tickMs }: { seed: number; tickMs: number }) {
     this.tickMs = tickMs
-    const spacing = Math.max(1, Math.round(tickMs / 1000))
-    const now = Math.floor(Date.now() / 1000)
-    const start = now - HISTORY_TICKS * spacing
+    const spacingMs = Math.max(1000, tickMs)
+    this.#tickedMs = Date.now() - (Date.now() % tickMs)
+    const startMs = this.#tickedMs - HISTORY_TICKS * spacingMs
+    const start = epochOf(startMs)
     const instruments = SYMBOLS.map((info, index) => new Instrument(info, randomFrom(seed + index), start))
     this.#instruments = new Map(instruments.map((instrument) => [instrument.info.code, instrument]))
-    for (let epoch = start + spacing; epoch < now; epoch += spacing) this.#advance(epoch)
+    for (let index = 1; index <= HISTORY_TICKS; index++) this.#advance(epochOf(startMs + index * spacingMs))
     this.#schedule()
   }
 
@@ -74,21 +79,31 @@ export class Market {
     clearTimeout(this.#timer)
   }
 
-  /** Ticks at multiples of `tickMs`, so that a tick is sent in the second of its epoch. */
+  /**
+   * Ticks once at every multiple of `tickMs`, so that a tick is sent in the second of its epoch. A timer may fire early or
+   * late, so the time of the tick before decides, not the clock alone.
+   */
   #schedule(): void {
     this.#timer = setTimeout(
       () => {
+        const now = Date.now()
+        // A machine that slept has missed these ticks, as if the market had been closed.
+        if (now - this.#tickedMs > MAX_LATE_MS) this.#tickedMs = now - (now % this.tickMs) - this.tickMs
+        for (; this.#tickedMs + this.tickMs <= now; this.#advance(epochOf(this.#tickedMs)))
+          this.#tickedMs += this.tickMs
         this.#schedule()
-        // A timer may fire slightly early.
-        this.#advance(Math.round(Date.now() / 1000))
       },
-      this.tickMs - (Date.now() % this.tickMs),
+      this.#tickedMs + this.tickMs - Date.now(),
     )
   }
 
   #advance(epoch: number): void {
     for (const instrument of this.#instruments.values()) instrument.advance(epoch)
   }
+}
+
+function epochOf(ms: number): number {
+  return Math.floor(ms / 1000)
 }
 
 /** The mulberry32 generator, which is the same on every machine. @returns numbers in [0, 1) */

@@ -1,9 +1,9 @@
 import type { SandboxProvider } from '../provider.ts'
+import type { Sharing } from '../sharing.ts'
 import type { ContractBook } from './contract-book.ts'
 import type { SocketLimits } from './limits.ts'
 import type { Market } from './market.ts'
 import type { OneTimePasswords } from './one-time-passwords.ts'
-import type { Sharing } from './operations/sharing.ts'
 import type { Users } from './users.ts'
 
 /** The state of the upstream, which its REST API and its WebSocket API share. */

@@ -62,6 +62,32 @@ await test('a machine that slept beyond the delay connects when it wakes up', as
   t.equal(world.sockets.length, 2)
 })
 
+for (const isLoggedIn of [true, false]) {
+  await test(`a connection that the page closes while the session is confirmed after 4401 stays closed, logged in ${isLoggedIn}`, async (t) => {
+    const body = isLoggedIn
+      ? { authenticated: true, now: 1, expires_at: 9, idle_expires_at: 9, scope: '' }
+      : { authenticated: false, now: 1 }
+    const confirmed = Promise.withResolvers<Response>()
+    let checks = 0
+    const fetch = (): Promise<Response> => (checks++ === 0 ? confirmed.promise : Promise.resolve(Response.json(body)))
+    const world = await socketPeer(t, { fetch })
+    world.reply = () => world.sockets[0]?.close(4401, 'login_required')
+    const socket = world.client.tradingSocket('VRTC100')
+    const states: string[] = []
+    t.match(await failure(socket.request({ time: 1 })), { code: 'connection_lost' })
+    await until(() => checks === 1)
+    socket.onStatus(() => states.push(socket.status().state))
+    // The client no longer asks for the session after its own end, but after that of a socket.
+    const close = isLoggedIn ? world.client.close : socket.close
+    for (let times = 0; times < 2; times++) close()
+    await until(() => socket.status().state === 'ended')
+    confirmed.resolve(Response.json(body))
+    // The delay before the first attempt is at most a second, and the end is believed after four checks of 600 ms each.
+    await pause(2500)
+    t.same([states, socket.status().code, world.sockets.length], [isLoggedIn ? ['ended'] : [], 1000, 1])
+  })
+}
+
 await test('what cannot be the id of an account is no path of a socket', (t) => {
   const client = createClient({ baseUrl: 'http://127.0.0.1:1' })
   for (const id of ['', 'a/b', 'a b', '\u00e9', 'x'.repeat(65)]) {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { ActiveSession, SessionStore } from '../../client/dist/client.js'
+import { HeldTimers } from '../support/held-timers.ts'
 import { tabSession } from '../support/page-client.ts'
 import { SessionServer } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
@@ -169,4 +170,44 @@ await test('after the machine slept, the session is checked on a new session soc
     await until(() => (session.get() as ActiveSession).scope === server.scope)
     t.ok(Math.abs((session.get() as ActiveSession).expiresAt - Date.now() - 3600_000) < 5000)
   }
+})
+
+await test('a session socket that is refused with 4429: the session is checked every 30 s instead', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = server.isFull = true
+  // The package reads the clock every five seconds.
+  const clock = new HeldTimers(t, 'setTimeout', 5000)
+  const session = tabSession(t, server.url)
+  session.subscribe(() => undefined)
+  await until(() => server.handshakes === 1 && clock.size === 1)
+  // An attempt after any other close would follow within a second.
+  await pause(1100)
+  const { now } = Date
+  t.teardown(() => void (Date.now = now))
+  for (const round of [1, 2]) {
+    const { checks } = server
+    await until(() => clock.size === 1)
+    Date.now = () => now() + round * 29_500
+    clock.run()
+    await until(() => server.checks === checks + 1, 'a check', 3000)
+  }
+  t.equal(server.handshakes, 1)
+})
+
+await test('a lock that is granted to a page that has just left is released at once, so that another tab can lead', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  let grant: (() => unknown) | undefined
+  t.intercept(navigator.locks, 'request', {
+    value: (_name: string, _options: unknown, callback: () => unknown) => {
+      grant = callback
+      return new Promise(() => undefined)
+    },
+  })
+  const session = tabSession(t, server.url)
+  session.subscribe(() => undefined)
+  await until(() => session.get().status === 'active')
+  session.close()
+  const left = await Promise.race([Promise.resolve(grant?.()).then(() => 'released'), pause(1000, 'held')])
+  t.same([left, server.handshakes], ['released', 0])
 })

@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
+import type { Client } from '../../client/dist/client.js'
 import { testChromium } from '../support/chromium.ts'
 import { FRONTENDS_GUIDE } from '../support/documented-samples.ts'
 import { bundled, examplePage } from '../support/example-page.ts'
+import { failure } from '../support/page-client.ts'
+import { until } from '../support/until.ts'
 import { testWorld } from '../support/world.ts'
 
 /** Waits until an element of the page has a text. */
@@ -67,6 +71,7 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
 
   await loseReplies(page)
   await page.reload()
+  await shows(page, 'balance', /USD/)
   await page.click('text=Get a price')
   await page.click('#buy')
   await shows(page, 'message', /may or may not/)
@@ -89,6 +94,45 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
   await shows(page, 'message', /The trading service could not be reached/)
   await shows(page, 'market', /connecting|waiting/)
   t.same(faults, [])
+})
+
+for (const feed of ['relay', 'shared']) {
+  await test(`the page in docs/examples with PUBLIC_FEED=${feed}: the price list and the chart of the same symbol go on`, async (t) => {
+    const settings = { STATIC_DIR: await bundled(await examplePage(t)), PUBLIC_FEED: feed }
+    const { server } = await testWorld(t, { settings })
+    const page = await (await (await testChromium(t)).newContext()).newPage()
+    await page.goto(server.url)
+    const points = (): Promise<string | null> => page.getAttribute('#chart', 'points')
+    await page.locator('#chart[points]').waitFor({ state: 'attached' })
+    const before = { price: (await page.textContent('#R_100')) ?? '', points: await points() }
+    t.equal(before.points?.split(' ').length, 100, 'the whole history')
+    t.notMatch(before.points, /NaN|Infinity/)
+    await page.locator('#R_100').filter({ hasNotText: before.price }).waitFor()
+    await until(async () => (await points()) !== before.points)
+    await shows(page, 'R_50', /^\d/)
+    await shows(page, 'market', /^open$/)
+    t.equal(await page.textContent('#message'), '')
+  })
+}
+
+await test('the page in docs/examples: offline, the user reads that nothing was sent', async (t) => {
+  const dir = await examplePage(t)
+  const { outputFiles } = await build({
+    stdin: { contents: `export * from './src/trading.ts'`, resolveDir: dir },
+    bundle: true,
+    format: 'esm',
+    write: false,
+  })
+  const { client, explain } = (await import(
+    `data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`
+  )) as { client: Client; explain: (error: unknown) => string }
+  Object.defineProperty(globalThis.navigator, 'onLine', { configurable: true, value: false })
+  t.teardown(() => {
+    client.close()
+    Reflect.deleteProperty(globalThis.navigator, 'onLine')
+  })
+  const transfer = client.api('/payment-agents/v1/transfer', { method: 'POST', json: {} })
+  t.equal(explain(await failure(transfer)), 'The connection is interrupted, so nothing was sent.')
 })
 
 /** From the next page on, contracts last for minutes, and the connection breaks before the reply to a purchase arrives. */

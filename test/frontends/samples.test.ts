@@ -45,7 +45,7 @@ await test('every sample of docs/frontends.md has a file name, and the TypeScrip
     t.ok(name, `the sample starting with ${code.slice(0, 40)}`)
     if (/^tsx?$/.test(language) && name !== 'vite.config.ts') files[`src/${name}`] = code
   }
-  t.equal(Object.keys(files).length, 7)
+  t.equal(Object.keys(files).length, 8)
   const dir = await examplePage(t, files)
   await t.resolves(compile(['-p', dir, '--jsx', 'preserve'], dir))
 })

@@ -28,6 +28,8 @@ export class SessionServer {
   garbage: string | undefined
   /** Whether there is a session socket. Older servers refuse its handshake. */
   hasSocket = true
+  /** Whether the user has too many session sockets already. */
+  isFull = false
   /** Delay of the responses to GET /auth/session. */
   delayMs = 0
   /** Pages, by path. */
@@ -47,7 +49,8 @@ export class SessionServer {
       server.handshakes++
       if (!server.hasSocket) return void socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')
       server.#sockets.handleUpgrade(request, socket, head, (opened) => {
-        if (server.isLoggedIn) opened.send(JSON.stringify({ event: 'session', ...server.body() }))
+        if (server.isFull) opened.close(4429, 'too_many_relays')
+        else if (server.isLoggedIn) opened.send(JSON.stringify({ event: 'session', ...server.body() }))
         else opened.close(4401, 'login_required')
       })
     })

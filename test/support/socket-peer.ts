@@ -11,8 +11,8 @@ export interface SocketPeer {
   readonly sockets: WebSocket[]
   /** Called for every connection. */
   onSocket: (socket: WebSocket) => unknown
-  /** Replies to a message; by default with `ok`. */
-  reply: (message: Message, send: (body: Message | string) => void) => void
+  /** Replies to a message on the connection with this number, from 1; by default with `ok`. */
+  reply: (message: Message, send: (body: Message | string) => void, on: number) => void
 }
 
 /** Starts a server on a free port. It ends with the test. */
@@ -42,7 +42,7 @@ export async function socketPeer(t: Test, options: ServerOptions = {}): Promise<
         socket.send(typeof body === 'string' ? body : JSON.stringify({ req_id: message['req_id'], ...body }))
       if ('ping' in message) return send({ ping: 'pong' })
       world.seen.push({ ...message, on })
-      world.reply(message, send)
+      world.reply(message, send, on)
     })
   })
   return world

@@ -1,18 +1,6 @@
 import { one, operation, type Operation } from '../operation.ts'
 import { Refusal } from '../refusal.ts'
 
-/** What browsers of the server before this sandbox share at the moment. */
-export interface Sharing {
-  /** Browsers with a public socket. */
-  readonly browsers: number
-  /** Upstream sockets that all of them share. */
-  readonly sockets: number
-  /** Upstream subscriptions that they share. */
-  readonly streams: number
-  /** Upstream sockets for one browser alone. */
-  readonly ownSockets: number
-}
-
 /** An operation of the sandbox alone, for the demo page. No real service has it, so the server passes it on as it is. */
 export const sharingOperation: Operation = operation({
   name: 'sandbox_sharing',

@@ -1,6 +1,11 @@
 import { Desk } from './desk.ts'
 import { client, market, read, type Account, type Wallet } from './trading.ts'
-import { byId, show, showError, showLine } from './view.ts'
+import { byId, drawChart, show, showError, showLine } from './view.ts'
+
+type Tick = { tick: { quote: number } }
+type Chart = Tick | { history: { prices: number[] } }
+
+const CHART_TICKS = 100
 
 const accountChoice = byId('accounts') as HTMLSelectElement
 const symbolChoice = byId('symbol') as HTMLSelectElement
@@ -53,6 +58,22 @@ function showFailedLogin(): void {
   byId('again').hidden = false
 }
 
+/** Shows the latest price of a symbol. */
+function showPrice(symbol: string): void {
+  market.subscribe<Tick>({ ticks: symbol }, ({ tick }) => show(symbol, String(tick.quote)), showError)
+}
+
+/** Shows the chart of a symbol. After a reconnect the history comes again and replaces what is there. */
+function showChart(symbol: string): void {
+  let prices: number[] = []
+  const chart = { ticks_history: symbol, style: 'ticks', end: 'latest', count: CHART_TICKS }
+  const draw = (message: Chart): void => {
+    prices = 'history' in message ? message.history.prices : [...prices, message.tick.quote].slice(-CHART_TICKS)
+    drawChart('chart', prices)
+  }
+  market.subscribe<Chart>(chart, draw, showError)
+}
+
 showFailedLogin()
 for (const flow of ['login', 'signup'] as const) byId(flow).setAttribute('href', client.session.loginUrl(flow))
 byId('logout').addEventListener('click', () => void client.logout().catch(showError))
@@ -63,9 +84,8 @@ byId('order').addEventListener('submit', (event) => {
   desk?.getPrice(symbolChoice.value, stakeInput.valueAsNumber).catch(showError)
 })
 
-for (const symbol of ['R_100', 'R_50']) {
-  const showPrice = ({ tick }: { tick: { quote: number } }): void => show(symbol, String(tick.quote))
-  market.subscribe({ ticks: symbol }, showPrice, showError)
-}
+showPrice('R_100')
+showPrice('R_50')
+showChart('R_100')
 market.onStatus(() => show('market', market.status().state))
 client.session.subscribe(showSession)

@@ -18,3 +18,13 @@ export function showLine(list: string, id: string, text: string): void {
   line.textContent = text
   if (!line.isConnected) byId(list).append(line)
 }
+
+/** Draws prices as a line that fills the element. */
+export function drawChart(id: string, prices: readonly number[]): void {
+  const low = Math.min(...prices)
+  const range = Math.max(...prices) - low || 1
+  const points = prices.map(
+    (price, index) => `${(index / (prices.length - 1)) * 300},${100 - ((price - low) / range) * 100}`,
+  )
+  byId(id).setAttribute('points', points.join(' '))
+}

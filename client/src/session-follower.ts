@@ -10,7 +10,7 @@ import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SL
 import { joinTabs, type Tabs } from './tabs.ts'
 
 /** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
-export class SessionFollower implements SessionStore {
+class SessionFollower implements SessionStore {
   #state: SessionState = { status: 'unknown' }
   readonly #server: Server
   readonly #socket: SessionSocket

@@ -78,7 +78,7 @@ for (const isLoggedIn of [true, false]) {
     await until(() => checks === 1)
     socket.onStatus(() => states.push(socket.status().state))
     // The client no longer asks for the session after its own end, but after that of a socket.
-    const close = isLoggedIn ? world.client.close : socket.close
+    const close = isLoggedIn ? () => world.client.close() : () => socket.close()
     for (let times = 0; times < 2; times++) close()
     await until(() => socket.status().state === 'ended')
     confirmed.resolve(Response.json(body))

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'tap'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import type { KeyNames } from '../../src/proxy/idempotency/key-header.ts'

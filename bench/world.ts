@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from 'redis'
 import { answers, freePort } from '../sandbox/listening.ts'
 import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
@@ -31,6 +32,8 @@ interface Redis {
 }
 
 export const CLIENT_ID = 'bench'
+/** How often a replica is asked whether it has what its master has. */
+const SYNC_POLL_MS = 50
 /** The endpoint of the REST load, which responds with 1.1 KB of JSON. */
 export const ACCOUNTS_PATH = '/trading/v1/options/accounts'
 
@@ -108,11 +111,9 @@ export async function listening(program: Program, port: number): Promise<void> {
   await Promise.race([answers(port), exited])
 }
 
-async function startRedis(): Promise<Redis> {
-  const port = await freePort()
-  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const program = new Program('redis', 'redis-server', [...options, '--dir', workDir], { on: 'others' })
-  await listening(program, port)
+/** Starts a Redis without any data, which writes no file. */
+export async function startRedis(): Promise<Redis> {
+  const { port, program } = await redisServer([])
   const url = `redis://127.0.0.1:${port}`
   const client = await createClient({ url }).connect()
   atEnd(async () => client.destroy())
@@ -132,6 +133,22 @@ async function startRedis(): Promise<Redis> {
       return lines.reduce((sum, [, name = '', calls]) => (ignored.test(name) ? sum : sum + Number(calls)), 0)
     },
   }
+}
+
+/** Starts a replica, and resolves when it has what its master has. */
+export async function startReplicaOf({ port }: Redis): Promise<void> {
+  const replica = await redisServer(['--replicaof', '127.0.0.1', String(port), '--repl-diskless-sync-delay', '0'])
+  const client = await createClient({ url: `redis://127.0.0.1:${replica.port}` }).connect()
+  while (!(await client.info('replication')).includes('master_link_status:up')) await pause(SYNC_POLL_MS)
+  client.destroy()
+}
+
+async function redisServer(more: readonly string[]): Promise<{ port: number; program: Program }> {
+  const port = await freePort()
+  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more]
+  const program = new Program('redis', 'redis-server', [...options, '--dir', workDir], { on: 'others' })
+  await listening(program, port)
+  return { port, program }
 }
 
 /** A list of five accounts, 1.1 KB of JSON. */

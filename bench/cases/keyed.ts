@@ -5,7 +5,7 @@ import type { Program } from '../program.ts'
 import { shown, type Report } from '../report.ts'
 import { apiUrl, type Choice } from '../rest-load.ts'
 import { ratio, rounds, spread } from '../rounds.ts'
-import { startWorld, type World } from '../world.ts'
+import { startRedis, startReplicaOf, startWorld, type World } from '../world.ts'
 
 const ROUNDS = 9
 const CALLS = 1500
@@ -13,11 +13,13 @@ const WARM_UP_CALLS = 3000
 const AT_ONCE = 8
 const WITHOUT = 'without a key'
 const WITH = 'with a key'
+const CONFIRMED = 'with a key, confirmed by a replica'
 /** As many keys as one session may use, since this load has only a few sessions. */
 const LIMITS = { IDEMPOTENCY_MAX_RECORDS: '100000', IDEMPOTENCY_MAX_KEPT_BYTES: '1000000000' }
 
 interface Calls {
   readonly name: string
+  readonly world: World
   readonly program: Program
   readonly port: number
   readonly cookie: string
@@ -33,20 +35,29 @@ interface Round {
 
 let keys = 0
 
-/** Measures a POST with and without an Idempotency-Key, and without one in another checkout. */
+/** Measures a POST without an Idempotency-Key, with one, with one that a replica confirms, and the first two in another checkout. */
 export async function keyed({ before }: Choice): Promise<Report> {
-  const [port, otherPort] = [await freePort(), await freePort()]
-  const world = await startWorld([port, otherPort].map((each) => `${publicOrigin(each)}/auth/callback`))
+  const [port, confirmedPort, beforePort] = [await freePort(), await freePort(), await freePort()]
+  const uris = [port, confirmedPort, beforePort].map((each) => `${publicOrigin(each)}/auth/callback`)
+  const world = await startWorld(uris)
+  const replicated = { ...world, redis: await startRedis() }
+  await startReplicaOf(replicated.redis)
   const server = await started(world, port)
+  const confirming = await started(replicated, confirmedPort, { settings: { IDEMPOTENCY_REPLICAS: '1' } })
   const kinds: Calls[] = [
     { ...server, name: WITHOUT, hasKey: false },
     { ...server, name: WITH, hasKey: true },
-    ...(before === undefined
-      ? []
-      : [{ ...(await started(world, otherPort, before)), name: `before, ${WITHOUT}`, hasKey: false }]),
+    { ...confirming, name: CONFIRMED, hasKey: true },
   ]
-  for (const kind of kinds) await measure(world, kind, WARM_UP_CALLS)
-  const results = await rounds(kinds, ROUNDS, (kind) => measure(world, kind, CALLS))
+  if (before !== undefined) {
+    const other = await started(world, beforePort, { root: before })
+    kinds.push(
+      { ...other, name: `before, ${WITHOUT}`, hasKey: false },
+      { ...other, name: `before, ${WITH}`, hasKey: true },
+    )
+  }
+  for (const kind of kinds) await measure(kind, WARM_UP_CALLS)
+  const results = await rounds(kinds, ROUNDS, (kind) => measure(kind, CALLS))
   const of = (name: string, figure: keyof Round): number[] => results.get(name)?.map((round) => round[figure]) ?? []
   return {
     name: 'keyed',
@@ -68,23 +79,29 @@ export async function keyed({ before }: Choice): Promise<Report> {
     goals: [],
     notes: [
       `${ROUNDS} rounds of ${CALLS} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
-      'A call with a key sends four commands. One of them is a script, whose own three commands Redis counts as well.',
+      'A call with a key sends four commands. One of them is a script, whose own three commands Redis counts as well. A confirmed one adds its part of a WAIT and an INFO, which is not counted.',
+      `In "${CONFIRMED}" Redis has one replica, IDEMPOTENCY_REPLICAS is 1, and calls at the same moment share a WAIT. The CPU of Redis is that of the master. Redis, its replica, upstream and the load share their processors, so p50 says how long a call waits here, not elsewhere.`,
     ],
     raw: Object.fromEntries(results),
   }
 }
 
-async function started(world: World, port: number, root?: string): Promise<Omit<Calls, 'name' | 'hasKey'>> {
+async function started(
+  world: World,
+  port: number,
+  { settings = {}, root }: { settings?: Record<string, string>; root?: string } = {},
+): Promise<Omit<Calls, 'name' | 'hasKey'>> {
   const program = await startThisServer(
-    { ...settingsOf(world, port), ...LIMITS },
+    { ...settingsOf(world, port), ...LIMITS, ...settings },
     { on: 'measured', ...(root && { root }) },
   )
   const [cookie = ''] = await logInMany(port, 1)
-  return { program, port, cookie }
+  return { world, program, port, cookie }
 }
 
 /** Makes calls, and divides what they cost by their number. @throws Error if one of them fails */
-async function measure({ redis }: World, { program, port, cookie, hasKey }: Calls, calls: number): Promise<Round> {
+async function measure({ world, program, port, cookie, hasKey }: Calls, calls: number): Promise<Round> {
+  const { redis } = world
   const { origin, pathname: path } = new URL(apiUrl(port))
   const headers = Object.fromEntries(BROWSER_HEADERS.map((line) => line.split(': ') as [string, string]))
   const pool = new Pool(origin, { connections: AT_ONCE })

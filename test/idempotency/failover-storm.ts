@@ -6,6 +6,7 @@ import type { DurableRedis } from '../support/durable-redis.ts'
 import type { DurableTopology } from '../support/durable-topologies.ts'
 import { KeyedStorm, type Loss } from '../support/keyed-storm.ts'
 import { OrderUpstream } from '../support/order-upstream.ts'
+import { askRedis } from '../support/redis-topologies.ts'
 import { ready, serverProcess } from '../support/server-process.ts'
 import { newSession, sessionInstance } from '../support/session-instance.ts'
 import { ALONE } from '../support/settings.ts'
@@ -22,7 +23,9 @@ const REPEAT_WITHIN_MS = 12_000
 const SETTLED_MS = 1000
 
 /** How a master is lost. The storm goes through all of them in turn. */
-const WAYS = ['killed', 'replaced', 'stopped', 'killed', 'replacedAbruptly'] as const
+const WAYS = ['killed', 'replaced', 'stopped', 'replacedBehind', 'killed', 'replacedAbruptly'] as const
+/** How long replicas lack what their master is told before one of them takes over. */
+const BEHIND_MS = 1500
 
 /** Sends many keys while instances are killed and masters are lost, and asserts that upstream saw none twice. */
 export async function stormThroughFailovers(
@@ -98,6 +101,19 @@ export async function stormThroughFailovers(
   t.same(storm.faults(losses), [])
   t.equal(losses.length, FAILOVERS)
   t.same(await storm.faultsOfOtherCalls(), [])
+  await comeBackEmpty(topology)
+  await storm.settle()
+  t.comment(`a master came back without its data: ${storm.sentTwice.length} of ${KEYS} keys were sent twice`)
+}
+
+/** Has a master lose its data, before any replica can take over. Nothing protects records from that, so it is only counted. */
+async function comeBackEmpty(topology: DurableTopology): Promise<void> {
+  const [master] = await topology.masters()
+  if (master === undefined) throw new Error('no master')
+  await master.kill()
+  await master.forget()
+  await master.restart()
+  await untilSlow(() => topology.isWhole(), 'all servers are there')
 }
 
 /** Loses a master, and has it back in the end. */
@@ -121,10 +137,21 @@ async function lose(topology: DurableTopology, way: (typeof WAYS)[number], rando
       break
     case 'replaced':
     case 'replacedAbruptly':
-      await topology.replace(master, way === 'replacedAbruptly')
+    case 'replacedBehind':
+      if (way === 'replacedBehind') await keepReplicasBehind(master)
+      await topology.replace(master, way !== 'replaced')
       await isNoMaster(topology, master)
   }
   return { from, to: performance.now() + FAILOVER_MS }
+}
+
+/** Cuts replicas off again and again, so that they lack what their master is told meanwhile. */
+async function keepReplicasBehind(master: DurableRedis): Promise<void> {
+  const until = performance.now() + BEHIND_MS
+  while (performance.now() < until) {
+    await askRedis(master, ['CLIENT', 'KILL', 'TYPE', 'REPLICA'])
+    await pause(10)
+  }
 }
 
 /** A replacement that fails because the topology is still busy is no failure of the test. */

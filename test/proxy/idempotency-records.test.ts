@@ -116,6 +116,17 @@ await test('a holder that is late cannot free a key that was called unknown', as
   t.match(await here.find(held), { is: 'unknown' })
 })
 
+await test('a quoted key that was called unknown stays so for version 0.2, which knows only its other name', async (t) => {
+  const { session, links, here, there } = await twoInstances({ leaseMs: 50, clockSkewMs: 0 })
+  const held = await here.claim(session, ['key', '"key"'], DIGEST)
+  if (held.is !== 'claimed') throw new Error(held.is)
+  links[0].is = 'down'
+  await until(async () => (await repeat(there, session)) === 'unknown')
+  links[0].is = 'up'
+  await held.claim.free()
+  t.equal((await there.claim(session, ['"key"'], DIGEST)).is, 'unknown')
+})
+
 await test('a key that was freed without a reply does not count as lost', async (t) => {
   const { session, links, here, there } = await twoInstances()
   const held = await claim(here, session)

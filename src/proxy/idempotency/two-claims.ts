@@ -43,8 +43,11 @@ export class TwoClaims implements HeldClaim {
     return this.#both((claim) => claim.finish(result))
   }
 
-  free(): Promise<Ending> {
-    return this.#both((claim) => claim.free())
+  /** If somebody was told that nobody knows what became of the call, the other name says so too. */
+  async free(): Promise<Ending> {
+    const ending = await this.#first.free()
+    await (this.#first.isLost ? this.#second.finish({ is: 'unknown' }) : this.#second.free())
+    return ending
   }
 
   async #both(end: (claim: Claim) => Promise<Ending>): Promise<Ending> {

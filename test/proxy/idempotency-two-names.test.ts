@@ -1,0 +1,142 @@
+import * as fc from 'fast-check'
+import { test } from 'tap'
+import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
+import type { KeyNames } from '../../src/proxy/idempotency/key-header.ts'
+import { digestOf } from '../../src/proxy/idempotency/record.ts'
+import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { MemoryStore } from '../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { instanceOn, newSession } from '../support/session-instance.ts'
+import { SECRETS } from '../support/world.ts'
+
+/** A quoted key as this version claims it, as version 0.2 does, and the key without quotes. */
+const QUOTED = (key: string): KeyNames => [key, `"${key}"`]
+const QUOTED_IN_0_2 = (key: string): KeyNames => [`"${key}"`]
+const BARE = (key: string): KeyNames => [key]
+type Names = typeof QUOTED
+
+const LIMITS = {
+  requiredFor: new Set<string>(),
+  replicas: 0,
+  ttlMs: 60_000,
+  maxBodyBytes: 1000,
+  maxAnswerBytes: 1000,
+  maxRecords: 1_000_000,
+  maxKeptBytes: 1_000_000,
+}
+/** No lease runs out. */
+const TIMES = { leaseMs: 3_600_000, clockSkewMs: 0, settleMs: 0 }
+const DIGEST = digestOf('POST', '/path', null)
+const ANSWER = { status: 200, headers: {}, body: Buffer.from('done') }
+
+/** `lost`: the command is not carried out. `silent`: it is, and its reply is lost. */
+type Fate = 'replies' | 'lost' | 'silent'
+/** What comes of a call that is sent. `freed`: upstream has not executed it. `died`: the instance has, with its claim. */
+type End = 'answered' | 'freed' | 'unknown' | 'died'
+interface Caller {
+  readonly names: Names
+  readonly end: End
+}
+
+/** A store whose commands are carried out, and fail, as a scheduler and a list of fates say. */
+class SteppedStore extends MemoryStore {
+  #schedule: fc.Scheduler | undefined
+  #fates: Iterator<Fate> = [].values()
+
+  /** From now on commands have these fates, and all that come later get a reply. */
+  begin(schedule: fc.Scheduler, fates: readonly Fate[]): void {
+    this.#schedule = schedule
+    this.#fates = fates.values()
+  }
+
+  /** Nothing is interrupted here, so nobody needs to hear of changes. */
+  override onChange(): void {}
+
+  async #step<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+    const fate = this.#fates.next().value ?? 'replies'
+    await this.#schedule?.schedule(Promise.resolve(), 'command')
+    if (fate === 'lost') throw new StoreUnavailable(fate)
+    const reply = await command()
+    if (fate === 'silent') throw new StoreUnavailable(fate)
+    await this.#schedule?.schedule(Promise.resolve(), 'reply')
+    return reply
+  }
+
+  override create(...args: Parameters<MemoryStore['create']>) {
+    return this.#step(() => super.create(...args))
+  }
+  override readUntracked(key: string) {
+    return this.#step(() => super.read(key))
+  }
+  override replace(...args: Parameters<MemoryStore['replace']>) {
+    return this.#step(() => super.replace(...args))
+  }
+  override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
+    return this.#step(() => super.removeIf(...args))
+  }
+  override count(...args: Parameters<MemoryStore['count']>) {
+    return this.#step(() => super.count(...args))
+  }
+}
+
+const sessions = instanceOn(new MemoryStore())
+const found = await sessions.reader.reload(await newSession(sessions))
+if (found.is !== 'live') throw new Error('no session')
+const { session }: { session: Session } = found
+const store = new SteppedStore()
+let keys = 0
+
+/** Has callers use one key at the same time. @returns how many calls upstream executed, and whether the key is free again */
+async function race(schedule: fc.Scheduler, callers: readonly Caller[], fates: readonly Fate[]) {
+  store.begin(schedule, fates)
+  const key = `k${++keys}`
+  let claimed = 0
+  let executed = 0
+  const one = async ({ names, end }: Caller): Promise<void> => {
+    // Each is an instance of its own.
+    const records = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, TIMES)
+    const result = await records.claim(session, names(key), DIGEST).catch((error: unknown) => {
+      if (!(error instanceof StoreUnavailable)) throw error
+    })
+    if (result?.is === 'claimed') {
+      claimed++
+      if (end !== 'freed') executed++
+      await schedule.schedule(Promise.resolve(), 'upstream')
+      if (end === 'answered') await result.claim.keep(ANSWER)
+      if (end === 'unknown') await result.claim.finish({ is: 'unknown' })
+      if (end === 'freed') await result.claim.free()
+    }
+    // What could not be written is written now.
+    await records.close()
+  }
+  await schedule.waitFor(Promise.all(callers.map(one)))
+  store.begin(schedule, [])
+  const later = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, TIMES)
+  const last = await schedule.waitFor(later.claim(session, QUOTED(key), DIGEST))
+  return { claimed, executed, isFree: last.is === 'claimed' }
+}
+
+const end = fc.constantFrom<End>('answered', 'freed', 'unknown', 'died')
+const callersOf = (...names: Names[]) =>
+  fc.array(fc.record({ names: fc.constantFrom(...names), end }), { minLength: 2, maxLength: 5 })
+/** A page keeps to one form while both versions run. */
+const callers = fc.oneof(callersOf(QUOTED, QUOTED_IN_0_2), callersOf(QUOTED, BARE))
+const fate = fc.oneof({ weight: 8, arbitrary: fc.constant<Fate>('replies') }, fc.constantFrom<Fate>('lost', 'silent'))
+
+await test('a quoted key that is claimed under two names, one after the other', async (t) => {
+  await t.test('is executed once at most, in whatever order commands are carried out, and whichever fail', async () => {
+    const once = fc.asyncProperty(fc.scheduler(), callers, fc.array(fate, { maxLength: 40 }), async (...run) => {
+      const { executed } = await race(...run)
+      return executed <= 1
+    })
+    await fc.assert(once, { numRuns: 200 })
+  })
+
+  await t.test('is sent by one of its callers, and is free unless upstream executed it', async () => {
+    const lives = fc.asyncProperty(fc.scheduler(), callers, async (schedule, some) => {
+      const { claimed, executed, isFree } = await race(schedule, some, [])
+      return claimed >= 1 && isFree === (executed === 0)
+    })
+    await fc.assert(lives, { numRuns: 200 })
+  })
+})

@@ -15,6 +15,8 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const STEPPING_CLOCK = fileURLToPath(new URL('stepping-clock.ts', import.meta.url))
 const SESSIONS = 8
 const CLASSES = BUDGET_CLASSES
+/** A start waits for tokens for up to three leases of 15 s. */
+const START_MS = 120_000
 
 /** What became of the calls of a class, as browsers see it. */
 export interface Tally {
@@ -108,7 +110,9 @@ export class BudgetFleet {
       at === this.count - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
     )
     this.#servers[at] = server
-    if (!(await ready(server))) throw new Error(`an instance does not start: ${server.output().stderr}`)
+    const from = performance.now()
+    if (!(await ready(server, START_MS))) throw new Error(`an instance does not start: ${server.output().stderr}`)
+    this.#t.comment(`instance ${at} is ready after ${Math.round((performance.now() - from) / 100) / 10} s`)
   }
 
   /** Sends a signal to an instance. */

@@ -13,8 +13,9 @@ import { CLIENT_ID, logIn, SECRETS } from './world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const STEPPING_CLOCK = fileURLToPath(new URL('stepping-clock.ts', import.meta.url))
-const SESSIONS = 8
 const CLASSES = BUDGET_CLASSES
+/** A start waits for tokens for up to three leases of 15 s. */
+const START_MS = 120_000
 
 /** What became of the calls of a class, as browsers see it. */
 export interface Tally {
@@ -28,49 +29,68 @@ export interface Tally {
   failed: number
 }
 
-/** Four instances as processes, one of them with two workers and one with a clock that jumps, and their upstream. */
+/** How many instances and users there are, and whether one instance has two workers and another a clock that jumps. */
+interface FleetShape {
+  readonly count: number
+  readonly users: number
+  readonly isOdd: boolean
+}
+
+const FOUR_ODD: FleetShape = { count: 4, users: 8, isOdd: true }
+
+/** Instances as processes, and their upstream. */
 export class BudgetFleet {
   readonly upstream: CountingUpstream
   readonly tallies: Record<BudgetClass, Tally> = { orders: tally(), otps: tally(), reads: tally() }
   /** The calls of the user whom upstream limits, if there is one: they are in no other tally. */
   readonly ofLimited = tally()
+  /** The orders of the user who floods. */
+  readonly ofFlood = tally()
   readonly #t: Test
   readonly #settings: Record<string, string>
   readonly #servers: ServerProcess[] = []
   readonly #ports: number[] = []
-  #cookies: string[] = []
+  readonly #cookies: string[] = []
+  readonly #shape: FleetShape
   #limited: string | undefined
 
-  private constructor(t: Test, upstream: CountingUpstream, settings: Record<string, string>) {
+  private constructor(t: Test, upstream: CountingUpstream, settings: Record<string, string>, shape: FleetShape) {
     this.#t = t
+    this.#shape = shape
     this.upstream = upstream
     this.#settings = settings
   }
 
   /** Starts a fleet that ends with the test, and logs its users in. */
-  static async start(t: Test, redisUrl: string, budget: string, count = 4): Promise<BudgetFleet> {
+  static async start(t: Test, redisUrl: string, budget: string, shape = FOUR_ODD): Promise<BudgetFleet> {
+    const { count, users } = shape
     const upstream = await countingUpstream(t)
     const ports: number[] = []
     for (let each = 0; each < count; each++) ports.push(await freePort())
     const publicUrl = `http://localhost:${ports[0]}`
     const provider = await startProvider({ clientId: CLIENT_ID, redirectUris: [`${publicUrl}/auth/callback`] })
     t.teardown(() => provider.close())
-    const fleet = new BudgetFleet(t, upstream, {
-      PUBLIC_URL: publicUrl,
-      AUTH_URL: provider.url,
-      API_URL: upstream.url,
-      WS_URL: upstream.url.replace('http', 'ws'),
-      REDIS_URL: redisUrl,
-      SESSION_SECRETS: SECRETS,
-      CLIENT_ID,
-      AUTH_STARTS_PER_MINUTE: '0',
-      LOG_LEVEL: 'error',
-      UPSTREAM_BUDGET: budget,
-      UPSTREAM_BUDGET_INSTANCES: String(count + 1),
-    })
+    const fleet = new BudgetFleet(
+      t,
+      upstream,
+      {
+        PUBLIC_URL: publicUrl,
+        AUTH_URL: provider.url,
+        API_URL: upstream.url,
+        WS_URL: upstream.url.replace('http', 'ws'),
+        REDIS_URL: redisUrl,
+        SESSION_SECRETS: SECRETS,
+        CLIENT_ID,
+        AUTH_STARTS_PER_MINUTE: '0',
+        LOG_LEVEL: 'error',
+        UPSTREAM_BUDGET: budget,
+        UPSTREAM_BUDGET_INSTANCES: String(shape.isOdd ? count + 1 : count),
+      },
+      shape,
+    )
     fleet.#ports.push(...ports)
     await Promise.all(ports.map((_port, at) => fleet.launch(at)))
-    for (let each = 0; each <= SESSIONS; each++) {
+    for (let each = 0; each <= users; each++) {
       const browser = new JarBrowser()
       await logIn(browser, publicUrl, `user${each}@example.test`)
       const url = new URL(publicUrl)
@@ -100,15 +120,17 @@ export class BudgetFleet {
 
   /** Starts an instance, again after it was killed. The last has two workers, the one before it a clock that jumps. */
   async launch(at: number): Promise<void> {
-    const isLast = at === this.count - 1
-    const hasWorkers = isLast && at > 0
+    const { isOdd } = this.#shape
+    const hasWorkers = isOdd && at === this.count - 1
     const server = await serverProcess(
       this.#t,
       { ...this.#settings, PORT: String(this.#ports[at]), ...(hasWorkers && { WORKERS: '2' }) },
-      at === this.count - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
+      isOdd && at === this.count - 2 ? { nodeOptions: ['--import', STEPPING_CLOCK] } : {},
     )
     this.#servers[at] = server
-    if (!(await ready(server))) throw new Error(`an instance does not start: ${server.output().stderr}`)
+    const from = performance.now()
+    if (!(await ready(server, START_MS))) throw new Error(`an instance does not start: ${server.output().stderr}`)
+    this.#t.comment(`instance ${at} is ready after ${Math.round((performance.now() - from) / 100) / 10} s`)
   }
 
   /** Sends a signal to an instance. */
@@ -137,10 +159,13 @@ export class BudgetFleet {
 
   /** One user, of none of the sessions that the load uses, sends so many orders at once, again and again, to any instance. */
   async flood(burst: number, everyMs: number, over: AbortSignal): Promise<void> {
-    const cookie = this.#cookies[SESSIONS] ?? ''
+    const cookie = this.#cookies[this.#shape.users] ?? ''
     while (!over.aborted) {
       const port = this.#ports[Math.floor(Math.random() * this.count)] ?? 0
-      const calls = Array.from({ length: burst }, () => call(port, cookie, 'orders').catch(() => 'failed'))
+      const calls = Array.from({ length: burst }, async () => {
+        this.ofFlood.asked++
+        this.ofFlood[await call(port, cookie, 'orders').catch(() => 'failed' as const)]++
+      })
       await Promise.all([...calls, delay(everyMs)])
     }
   }
@@ -148,7 +173,7 @@ export class BudgetFleet {
   async #call(budgetClass: BudgetClass): Promise<void> {
     const at = Math.floor(Math.random() * this.count)
     const port = this.#ports[at] ?? 0
-    const cookie = this.#cookies[Math.floor(Math.random() * SESSIONS)] ?? ''
+    const cookie = this.#cookies[Math.floor(Math.random() * this.#shape.users)] ?? ''
     const tally = cookie === this.#limited ? this.ofLimited : this.tallies[budgetClass]
     tally.asked++
     const outcome = await (budgetClass === 'otps' ? this.#open(port, cookie) : call(port, cookie, budgetClass)).catch(

@@ -81,13 +81,13 @@ export async function serverProcess(
 }
 
 /** Resolves with true once the server is ready, with false once its process has exited. */
-export async function ready({ host, opsPort, child }: ServerProcess): Promise<boolean> {
+export async function ready({ host, opsPort, child }: ServerProcess, deadlineMs = START_MS): Promise<boolean> {
   let isReady = false
   const check = async (): Promise<boolean> => {
     const response = await fetch(`http://${host}:${opsPort}/readyz`).catch(() => undefined)
     isReady = response?.ok === true
     return isReady || child.exitCode !== null
   }
-  await until(check, 'the server is ready, or has exited', START_MS)
+  await until(check, 'the server is ready, or has exited', deadlineMs)
   return isReady
 }

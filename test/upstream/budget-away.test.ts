@@ -214,3 +214,15 @@ await test('without the ledger, one user gets no more than half of what there is
   t.ok(greedy + modest >= 4 * 200, `${greedy + modest} of 1,200 are used`)
   t.ok(greedy <= 4 * 150, 'half at most')
 })
+
+await test('while a new ledger is quiet, a user of few orders may have the tokens at hand, though others were here', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 5 })
+  await world.budget.opened()
+  t.ok(await world.send('reads', 'another'))
+  world.quietMs = 15_000
+  world.loseLedger()
+  await world.pass(11_000)
+  const atHand = world.budget.leased('orders')
+  t.equal(atHand, 4)
+  t.equal(await world.sendMany(atHand, 'orders', 'one'), atHand)
+})

@@ -16,6 +16,8 @@ export interface Stock {
   readonly part: number
   /** How many subjects there are that ask for them. */
   readonly subjects: number
+  /** The most that one subject may have. */
+  readonly most: number
   /** The most that subjects with more than an equal part may have together. */
   readonly greedy: number
 }
@@ -100,7 +102,7 @@ export class FairShare {
 }
 
 /** An equal part of the tokens, with room for chance, since this process sees only some of the calls of a subject. */
-function equalPart({ tokens, subjects, greedy }: Stock): number {
+function equalPart({ tokens, subjects, most }: Stock): number {
   const equal = tokens / Math.max(1, subjects)
-  return Math.max(1, Math.floor(Math.min(greedy, equal + CHANCE * Math.sqrt(equal))))
+  return Math.max(1, Math.floor(Math.min(most, equal + CHANCE * Math.sqrt(equal))))
 }

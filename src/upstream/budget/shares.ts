@@ -16,8 +16,10 @@ const MAX_PRESENT_MS = 60_000
 interface Tokens {
   /** The tokens at hand for a class. */
   free(budgetClass: BudgetClass): number
-  /** For each window the tokens that count in the ledger. Undefined while this process has no more than those at hand. */
+  /** For each window the tokens that counted in the ledger when it replied last, unless that is long ago. */
   used(): readonly number[] | undefined
+  /** Whether the ledger grants nothing at present, so that this process has no more than the tokens at hand. */
+  areCutOff(): boolean
   /** How many calls within equal parts come within this time. */
   expected(ms: number, budgetClass: BudgetClass): number
 }
@@ -87,22 +89,22 @@ export class Shares {
     const subjects = this.#present[budgetClass].count
     const calls = this.#calls[budgetClass][at]?.count ?? 0
     const free = this.#tokens.free(budgetClass)
-    const used = this.#tokens.used()?.[at]
-    if (used === undefined) {
-      const tokens = calls + free
-      const spare = free - Math.max(1, tokens * RESERVED_PART)
-      return { tokens, spare, expected: 0, part: 1, subjects, greedy: tokens * GREEDY_PART }
-    }
+    const used = this.#tokens.used()?.[at] ?? ceilings.orders
     const part = this.#partOfLeft(at, used)
     // As in the ledger, tokens that are held ready for orders are no reason to refuse others.
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
     const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
     const tokens = calls + free + Math.max(0, left) * part
+    // A subject that was alone may have used most of a longer window, and what is left of it need not lie idle until that has passed.
+    const most = at === 0 ? tokens * GREEDY_PART : Infinity
+    if (this.#tokens.areCutOff()) {
+      const atHand = calls + free
+      const spare = free - Math.max(1, atHand * RESERVED_PART)
+      return { tokens, spare, expected: 0, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
+    }
     const spare = left - ceilings[budgetClass] * RESERVED_PART
     const expected = this.#tokens.expected(windowMs, budgetClass)
-    // Who was alone may have used most of a longer window, and what is left of it need not lie idle until that has passed.
-    const greedy = at === 0 ? tokens * GREEDY_PART : Infinity
-    return { tokens, spare, expected, part, subjects, greedy }
+    return { tokens, spare, expected, part, subjects, most, greedy: most }
   }
 
   /** The more of the tokens in use this process has, the more of those left it can count on. */

@@ -74,7 +74,8 @@ export class UpstreamBudget implements Budget {
     this.#demand = { equal: demand(), more: demand() }
     this.#shares = new Shares(clock, terms, config.instances, {
       free: (each) => this.#holder.lease.free(each) + (this.#hasOnlyPart ? this.#alone.free(each) : 0),
-      used: () => (this.#hasOnlyPart ? undefined : this.#used),
+      used: () => (this.#clock.now() < this.#repliedAt + this.#terms.leaseMs ? this.#used : undefined),
+      areCutOff: () => this.#hasOnlyPart,
       expected: (ms, each) => this.#demand.equal.within(ms, each),
     })
     const gate = (): Gate => new Gate(clock)

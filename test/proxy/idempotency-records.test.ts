@@ -8,50 +8,9 @@ import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { instanceOn, newSession } from '../support/session-instance.ts'
+import { SharedStoreLink } from '../support/shared-store-link.ts'
 import { until } from '../support/until.ts'
 import { SECRETS } from '../support/world.ts'
-
-/** The way of one instance to a store that all share. */
-class Link extends MemoryStore {
-  /** `silent`: commands are carried out, and their replies are lost. */
-  is: 'up' | 'silent' | 'down' = 'up'
-  removals = 0
-  override availableForMs = () => Infinity
-  readonly #shared: MemoryStore
-
-  constructor(shared: MemoryStore) {
-    super()
-    this.#shared = shared
-  }
-
-  async #ask<Reply>(command: (store: MemoryStore) => Promise<Reply>): Promise<Reply> {
-    if (this.is === 'down') throw new StoreUnavailable('down')
-    const reply = await command(this.#shared)
-    if (this.is === 'silent') throw new StoreUnavailable('no reply')
-    return reply
-  }
-
-  override create(...args: Parameters<MemoryStore['create']>) {
-    return this.#ask((store) => store.create(...args))
-  }
-  override readUntracked(key: string) {
-    return this.#ask((store) => store.readUntracked(key))
-  }
-  override replace(...args: Parameters<MemoryStore['replace']>) {
-    return this.#ask((store) => store.replace(...args))
-  }
-
-  override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
-    this.removals++
-    return this.#ask((store) => store.removeIf(...args))
-  }
-  override count(...args: Parameters<MemoryStore['count']>) {
-    return this.#ask((store) => store.count(...args))
-  }
-  override unavailableSince(): undefined {
-    return (this.is === 'up' ? undefined : 1) as undefined
-  }
-}
 
 const LIMITS = {
   requiredFor: new Set<string>(),
@@ -73,7 +32,7 @@ async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   const found = await sessions.reader.reload(id)
   if (found.is !== 'live') throw new Error('no session')
   const { session } = found
-  const links = [new Link(store), new Link(store)] as const
+  const links = [new SharedStoreLink(store), new SharedStoreLink(store)] as const
   const [here, there] = links.map(
     (link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, { settleMs: 1000, ...times }),
   )

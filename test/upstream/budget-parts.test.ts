@@ -195,20 +195,6 @@ await test('all sessions that use more than an equal part stay together within h
   }
 })
 
-await test('calls that are refused to a session with its share are no reason to lease tokens', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 3 })
-  await world.budget.opened()
-  t.ok(await world.send('orders', 'modest'))
-  for (let second = 0; second < 8; second++) {
-    await world.sendMany(100, 'orders', 'greedy')
-    await world.send('orders', 'modest')
-    await world.pass(1000)
-  }
-  await world.pass(15_000)
-  const leased = world.budget.leased('orders')
-  t.ok(leased <= 30, `${leased} tokens are leased`)
-})
-
 await test('100,000 sessions with a call each leave no trace of more than a few', async (t) => {
   const present = new PresentSubjects({ now: () => 0, timeOfDay: () => 0, after: () => () => undefined }, 60_000)
   for (let each = 0; each < 100_000; each++) present.note(`session ${each}`)

@@ -16,7 +16,7 @@ export interface Stock {
   readonly part: number
   /** How many subjects there are that ask for them. */
   readonly subjects: number
-  /** The most that one subject may have. */
+  /** The most that an equal part may be, however few subjects are present. */
   readonly most: number
   /** The most that subjects with more than an equal part may have together. */
   readonly greedy: number

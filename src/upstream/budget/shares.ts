@@ -95,8 +95,7 @@ export class Shares {
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
     const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
     const tokens = calls + free + Math.max(0, left) * part
-    // A subject that was alone may have used most of a longer window, and what is left of it need not lie idle until that has passed.
-    const most = at === 0 ? tokens * GREEDY_PART : Infinity
+    const most = tokens * GREEDY_PART
     if (this.#tokens.areCutOff()) {
       const atHand = calls + free
       const spare = free - Math.max(1, atHand * RESERVED_PART)
@@ -104,7 +103,8 @@ export class Shares {
     }
     const spare = left - ceilings[budgetClass] * RESERVED_PART
     const expected = this.#tokens.expected(windowMs, budgetClass)
-    return { tokens, spare, expected, part, subjects, most, greedy: most }
+    // A subject that was alone may have used most of a longer window. What is left of it need not lie idle until that has passed.
+    return { tokens, spare, expected, part, subjects, most, greedy: at === 0 ? most : Infinity }
   }
 
   /** The more of the tokens in use this process has, the more of those left it can count on. */

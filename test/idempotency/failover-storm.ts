@@ -52,7 +52,7 @@ export async function stormThroughFailovers(
       PORT: String(port),
     })
   const servers = await Promise.all(ports.map(start))
-  t.same(await Promise.all(servers.map(ready)), [true, true, true])
+  t.same(await Promise.all(servers.map((each) => ready(each))), [true, true, true])
 
   const cookies = ids.map(sessions.cookie)
   const spreadMs = FAILOVERS * FAILOVER_MS

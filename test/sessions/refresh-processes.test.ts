@@ -38,7 +38,7 @@ async function threeProcesses(t: Test): Promise<{
     serverProcess(t, settings),
     serverProcess(t, settings),
   ])
-  t.same(await Promise.all(processes.map(ready)), [true, true, true])
+  t.same(await Promise.all(processes.map((each) => ready(each))), [true, true, true])
   const browser = new JarBrowser()
   gate.expiresIn = OVER
   await logIn(browser, publicUrl)

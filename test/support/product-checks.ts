@@ -44,7 +44,7 @@ export async function checkProduct(t: Test, product: Product): Promise<void> {
     else t.ok(await ready(server))
   })
   let provider = await product.start(t, address)
-  t.same(await Promise.all(servers.map(ready)), [true, true])
+  t.same(await Promise.all(servers.map((each) => ready(each))), [true, true])
 
   const start = async (browser: JarBrowser): Promise<Arrival> => browser.navigate(`${publicUrl}/auth/login`)
   const logIn = async (browser: JarBrowser, expiresIn: number): Promise<Arrival> => {

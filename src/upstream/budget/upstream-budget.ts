@@ -39,10 +39,13 @@ export class UpstreamBudget implements Budget {
   readonly #shares: Shares
   readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
+  readonly #instances: number
   /** For each window the calls that counted when the ledger replied last. */
   #used: readonly number[]
   /** Until then the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
+  /** Whether other processes had spent tokens when the ledger replied first. */
+  #wereInUse = false
   #isSettling = false
   /** Whether the ledger replied to the last report; undefined before the first. */
   #hasReplied: boolean | undefined
@@ -75,13 +78,14 @@ export class UpstreamBudget implements Budget {
     this.#shares = new Shares(clock, terms, config.instances, {
       free: (each) => this.#holder.lease.free(each) + (this.#hasOnlyPart ? this.#alone.free(each) : 0),
       used: () => (this.#clock.now() < this.#repliedAt + this.#terms.leaseMs ? this.#used : undefined),
+      wereInUse: () => this.#wereInUse,
       areCutOff: () => this.#hasOnlyPart,
-      expected: (ms, each) => this.#demand.equal.within(ms, each),
     })
     const gate = (): Gate => new Gate(clock)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)
+    this.#instances = config.instances
     this.#refreshMs = refreshMs(terms, config.instances)
   }
 
@@ -263,6 +267,8 @@ export class UpstreamBudget implements Budget {
     else {
       this.#awayUntil = -Infinity
       this.#quietUntil = now + settlement.quietMs
+      // All processes together hold about so many ready.
+      if (this.#repliedAt === -Infinity) this.#wereInUse = (settlement.used[0] ?? 0) > this.#ready * this.#instances
       this.#used = settlement.used
       this.#repliedAt = now
       for (const each of BUDGET_CLASSES) this.#note(each, settlement)

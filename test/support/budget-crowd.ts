@@ -57,9 +57,9 @@ export async function outcome({
   return { of, all, reportsPerCall: reports.filter((at) => at > fromMs).length / all.sent }
 }
 
-/** So many users, each with a call every ten seconds. */
-export function others(count: number, budgetClass: BudgetClass = 'orders'): SimulatedUser[] {
-  return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs: 10_000 }))
+/** So many users, each with a call every ten seconds, unless said otherwise. */
+export function others(count: number, budgetClass: BudgetClass = 'orders', everyMs = 10_000): SimulatedUser[] {
+  return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs }))
 }
 
 /** Who asks for far more than there is. */

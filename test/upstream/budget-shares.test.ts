@@ -40,7 +40,7 @@ await test('600/60, three instances: a flood that begins with the others cannot 
 
 /** Six users with a call a minute each, and eight with many, which together ask for more than there is. */
 const RARE_AND_OFTEN: readonly SimulatedUser[] = [
-  ...others(6).map((user) => ({ ...user, everyMs: 50_000 })),
+  ...others(6, 'orders', 50_000),
   ...Array.from({ length: 8 }, (_value, at) => ({
     subject: `reader ${at}`,
     budgetClass: 'otps' as const,

@@ -182,6 +182,36 @@ await test('before another has gone short, a session is held to half of the toke
   t.equal(await world.sendMany(60, 'reads', 'greedy'), 40, 'the other has not asked for a while')
 })
 
+await test('a session that was alone and used most of a longer window gets more of it, although others have come', async (t) => {
+  const world = new ManualBudget({
+    windows: [
+      { calls: 100, windowMs: 10_000 },
+      { calls: 400, windowMs: 100_000 },
+    ],
+  })
+  await world.budget.opened()
+  for (let each = 0; each < 3; each++) {
+    t.equal(await world.sendMany(90, 'orders', 'greedy'), 90, 'alone')
+    await world.pass(12_000)
+  }
+  t.ok(await world.send('orders', 'modest'))
+  await world.pass(3000)
+  const sent = await world.sendMany(90, 'orders', 'greedy')
+  t.ok(sent >= 10, `${sent} of 130 that are left`)
+})
+
+await test('one of three instances has all the traffic: a session beside others gets half of all tokens', async (t) => {
+  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 3 })
+  await world.budget.opened()
+  let sent = 0
+  for (let second = 0; second < 60; second++) {
+    if (second % 10 === 0) await world.send('orders', 'modest')
+    sent += await world.sendMany(10, 'orders', 'greedy')
+    await world.pass(1000)
+  }
+  t.ok(sent >= 120 && sent <= 150, `${sent} of 300`)
+})
+
 await test('a session that asks for calls of another class is another, too', async (t) => {
   const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
   await world.budget.opened()

@@ -11,11 +11,11 @@ const LEAST_SEEN_PART = 1 / 20
 
 /** What subjects share at present. */
 export interface Stock {
-  /** The tokens, used and unused, that this process can count on within the window, without the reserve. */
+  /** The tokens, used and unused, that this process can count on within the window. */
   readonly tokens: number
   /** How many of those left may be used beyond equal parts, so that some remain for subjects that have had less. */
   readonly spare: number
-  /** Which part of all calls this process makes. */
+  /** The part of the calls of all processes that this one makes. */
   readonly part: number
   /** How many subjects there are that ask for them. */
   readonly subjects: number

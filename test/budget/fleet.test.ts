@@ -12,7 +12,7 @@ import { testRedis } from '../support/world.ts'
 /** MINUTES=15 for the long run. */
 const MINUTES = Number(process.env['MINUTES'] ?? 4)
 
-function report(t: Test, { tallies, ofLimited, upstream }: BudgetFleet): void {
+function report(t: Test, { tallies, ofLimited, ofFlood, upstream }: BudgetFleet): void {
   t.comment('class    asked   sent refused failed arrived')
   for (const each of BUDGET_CLASSES) {
     const { asked, sent, refused, failed } = tallies[each]
@@ -20,6 +20,7 @@ function report(t: Test, { tallies, ofLimited, upstream }: BudgetFleet): void {
     const columns = [asked, sent, refused, failed, arrived].map((count) => String(count).padStart(7))
     t.comment(each.padEnd(7) + columns.join(''))
   }
+  if (ofFlood.asked > 0) t.comment(`the user who floods: ${JSON.stringify(ofFlood)}`)
   if (ofLimited.asked > 0) t.comment(`the user whom upstream limits: ${JSON.stringify(ofLimited)}`)
 }
 

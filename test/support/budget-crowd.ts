@@ -6,6 +6,7 @@ import { seededRandom } from './seeded-random.ts'
 /** Always the same run, so that no result is due to chance. */
 const SEED = 11
 const NO_LOAD = { orders: 0, otps: 0, reads: 0 }
+const NO_FAULTS = { pauses: 0, clockSteps: 0, redisSteps: 0, outages: 0, failovers: 0, lostLedgers: 0 }
 const MINUTE = 60_000
 
 /** Users, and the instances that they share. */
@@ -16,6 +17,9 @@ interface Crowd {
   readonly minutes?: number
   /** What is counted begins then (ms). */
   readonly fromMs?: number
+  readonly seed?: number
+  /** How many instances crash, on average. */
+  readonly crashes?: number
 }
 
 /** What became of the calls of each subject, and of all. */
@@ -25,6 +29,8 @@ export async function outcome({
   instances = 3,
   minutes = 8,
   fromMs = 2 * MINUTE,
+  seed = SEED,
+  crashes = 0,
 }: Crowd) {
   const { arrivals, refusals, reports } = await simulate({
     config: {
@@ -34,10 +40,11 @@ export async function outcome({
       alone: 0.1,
       instances,
     },
-    random: seededRandom(SEED).random,
+    random: seededRandom(seed).random,
     instances,
     lengthMs: minutes * MINUTE,
     load: NO_LOAD,
+    ...(crashes > 0 && { faults: { ...NO_FAULTS, crashes } }),
     users,
   })
   const of = (pattern: RegExp) => {
@@ -50,9 +57,9 @@ export async function outcome({
   return { of, all, reportsPerCall: reports.filter((at) => at > fromMs).length / all.sent }
 }
 
-/** So many users, each with a call every ten seconds. */
-export function others(count: number, budgetClass: BudgetClass = 'orders'): SimulatedUser[] {
-  return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs: 10_000 }))
+/** So many users, each with a call every ten seconds, unless said otherwise. */
+export function others(count: number, budgetClass: BudgetClass = 'orders', everyMs = 10_000): SimulatedUser[] {
+  return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs }))
 }
 
 /** Who asks for far more than there is. */

@@ -15,25 +15,72 @@ await test('600/60, three instances: while one user floods all with orders, at m
   t.ok(all.aMinute >= SHARED * 0.8)
 })
 
-await test('300/60,1000/600: one user who floods leaves room in the longer window for orders of others that come rarely', async (t) => {
-  const rare = others(6).map((user) => Object.assign(user, { everyMs: 50_000 }))
-  const reads: readonly SimulatedUser[] = Array.from({ length: 8 }, (_value, at) => ({
+await test('600/60, three instances: in the first minutes of a flood, at most 1 % of the orders of fifty others are refused', async (t) => {
+  const users = [...others(50), flood({ fromMs: 20_000 })]
+  const orders = { sent: 0, refused: 0 }
+  for (let seed = 1; seed <= 48; seed++) {
+    const { of } = await outcome({ users, minutes: 2.5, fromMs: 0, seed })
+    orders.sent += of(/other/).sent
+    orders.refused += of(/other/).refused
+  }
+  t.comment(JSON.stringify(orders))
+  t.ok(orders.refused <= (orders.sent + orders.refused) * 0.01)
+})
+
+await test('600/60, three instances: a flood that begins with the others cannot take half before they have asked', async (t) => {
+  const orders = { sent: 0, refused: 0 }
+  for (let seed = 1; seed <= 48; seed++) {
+    const { of } = await outcome({ users: [...others(50), flood({ fromMs: 0 })], minutes: 2, fromMs: 0, seed })
+    orders.sent += of(/other/).sent
+    orders.refused += of(/other/).refused
+  }
+  t.comment(JSON.stringify(orders))
+  t.ok(orders.refused <= (orders.sent + orders.refused) * 0.03)
+})
+
+/** Six users with a call a minute each, and eight with many, which together ask for more than there is. */
+const RARE_AND_OFTEN: readonly SimulatedUser[] = [
+  ...others(6, 'orders', 50_000),
+  ...Array.from({ length: 8 }, (_value, at) => ({
     subject: `reader ${at}`,
-    budgetClass: 'otps',
-    everyMs: 2000,
-  }))
+    budgetClass: 'otps' as const,
+    everyMs: 1000,
+  })),
+]
+const TWO_WINDOWS = [
+  [300, 60_000],
+  [1000, 600_000],
+] as const
+
+await test('300/60,1000/600: one user who floods leaves room in the longer window for orders of others that come rarely', async (t) => {
   const { of } = await outcome({
-    users: [...rare, ...reads, flood()],
-    budget: [
-      [300, 60_000],
-      [1000, 600_000],
-    ],
+    users: [...RARE_AND_OFTEN, flood()],
+    budget: TWO_WINDOWS,
     instances: 5,
     minutes: 20,
     fromMs: 10 * 60_000,
   })
   t.comment(`others ${JSON.stringify(of(/other/))}, flood ${JSON.stringify(of(/flood/))}`)
   t.ok(of(/other/).part <= 0.02, `${of(/other/).refused} refused`)
+})
+
+await test('300/60,1000/600, a crash every minute: instances that start do not hand out what is left for others', async (t) => {
+  const orders = { sent: 0, refused: 0 }
+  for (const seed of [1, 2, 3, 4]) {
+    const { of } = await outcome({
+      users: [...RARE_AND_OFTEN, flood()],
+      budget: TWO_WINDOWS,
+      instances: 4,
+      minutes: 15,
+      fromMs: 0,
+      seed,
+      crashes: 15,
+    })
+    orders.sent += of(/other/).sent
+    orders.refused += of(/other/).refused
+  }
+  t.comment(JSON.stringify(orders))
+  t.ok(orders.refused <= (orders.sent + orders.refused) * 0.02)
 })
 
 await test('calls that are refused to a session with its share are no reason to lease tokens', async (t) => {

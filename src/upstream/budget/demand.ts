@@ -27,11 +27,6 @@ export class Demand {
     return all === 0 ? 1 : 1 - this.#rate[budgetClass] / all
   }
 
-  /** How many calls of a class come within this time at the rate measured last. */
-  within(ms: number, budgetClass: BudgetClass): number {
-    return this.#rate[budgetClass] * ms
-  }
-
   /** The calls of each class that the next horizon probably brings. */
   expected(): ByClass {
     const now = this.#clock.now()

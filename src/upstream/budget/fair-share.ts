@@ -4,6 +4,10 @@ import type { Clock } from './clock.ts'
 const SLICES = 60
 /** How many standard deviations of a number of calls are put down to chance. */
 const CHANCE = 2
+/** An equal part is this many calls at least, however few tokens there are. */
+const LEAST_PART = 2
+/** Calls of this part of the window at least tell how many a whole window brings. */
+const LEAST_SEEN_PART = 1 / 20
 
 /** What subjects share at present. */
 export interface Stock {
@@ -11,8 +15,7 @@ export interface Stock {
   readonly tokens: number
   /** How many of those left may be used beyond equal parts, so that some remain for subjects that have had less. */
   readonly spare: number
-  /** How many calls within equal parts a window brings to this process, and which part of all such calls that is. */
-  readonly expected: number
+  /** The part of the calls of all processes that this one makes. */
   readonly part: number
   /** How many subjects there are that ask for them. */
   readonly subjects: number
@@ -48,6 +51,12 @@ export class FairShare {
     return this.#count
   }
 
+  /** How long ago the first of these calls was made (ms); 0 without any. */
+  get seenMs(): number {
+    const now = this.#clock.now()
+    return now - (this.#slices[0]?.from ?? now)
+  }
+
   noteTaken(subject: string): void {
     this.#forget()
     const now = this.#clock.now()
@@ -80,9 +89,11 @@ export class FairShare {
     const equal = equalPart(stock)
     let greedy = 0
     for (const [subject, calls] of this.#calls) if (calls > equal || subject === next) greedy += calls
-    // The others are about to ask for what they have not had yet. Tokens that they have had come free as they need them.
-    const coming = Math.max(0, stock.expected - (this.#count - greedy)) / stock.part
-    const spare = stock.spare - coming
+    // The others will ask for more until the window is over, at the rate seen so far. Tokens that they have had come free then.
+    const had = this.#count - greedy
+    const seenMs = Math.max(this.seenMs, this.#windowMs * LEAST_SEEN_PART)
+    const toCome = Math.max(0, this.#windowMs / seenMs - 1) * (had + CHANCE * Math.sqrt(had))
+    const spare = stock.spare - toCome / stock.part
     return Math.max(0, Math.floor(Math.min(spare, stock.greedy - greedy)))
   }
 
@@ -104,5 +115,5 @@ export class FairShare {
 /** An equal part of the tokens, with room for chance, since this process sees only some of the calls of a subject. */
 function equalPart({ tokens, subjects, most }: Stock): number {
   const equal = tokens / Math.max(1, subjects)
-  return Math.max(1, Math.floor(Math.min(most, equal + CHANCE * Math.sqrt(equal))))
+  return Math.max(LEAST_PART, Math.floor(Math.min(most, equal + CHANCE * Math.sqrt(equal))))
 }

@@ -13,7 +13,7 @@ export interface Wanted {
 }
 
 /** The ledger's reply to a report. */
-export type Settled = Extract<LedgerReply, { is: 'settled' }>
+type Settled = Extract<LedgerReply, { is: 'settled' }>
 /** The outcome of a report. */
 type Settlement = Settled | { readonly is: 'away' }
 

@@ -6,8 +6,14 @@ import { PresentSubjects } from './present-subjects.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
 const GREEDY_PART = 1 / 2
-/** The part of each ceiling that is left to subjects that have had no more than an equal part. */
+/** It is half of that until calls have been seen for this part of the shortest window: until then the others' rate is not known. */
+const LEARNING_PART = 1 / 4
+/**
+ * The part of each ceiling that is left to subjects that have had no more than an equal part. In longer windows it is larger,
+ * since the tokens of processes that crash are lost for as long.
+ */
 const RESERVED_PART = 1 / 10
+const RESERVED_PART_OF_LONGER = 1 / 5
 /** For how long a subject counts as present: the shortest window, over which calls are compared, within limits. */
 const MIN_PRESENT_MS = 10_000
 const MAX_PRESENT_MS = 60_000
@@ -18,27 +24,33 @@ interface Tokens {
   free(budgetClass: BudgetClass): number
   /** For each window the tokens that counted in the ledger when it replied last, unless that is long ago. */
   used(): readonly number[] | undefined
+  /** Whether other processes had spent tokens when this one started. */
+  wereInUse(): boolean
   /** Whether the ledger grants nothing at present, so that this process has no more than the tokens at hand. */
   areCutOff(): boolean
-  /** How many calls within equal parts come within this time. */
-  expected(ms: number, budgetClass: BudgetClass): number
 }
 
 /** Shares the tokens of each class among the subjects that ask this process. */
 export class Shares {
+  readonly #clock: Clock
   readonly #windows: readonly LedgerWindow[]
   readonly #instances: number
   readonly #tokens: Tokens
+  readonly #presentMs: number
+  readonly #startedAt: number
   readonly #present: Readonly<Record<BudgetClass, PresentSubjects>>
   /** For each window. */
   readonly #calls: Readonly<Record<BudgetClass, readonly FairShare[]>>
 
   /** @param instances how many processes there are at most: each can count on its part of what is left */
   constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Tokens) {
+    this.#clock = clock
     this.#windows = windows
     this.#instances = instances
     this.#tokens = tokens
     const presentMs = Math.min(MAX_PRESENT_MS, Math.max(MIN_PRESENT_MS, windows[0]?.windowMs ?? 0))
+    this.#startedAt = clock.now()
+    this.#presentMs = presentMs
     const present = (): PresentSubjects => new PresentSubjects(clock, presentMs)
     this.#present = { orders: present(), otps: present(), reads: present() }
     const shares = (): FairShare[] => windows.map(({ windowMs }) => new FairShare(clock, windowMs))
@@ -79,9 +91,16 @@ export class Shares {
     return Math.min(...this.#calls[budgetClass].map((calls, at) => calls.moreLeft(this.#stock(budgetClass, at))))
   }
 
-  /** Those who ask for calls of another class are others, too: what they will ask for next is not known. */
+  /** A subject that asks for calls of another class is another one, too: what it will ask for next is not known. */
   #hasOthersThan(subject: string): boolean {
+    // A process that joins others takes it that their users will ask it, too.
+    if (this.#hasJoinedWithin(this.#presentMs)) return true
     return BUDGET_CLASSES.some((each) => this.#present[each].hasOthersThan(subject))
+  }
+
+  /** Whether this process started beside busy ones, less than this time ago. */
+  #hasJoinedWithin(ms: number): boolean {
+    return this.#tokens.wereInUse() && this.#clock.now() < this.#startedAt + ms
   }
 
   #stock(budgetClass: BudgetClass, at: number): Stock {
@@ -94,17 +113,26 @@ export class Shares {
     // As in the ledger, tokens that are held ready for orders are no reason to refuse others.
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
     const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
-    const tokens = calls + free + Math.max(0, left) * part
-    const most = tokens * GREEDY_PART
+    const reserved = ceilings[budgetClass] * (at === 0 ? RESERVED_PART : RESERVED_PART_OF_LONGER)
+    // A process that joined others knows nobody's calls before it started, and would hand the reserve out in equal parts.
+    const isNew = this.#hasJoinedWithin(windowMs)
+    const tokens = calls + free + Math.max(0, left - (isNew ? reserved : 0)) * part
+    const most = tokens * this.#greedyPart
     if (this.#tokens.areCutOff()) {
       const atHand = calls + free
       const spare = free - Math.max(1, atHand * RESERVED_PART)
-      return { tokens, spare, expected: 0, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
+      return { tokens, spare, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
     }
-    const spare = left - ceilings[budgetClass] * RESERVED_PART
-    const expected = this.#tokens.expected(windowMs, budgetClass)
+    const spare = left - reserved
     // A subject that was alone may have used most of a longer window. What is left of it need not lie idle until that has passed.
-    return { tokens, spare, expected, part, subjects, most, greedy: at === 0 ? most : Infinity }
+    return { tokens, spare, part, subjects, most, greedy: at === 0 ? most : Infinity }
+  }
+
+  /** How fast others' calls come is not known before some have been seen. */
+  get #greedyPart(): number {
+    const [{ windowMs }] = this.#windows as [LedgerWindow]
+    const seenMs = Math.max(...BUDGET_CLASSES.map((each) => this.#calls[each][0]?.seenMs ?? 0))
+    return (GREEDY_PART * (1 + Math.min(1, seenMs / (windowMs * LEARNING_PART)))) / 2
   }
 
   /** The more of the tokens in use this process has, the more of those left it can count on. */

@@ -8,7 +8,7 @@ import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
 import type { Portion } from './fair-share.ts'
 import { Gate } from './gate.ts'
-import { Leaseholder, type Settled } from './leaseholder.ts'
+import { Leaseholder } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { LimitedCall } from './limited-call.ts'
 import { Shares } from './shares.ts'
@@ -39,10 +39,13 @@ export class UpstreamBudget implements Budget {
   readonly #shares: Shares
   readonly #gates: Readonly<Record<BudgetClass, Gate>>
   readonly #ready: number
+  readonly #readyOfAll: number
   /** For each window the calls that counted when the ledger replied last. */
   #used: readonly number[]
   /** Until then the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
+  /** Whether other processes had spent tokens when the ledger replied first. */
+  #wereInUse = false
   #isSettling = false
   /** Whether the ledger replied to the last report; undefined before the first. */
   #hasReplied: boolean | undefined
@@ -75,13 +78,14 @@ export class UpstreamBudget implements Budget {
     this.#shares = new Shares(clock, terms, config.instances, {
       free: (each) => this.#holder.lease.free(each) + (this.#hasOnlyPart ? this.#alone.free(each) : 0),
       used: () => (this.#clock.now() < this.#repliedAt + this.#terms.leaseMs ? this.#used : undefined),
+      wereInUse: () => this.#wereInUse,
       areCutOff: () => this.#hasOnlyPart,
-      expected: (ms, each) => this.#demand.equal.within(ms, each),
     })
     const gate = (): Gate => new Gate(clock)
     this.#gates = { orders: gate(), otps: gate(), reads: gate() }
     this.#used = terms.windows.map(() => 0)
     this.#ready = readyOrders(terms)
+    this.#readyOfAll = this.#ready * config.instances
     this.#refreshMs = refreshMs(terms, config.instances)
   }
 
@@ -263,16 +267,14 @@ export class UpstreamBudget implements Budget {
     else {
       this.#awayUntil = -Infinity
       this.#quietUntil = now + settlement.quietMs
+      // Other new processes hold no more than what is always ready for orders.
+      if (this.#repliedAt === -Infinity) this.#wereInUse = (settlement.used[0] ?? 0) > this.#readyOfAll
       this.#used = settlement.used
       this.#repliedAt = now
-      for (const each of BUDGET_CLASSES) this.#note(each, settlement)
+      for (const each of BUDGET_CLASSES) this.#gates[each].noteReply(settlement.waitMs[each])
     }
     for (const each of BUDGET_CLASSES) this.#serve(each)
     this.#schedule()
-  }
-
-  #note(budgetClass: BudgetClass, { waitMs }: Settled): void {
-    this.#gates[budgetClass].noteReply(waitMs[budgetClass])
   }
 
   #serve(budgetClass: BudgetClass): void {

@@ -76,7 +76,7 @@ export class Feed implements MemberHost {
     const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    const share = new FairShare(limits.requestsPerMinute)
+    const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
     this.#oneShots = new OneShots(link, reconnectSpreadMs, share, () => this.#members.size > 0)
     const kept = new KeptBytes()
     this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)

@@ -41,6 +41,9 @@ await test('subscriptions count in the share of an address as reads do, refused 
   t.equal(market.asked('ticks').length, 12)
 })
 
+/** Ten symbols that nobody has asked for. */
+const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) => `X${round}-${index}`)
+
 await test('lists of unknown symbols start as many subscriptions in a minute as five browsers of the address may have', async (t) => {
   const world = await feedWorld(t, { FEED_SUBSCRIPTIONS: '10', TRUST_PROXY: '1' })
   const { market } = world
@@ -49,7 +52,6 @@ await test('lists of unknown symbols start as many subscriptions in a minute as 
     return true
   }
   const greedy = [await from(world, '192.0.2.1'), await from(world, '192.0.2.1')]
-  const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) => `X${round}-${index}`)
   const codes: unknown[] = []
   for (let round = 0; round < 10; round++) {
     const { error } = (await greedy[round % 2]?.ask({ ticks: list(round), subscribe: 1 })) ?? {}

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { clockAhead } from '../support/clock-ahead.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
@@ -47,7 +47,7 @@ await test('a history that arrives so late that messages since then are gone is 
 await test('a history that takes the place of another one is kept for its own time', async (t) => {
   const pass = clockAhead(t)
   const overs: (() => void)[] = []
-  t.intercept(KeptBytes.prototype, 'keep', {
+  t.intercept(CacheQuota.prototype, 'keep', {
     value: (_bytes: number, _ms: number, onOver: () => void) => overs.push(onOver) > 0,
   })
   const { market, join } = await feedWorld(t)
@@ -75,7 +75,7 @@ await test('a history that takes the place of another one is kept for its own ti
 })
 
 await test('a history that is ahead of its stream is still kept when the browser leaves for which it was fetched', async (t) => {
-  t.intercept(KeptBytes.prototype, 'keep', { value: () => true })
+  t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
   const { market, join } = await feedWorld(t)
   const [first, second, third] = [await join(), await join(), await join()]
   first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })

@@ -194,6 +194,18 @@ await test('a session socket that is refused with 4429: the session is checked e
   t.equal(server.handshakes, 1)
 })
 
+await test('GET /auth/session is not repeated in the last minute of a session before it ends', async (t) => {
+  const server = await SessionServer.start(t)
+  server.isLoggedIn = true
+  server.expiresInSeconds = 30
+  const session = tabSession(t, server.url)
+  session.subscribe(() => undefined)
+  await until(() => session.get().status === 'active' && server.open === 1)
+  const { checks } = server
+  await pause(2500)
+  t.equal(server.checks, checks)
+})
+
 await test('a lock that is granted to a page that has just left is released at once, so that another tab can lead', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = true

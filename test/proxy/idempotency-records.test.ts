@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
+import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import type { HeldClaim } from '../../src/proxy/idempotency/claim.ts'
 import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { idempotencyKey } from '../../src/store/keys.ts'
@@ -242,4 +243,21 @@ await test('a quoted key that version 0.2 has is not claimed, and one that is cl
   for (const name of ['key', '"key"']) t.equal((await there.claim(session, [name], DIGEST)).is, 'running', name)
   await claimed.claim.free()
   t.same(await both(), [false, false])
+})
+
+await test('a response whose record could not be written at first is counted once', async (t) => {
+  const { store, session, links, here } = await twoInstances()
+  const held = await claim(here, session)
+  const counted = new KeyUsage(store, LIMITS)
+  const before = await counted.addBytes(session, 0)
+  const { replace } = links[0]
+  let failures = 0
+  links[0].replace = async (...change) => {
+    if (failures++ === 0) throw new StoreUnavailable('lost')
+    return replace.apply(links[0], change)
+  }
+  const body = Buffer.alloc(counted.prepaidBytes + 500)
+  await held.keep({ ...ANSWER, body })
+  await until(async () => (await repeat(here, session)) === 'answered', 'the record is written later')
+  t.equal((await counted.addBytes(session, 0)).bytes - before.bytes, 500)
 })

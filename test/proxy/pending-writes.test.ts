@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import { PendingWrites } from '../../src/proxy/idempotency/pending-writes.ts'
 
@@ -45,5 +46,20 @@ await test('what is pending at the end is tried once more if the store is availa
     t.equal(count, downSince === undefined ? 1 : 0)
     link.report(undefined)
     t.equal(count, downSince === undefined ? 1 : 0, 'and then it is forgotten')
+  }
+})
+
+await test('writes that were done make room for others: 10 MB twice, one after the other', async (t) => {
+  const link = new Link()
+  const pending = new PendingWrites(link)
+  for (const each of ['first', 'second']) {
+    link.report(1)
+    let isDone = false
+    const write = async (): Promise<void> => void (isDone = true)
+    t.ok(pending.add({ write, bytes: 10_000_000, until: Infinity }), each)
+    t.notOk(pending.add({ write, bytes: 10_000_000, until: Infinity }), 'no more than 16 MiB at the same time')
+    link.report(undefined)
+    await setImmediate()
+    t.ok(isDone)
   }
 })

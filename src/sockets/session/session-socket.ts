@@ -1,10 +1,9 @@
 import { Window } from '../../time/window.ts'
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
-import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose, onTooLong } from '../receiver.ts'
+import { onTooLong } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
 
 /** How long before the end of a session its page is warned. */
@@ -73,21 +72,16 @@ export class SessionSocket implements Registered {
   }
 
   #listen(): void {
-    const { socket } = this.#peer
-    socket.on('message', (data) => {
-      this.#peer.receivedMessage()
-      if ((data as Buffer).length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES))
-        this.end(POLICY_VIOLATION)
+    onTooLong(this.#peer.socket, () => this.end(POLICY_VIOLATION))
+    this.#peer.listen({
+      message: ({ length }) => {
+        if (length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES)) this.end(POLICY_VIOLATION)
+      },
+      error: ({ code }) => this.end(fromViolation(code)),
+      closed: (code, reason) => this.end({ code, reason: reason.toString() }),
+      tooManyControls: () => this.end(POLICY_VIOLATION),
+      isOver: () => this.#isOver,
     })
-    listenToControl(
-      this.#peer,
-      () => this.#isOver,
-      () => this.end(POLICY_VIOLATION),
-    )
-    onTooLong(socket, () => this.end(POLICY_VIOLATION))
-    // ws has already sent the browser the close frame for its violation.
-    socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
-    onPeerClose(socket, (code, reason) => this.end({ code, reason: reason.toString() }))
   }
 
   #update(session: Session): void {

@@ -2,11 +2,12 @@ import { assert, pre, property } from 'fast-check'
 import { test } from 'tap'
 import type { UpstreamMessage } from '../../src/sockets/feed/wire/dissect.ts'
 import { pointOf, tailOf } from '../../src/sockets/feed/history/points.ts'
-import { RecentMessages } from '../../src/sockets/feed/history/recent-messages.ts'
+import { type Continuation, type HistoryEnd, RecentMessages } from '../../src/sockets/feed/history/recent-messages.ts'
 import {
   asCandles,
   continued,
   courseOf,
+  ended,
   following,
   message,
   picks,
@@ -16,7 +17,7 @@ import {
 
 /** So many prices that a candle becomes wider for long. */
 const MANY = Array.from({ length: 200 }, (_, index) => index + 1)
-/** So many states of one range are held back, as in candle-seam.ts. */
+/** So many states of one range are held back, as in seam.ts. */
 const MAX_UNDECIDED = 64
 const RUNS = Number(process.env['RUNS'] ?? 2000)
 
@@ -29,6 +30,13 @@ const candles = (epoch: number, close: number, high = 9): UpstreamMessage =>
       { epoch, open: 1, high, low: 1, close },
     ],
   })
+
+/** Where a history goes on once the stream has sent one more message. */
+function after(recent: RecentMessages, history: HistoryEnd, sent: UpstreamMessage): Continuation {
+  const { next, needed } = recent.after(history)
+  recent.add(pointOf(sent), sent, next ?? needed)
+  return recent.after(history)
+}
 
 /** Whether every later state of the candles follows exactly once. A state can come twice; no one knows which of them the history has. */
 function candlesContinueOnce(ticks: readonly Tick[], picks: readonly number[]): boolean {
@@ -62,32 +70,50 @@ await test('no candle older than that of the history follows', async (t) => {
   const again = ohlc(60, 3)
   recent.add(pointOf(again), again, 0)
   t.same(closes(candles(60, 3)), [], 'a state that has come twice')
-  const { seam } = recent.after(tailOf(candles(60, 6)), 0, true)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 5)), 0), false)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 6)), 0), false)
-  t.equal(seam?.isOver, true)
-  const ahead = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  t.equal(ahead?.isLater(undefined, 0), true, 'a message without a candle')
-  t.equal(ahead?.isLater(pointOf(ohlc(120, 1)), 0), true, 'the next candle')
-  const never = recent.after(tailOf(candles(60, 6)), 0, true).seam
-  const later = Array.from({ length: 65 }, () => never?.isLater(pointOf(ohlc(60, 5)), 0))
-  t.same(later.indexOf(true), 64, 'a state that upstream never streams holds back no more than 64 of its range')
+  const { nextSequence } = recent
+  const ahead = ended(recent, candles(60, 6), { isCandles: true })
+  t.same(recent.after(ahead), { needed: Infinity }, 'ahead of the stream')
+  t.same(after(recent, ahead, ohlc(60, 5)), { needed: nextSequence })
+  t.same(after(recent, ahead, ohlc(60, 6)), { next: nextSequence + 2 }, 'after the state that the history ends with')
+})
+
+await test('a history of candles that is ahead is followed by the next candle, and by what is no candle', async (t) => {
+  for (const [what, sent] of Object.entries({ 'no candle': message({ other: 1 }), 'the next': ohlc(120, 1) })) {
+    const recent = new RecentMessages()
+    const ahead = ended(recent, candles(60, 6), { isCandles: true })
+    t.same(after(recent, ahead, sent), { next: 0 }, what)
+  }
+})
+
+await test('a state of a candle that upstream never streams holds back no more than 64 of its range', async (t) => {
+  const recent = new RecentMessages()
+  recent.begin(tailOf(candles(60, 1)))
+  const ahead = ended(recent, candles(60, 6), { isCandles: true })
+  const wheres = Array.from({ length: 65 }, () => after(recent, ahead, ohlc(60, 5)))
+  t.equal(
+    wheres.findIndex(({ next }) => next !== undefined),
+    64,
+  )
+  t.same(wheres.at(-1), { next: 65 })
 })
 
 await test('of two states of a candle the one with the wider range is the later one', async (t) => {
   const recent = new RecentMessages()
   recent.begin(tailOf(candles(60, 1)))
-  const { seam } = recent.after(tailOf(candles(60, 6, 20)), 0, true)
-  const narrower = Array.from({ length: 500 }, () => seam?.isLater(pointOf(ohlc(60, 5, '19.99')), 0))
-  t.notOk(narrower.includes(true), 'however many older ones come, none of them follows')
-  t.equal(seam?.isOver, false)
-  t.equal(seam?.isLater(pointOf(ohlc(60, 5, '20.01')), 0), true)
-  for (const sent of [ohlc(60, 2, '10'), ohlc(60, 3, '11'), ohlc(60, 4, '11')]) recent.add(pointOf(sent), sent, 0)
-  t.same(
-    following(recent, candles(60, 7, 10), 0, true),
-    [3, 4],
-    'a state that upstream has not streamed, between two that it has',
+  const ahead = ended(recent, candles(60, 6, 20), { isCandles: true })
+  const narrower = Array.from({ length: 500 }, () => after(recent, ahead, ohlc(60, 5, '19.99')))
+  t.ok(
+    narrower.every(({ needed }) => needed === Infinity),
+    'however many older ones come, none of them follows',
   )
+  t.same(after(recent, ahead, ohlc(60, 5, '20.01')), { next: 501 })
+})
+
+await test('a state of a candle that upstream has not streamed lies between two that it has', async (t) => {
+  const recent = new RecentMessages()
+  recent.begin(tailOf(candles(60, 1)))
+  for (const sent of [ohlc(60, 2, '10'), ohlc(60, 3, '11'), ohlc(60, 4, '11')]) recent.add(pointOf(sent), sent, 0)
+  t.same(following(recent, candles(60, 7, 10), 0, true), [3, 4])
 })
 
 await test('a candle that the stream has closed follows as it was closed, whatever the history shows of it', async (t) => {

@@ -5,6 +5,7 @@ import { RecentMessages } from '../../src/sockets/feed/history/recent-messages.t
 import {
   continued,
   courseOf,
+  ended,
   following,
   historyOf,
   message,
@@ -51,18 +52,26 @@ await test('a history of a few ticks and the ticks that follow it are a part of 
 await test('a short history is continued after all ticks that it shows of its last second', async (t) => {
   const complete = new RecentMessages()
   complete.begin({ epoch: 5, values: ['1', '2'], isWhole: true })
-  const { next, seam } = complete.after({ epoch: 5, values: ['1', '2', '1', '2'], isWhole: false }, 0, false)
-  t.equal(next, undefined, 'the stream has only two ticks of this second so far')
-  const isOver = ['1', '2'].map((value) => seam?.isLater({ epoch: 5, value }, 0) === false && seam.isOver)
-  t.same(isOver, [false, true])
+  const ahead = ended(complete, historyOf([1, 2, 1, 2].map((quote) => ({ epoch: 5, quote }))))
+  t.same(complete.after(ahead), { needed: 0 }, 'the stream has only two ticks of this second so far')
+  const later = [1, 2].map((quote, place) => {
+    const sent = tickOf({ epoch: 5, quote }, place)
+    complete.add(pointOf(sent), sent, 0)
+    return complete.after(ahead)
+  })
+  t.same(later, [{ needed: 0 }, { next: 4 }])
   const unknown = new RecentMessages()
   unknown.begin({ epoch: 5, values: ['1'], isWhole: false })
   for (const [place, quote] of [2, 1, 2].entries()) {
     const sent = tickOf({ epoch: 5, quote }, place)
     unknown.add(pointOf(sent), sent, 0)
   }
-  const { next: second = 0 } = unknown.after({ epoch: 5, values: ['1', '2'], isWhole: true }, 0, false)
-  t.same(unknown.from(second).map(placeOf), [1, 2], 'the history has only two ticks of this second')
+  const two = historyOf([
+    { epoch: 4, quote: 9 },
+    { epoch: 5, quote: 1 },
+    { epoch: 5, quote: 2 },
+  ])
+  t.same(following(unknown, two, 0, false), [1, 2], 'the history has only two ticks of this second')
 })
 
 await test('a history of one tick is continued by its value', async (t) => {
@@ -78,13 +87,27 @@ await test('a history of one tick is continued by its value', async (t) => {
   t.same(after(3), [])
   const whole = [[4, 9], ...[0, 1, 2].map((quote) => [5, quote])].map(([epoch = 0, quote = 0]) => ({ epoch, quote }))
   t.same(following(recent, historyOf(whole), 1, false), [1], 'also if it has ticks from before the stream')
-  const { next, seam } = recent.after(tailOf(historyOf([{ epoch: 5, quote: 4 }])), 1, false)
-  t.equal(next, undefined)
-  t.equal(seam?.isLater({ epoch: 5, value: '4' }, 0), false)
-  t.equal(seam?.isOver, true, 'the tick that the history ends with')
-  const again = tickOf({ epoch: 5, quote: 2 }, 2)
-  recent.add(pointOf(again), again, 0)
-  t.same(after(2), [], 'of two equal ticks the later one')
+  const ahead = ended(recent, historyOf([{ epoch: 5, quote: 4 }]), { since: 1 })
+  t.same(recent.after(ahead), { needed: 0 })
+  for (const [place, quote] of [2, 4].entries()) {
+    const sent = tickOf({ epoch: 5, quote }, 2 + place)
+    recent.add(pointOf(sent), sent, 0)
+    if (quote === 2) t.same(after(2), [], 'of two equal ticks the later one')
+  }
+  t.same(recent.after(ahead), { next: 5 }, 'after the tick that the history ends with')
+})
+
+await test('a history of one tick that equals the first of the stream is not followed by that tick', async (t) => {
+  const recent = new RecentMessages()
+  const add = (epoch: number, quote: number, place: number): void => {
+    const sent = tickOf({ epoch, quote }, place)
+    recent.add(pointOf(sent), sent, 0)
+  }
+  const one = historyOf([{ epoch: 5, quote: 1 }])
+  add(5, 1, 0)
+  t.same(recent.after(ended(recent, one)), { next: 1 })
+  add(6, 2, 1)
+  t.same(following(recent, one, 0, false), [1])
 })
 
 await test('a history is continued in the middle of a second with more ticks than are kept', async (t) => {
@@ -97,7 +120,7 @@ await test('a history is continued in the middle of a second with more ticks tha
     recent.add(pointOf(sent), sent, Infinity)
   }
   for (const [place, tick] of ticks.entries()) add(tick, place)
-  const { next = 0 } = recent.after(tailOf(historyOf([...begun, ...ticks])), recent.nextSequence, false)
+  const { next = 0 } = recent.after(ended(recent, historyOf([...begun, ...ticks]), { since: recent.nextSequence }))
   add({ epoch: 100, quote: 200 }, 200)
   t.same(recent.from(next).map(placeOf), [200])
 })
@@ -131,8 +154,9 @@ await test('a history that is empty or ended long ago is followed by what has co
     const sent = tickOf({ epoch: 51 + place, quote: 1 }, place)
     recent.add(pointOf(sent), sent, 0)
   }
-  t.same(recent.after(undefined, 2, false), { next: 2 })
-  t.same(recent.after({ epoch: 7, values: ['1'], isWhole: true }, 3, false, false), { next: 3 })
+  t.same(recent.after(ended(recent, historyOf([]), { since: 2 })), { next: 2 })
+  const old = historyOf([{ epoch: 7, quote: 1 }])
+  t.same(recent.after(ended(recent, old, { since: 3, isLatest: false })), { next: 3 })
   t.same(recent.from(2).map(placeOf), [1, 2])
   t.same(recent.from(3).map(placeOf), [2])
 })

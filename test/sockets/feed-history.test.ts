@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { feedWorld, quotes, reply, type Message, type UpstreamRequest } from '../support/feed-world.ts'
 
 /** Longer than a history is kept. */
 const HISTORY_MS = 1100
 
 /** What is kept from now on is kept until the test ends, because the second of a history is too short for a slow machine. */
-const keepAll = (t: Test): void => void t.intercept(KeptBytes.prototype, 'keep', { value: () => true })
+const keepAll = (t: Test): void => void t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
 
 const history = (request: UpstreamRequest, last: number, extra: Message = {}): void => {
   const times = Array.from({ length: 5 }, (_, index) => last - 4 + index)

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'
@@ -78,7 +78,7 @@ await test('a browser that may have missed a price of a stream gets no later one
 
 await test('a history from before a loss is for nobody who comes after it', async (t) => {
   const { world } = await lossWorld(t)
-  t.intercept(KeptBytes.prototype, 'keep', { value: () => true })
+  t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
   const { market, join } = world
   const [first, second, third, fourth] = [await join(), await join(), await join(), await join()]
   first.send(asked(1))

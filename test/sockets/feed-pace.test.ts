@@ -105,7 +105,7 @@ await test('Backoff waits twice as long after each failure, and no longer than 4
 
 await test('FairShare bounds the browsers of a network for a minute after the latest refusal of upstream', (t) => {
   const pass = heldTime(t)
-  const share = new FairShare(2)
+  const share = new FairShare(2, 100)
   const [address, neighbour, other] = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1']
   const isAdmitted = (address: string): boolean => share.admits({ address, spend: () => true })
   for (let count = 0; count < 5; count++) t.equal(isAdmitted(address), true)

@@ -41,6 +41,35 @@ await test('subscriptions count in the share of an address as reads do, refused 
   t.equal(market.asked('ticks').length, 12)
 })
 
+/** Ten symbols that nobody has asked for. */
+const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) => `X${round}-${index}`)
+
+await test('lists of unknown symbols start as many subscriptions in a minute as five browsers of the address may have', async (t) => {
+  const world = await feedWorld(t, { FEED_SUBSCRIPTIONS: '10', TRUST_PROXY: '1' })
+  const { market } = world
+  market.auto = (request) => {
+    reply(request, { msg_type: 'tick', error: { code: 'InvalidSymbol', message: 'of upstream' } })
+    return true
+  }
+  const greedy = [await from(world, '192.0.2.1'), await from(world, '192.0.2.1')]
+  const codes: unknown[] = []
+  for (let round = 0; round < 10; round++) {
+    const { error } = (await greedy[round % 2]?.ask({ ticks: list(round), subscribe: 1 })) ?? {}
+    codes.push((error as { code?: unknown } | undefined)?.code)
+  }
+  const refused = codes.indexOf('RateLimit')
+  t.equal(refused, 5, 'nine subscriptions of each list count, besides its request')
+  t.same(new Set(codes.slice(refused)), new Set(['RateLimit']))
+  t.ok(market.asked('ticks').length <= 50)
+  const honest = await from(world, '192.0.2.2')
+  t.match(await honest.ask({ ticks: list(10), subscribe: 1 }), { error: { code: 'InvalidSymbol' } })
+  t.match(
+    await greedy[0]?.ask({ ticks: 'X', subscribe: 1 }),
+    { error: { code: 'InvalidSymbol' } },
+    'one symbol is no list',
+  )
+})
+
 await test('a shared operation with a member that it is not known to have goes through an own socket', async (t) => {
   const foreign = [
     { active_symbols: 'brief', authorize: 'token' },

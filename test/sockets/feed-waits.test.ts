@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
+import { clockAhead } from '../support/clock-ahead.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +15,7 @@ const history = (last: number) => ({
 })
 
 await test('a history that arrives so late that messages since then are gone is asked for again', async (t) => {
-  const timers = new HeldTimers(t, 'setTimeout', HISTORY_MS)
+  const pass = clockAhead(t)
   const { market, join } = await feedWorld(t)
   const [first, second, third] = [await join(), await join(), await join()]
   first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
@@ -24,7 +25,7 @@ await test('a history that arrives so late that messages since then are gone is 
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
   second.send({ ...wanted, req_id: 2 })
   const late = await market.next('ticks_history')
-  timers.run()
+  pass(HISTORY_MS)
   const all = Array.from({ length: 200 }, (_, index) => 101 + index)
   for (const epoch of all) {
     tick(request, epoch, epoch, 'h')
@@ -44,9 +45,9 @@ await test('a history that arrives so late that messages since then are gone is 
 })
 
 await test('a history that takes the place of another one is kept for its own time', async (t) => {
-  const timers = new HeldTimers(t, 'setTimeout', HISTORY_MS)
+  const pass = clockAhead(t)
   const overs: (() => void)[] = []
-  t.intercept(KeptBytes.prototype, 'keep', {
+  t.intercept(CacheQuota.prototype, 'keep', {
     value: (_bytes: number, _ms: number, onOver: () => void) => overs.push(onOver) > 0,
   })
   const { market, join } = await feedWorld(t)
@@ -58,7 +59,7 @@ await test('a history that takes the place of another one is kept for its own ti
   await first.next()
   second.send({ ...wanted, count: 2 })
   const late = await market.next('ticks_history')
-  timers.run()
+  pass(HISTORY_MS)
   third.send({ ...wanted, count: 2 })
   for (const [browser, fetch] of [
     [third, await market.next('ticks_history')],
@@ -74,7 +75,7 @@ await test('a history that takes the place of another one is kept for its own ti
 })
 
 await test('a history that is ahead of its stream is still kept when the browser leaves for which it was fetched', async (t) => {
-  t.intercept(KeptBytes.prototype, 'keep', { value: () => true })
+  t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
   const { market, join } = await feedWorld(t)
   const [first, second, third] = [await join(), await join(), await join()]
   first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })

@@ -21,7 +21,7 @@ import {
   prefixOf,
   rateLimitError,
 } from './wire/index.ts'
-import { KeptBytes, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
+import { CacheQuota, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
 import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
 
@@ -76,9 +76,9 @@ export class Feed implements MemberHost {
     const feedMetrics = this.#feedMetrics
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
-    const share = new FairShare(limits.requestsPerMinute)
+    const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
     this.#oneShots = new OneShots(link, reconnectSpreadMs, share, () => this.#members.size > 0)
-    const kept = new KeptBytes()
+    const kept = new CacheQuota()
     this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)

@@ -1,7 +1,7 @@
 import { array, constantFrom, nat, pre, record, type Arbitrary } from 'fast-check'
 import { dissect, type UpstreamMessage } from '../../../src/sockets/feed/wire/dissect.ts'
-import { pointOf, tailOf, type Point } from '../../../src/sockets/feed/history/points.ts'
-import { RecentMessages } from '../../../src/sockets/feed/history/recent-messages.ts'
+import { pointOf, tailOf } from '../../../src/sockets/feed/history/points.ts'
+import { RecentMessages, type HistoryEnd } from '../../../src/sockets/feed/history/recent-messages.ts'
 
 /** A price, and its second. */
 export interface Tick {
@@ -117,24 +117,30 @@ export function continued(
   const recent = new RecentMessages()
   recent.begin(tailOf(history(ticks.slice(0, begin))))
   let needed = Infinity
-  const add = (place: number, visit?: (point: Point | undefined) => void): void => {
+  const add = (place: number): void => {
     const message = sent(ticks.slice(0, place + 1))
-    visit?.(pointOf(message))
     recent.add(pointOf(message), message, needed)
   }
   for (let place = begin; place < asked; place++) add(place)
   const since = (needed = recent.nextSequence)
   for (let place = asked; place < arrival; place++) add(place)
-  const { next: known, seam } = recent.after(tailOf(history(ticks.slice(from, end))), since, isCandles)
-  let next = known
+  const given = ended(recent, history(ticks.slice(from, end)), { since, isCandles })
+  let where = recent.after(given)
   for (let place = arrival; place < ticks.length; place++) {
-    add(place, (point) => {
-      if (next !== undefined || seam === undefined) return
-      if (seam.isLater(point, recent.nextSequence)) next = recent.afterSeam(seam, point)
-      else if (seam.isOver) next = recent.nextSequence + 1
-    })
+    needed = where.next ?? where.needed
+    add(place)
+    if (where.next === undefined) where = recent.after(given)
   }
-  return next === undefined ? [] : recent.from(next).map(placeOf)
+  return where.next === undefined ? [] : recent.from(where.next).map(placeOf)
+}
+
+/** A history that has just arrived. */
+export function ended(
+  recent: RecentMessages,
+  history: UpstreamMessage,
+  { since = 0, isCandles = false, isLatest = true }: Partial<HistoryEnd> = {},
+): HistoryEnd {
+  return { tail: tailOf(history), isCandles, isLatest, since, arrived: recent.nextSequence }
 }
 
 /** The places of the messages so far that follow a history. */
@@ -144,6 +150,6 @@ export function following(
   since: number,
   isCandles: boolean,
 ): number[] {
-  const { next } = recent.after(tailOf(history), since, isCandles)
+  const { next } = recent.after(ended(recent, history, { since, isCandles }))
   return next === undefined ? [] : recent.from(next).map(placeOf)
 }

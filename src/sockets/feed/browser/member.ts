@@ -10,10 +10,9 @@ import {
 import { Heartbeat } from '../../heartbeat.ts'
 import { Peer, type PeerConnection } from '../../peer.ts'
 import type { Registered } from '../../registry.ts'
-import { expectAnswer } from './expected-answers.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
-import { Pace } from './pace.ts'
+import { Pace, expectAnswer } from './pace.ts'
 
 /** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
 export interface MemberLimits {

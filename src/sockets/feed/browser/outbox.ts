@@ -1,6 +1,6 @@
 import type { Metrics } from '../../../telemetry/metrics.ts'
 import type { Peer } from '../../peer.ts'
-import { type FrameSequence, type WriteBatch, messageBytes, unpooledConcat } from '../wire/index.ts'
+import { type FrameSequence, type WriteBatch, messageBytes, standaloneConcat } from '../wire/index.ts'
 
 /** What the outboxes of a feed have in common. */
 export interface OutboxHost {
@@ -81,7 +81,7 @@ export class Outbox {
     if (conflated === undefined || this.#peer.waitingBytes > this.#host.limits.conflateBytes / 2) return
     this.#conflated = undefined
     for (const frame of conflated.values()) this.#count(messageBytes(frame))
-    this.#write(unpooledConcat([...conflated.values()]))
+    this.#write(standaloneConcat([...conflated.values()]))
   }
 
   /** Sends nothing more. */

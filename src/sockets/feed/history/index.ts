@@ -1,4 +1,3 @@
 // Where a history ends among the messages of its stream.
-export { type Point, pointOf, tailOf } from './points.ts'
-export { RecentMessages } from './recent-messages.ts'
-export type { Seam } from './seam.ts'
+export { pointOf, tailOf } from './points.ts'
+export { type HistoryEnd, RecentMessages } from './recent-messages.ts'

@@ -1,8 +1,6 @@
 import type { UpstreamMessage } from '../wire/index.ts'
 import type { Point, Tail } from './points.ts'
-import { CandleSeam } from './candle-seam.ts'
-import type { Seam, Streamed } from './seam.ts'
-import { TickSeam } from './tick-seam.ts'
+import { candleSeam, tickSeam } from './seam.ts'
 
 /** Messages that are kept beyond those that are needed: enough for a history that is a little behind upstream's streams. */
 const KEPT = 64
@@ -14,10 +12,24 @@ interface Recent {
   readonly message: UpstreamMessage | undefined
 }
 
-/** How a history goes on: with the message of this number or, if it is ahead of the stream, with one that is still to come. */
-type Continuation =
-  | { readonly next: number; readonly seam?: undefined }
-  | { readonly next?: undefined; readonly seam: Seam }
+/** A history, as far as it matters for where it goes on. */
+export interface HistoryEnd {
+  /** Undefined for an empty history. */
+  readonly tail: Tail | undefined
+  readonly isCandles: boolean
+  /** Whether a history up to now was asked for. If it ends before everything that is known, it is behind the stream. */
+  readonly isLatest: boolean
+  /** The number of the stream's next message when the history was requested. */
+  readonly since: number
+  /** The number of the stream's next message when the history arrived. */
+  readonly arrived: number
+}
+
+/** How a history goes on: with the message of a number or, while it is ahead of the stream, nobody knows yet. */
+export type Continuation =
+  | { readonly next: number; readonly needed?: undefined }
+  /** The number of the oldest message that may still follow; Infinity while there is none. */
+  | { readonly next?: undefined; readonly needed: number }
 
 /** The recent messages of a `ticks_history` stream, so that a history that was fetched separately can be continued. */
 export class RecentMessages {
@@ -59,41 +71,31 @@ export class RecentMessages {
   }
 
   /**
-   * Where a history that has just arrived goes on, so that each later message follows once, and none that it contains.
-   * @param since the number of the next message when the history was requested
-   * @param isLatest whether a history up to now was asked for. If it ends before everything here, it is behind the stream
+   * Where a history goes on, so that each later message follows once, and none that it contains. While it is ahead of the stream,
+   * this is to be asked again after each message.
    */
-  after(tail: Tail | undefined, since: number, isCandles: boolean, isLatest = true): Continuation {
+  after({ tail, isCandles, isLatest, since, arrived }: HistoryEnd): Continuation {
     if (tail === undefined) return { next: since }
+    const newest = this.#entries.at(-1)
+    // A message without a point has no place in any history.
+    if (newest !== undefined && newest.point === undefined && newest.sequence >= arrived)
+      return { next: newest.sequence }
     if (!this.#reaches(tail.epoch)) {
       return { next: isLatest ? (this.#entries[0]?.sequence ?? since) : since }
     }
     const { epoch } = tail
     const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === epoch)
-    const streamed: Streamed = {
-      first: ofEpoch[0]?.sequence,
+    const passed = this.#entries.find(({ point }) => point !== undefined && point.epoch > epoch)
+    const { later, undecided } = (isCandles ? candleSeam : tickSeam)(tail, {
       values: ofEpoch.map(({ point }) => point?.value ?? ''),
       begun: ofEpoch.filter(({ message }) => message === undefined).length,
+      known: ofEpoch.filter(({ sequence }) => sequence < arrived).length,
       isComplete: this.#isCompleteAt(epoch),
-    }
-    const seam = isCandles ? new CandleSeam(tail, streamed) : new TickSeam(tail, streamed)
-    const last = ofEpoch[(seam.containedSoFar() ?? 0) - 1]
-    if (last !== undefined) return { next: last.sequence + 1 }
-    const beyond = this.#entries.find(({ point }) => seam.isPassedBy(point))
-    if (beyond === undefined) return { seam }
-    return { next: (this.#possiblyLater(seam) ?? beyond).sequence }
-  }
-
-  /** Where a history goes on once its seam has found the next message, with this point, to be later. */
-  afterSeam(seam: Seam, point: Point | undefined): number {
-    const isPassed = point !== undefined && point.epoch > seam.epoch
-    return (isPassed ? this.#possiblyLater(seam)?.sequence : undefined) ?? this.#nextSequence
-  }
-
-  /** The first message that is sent, if any, when the stream has passed the end of a history without sending that value. */
-  #possiblyLater(seam: Seam): Recent | undefined {
-    const ofEpoch = this.#entries.filter(({ point }) => point?.epoch === seam.epoch)
-    return ofEpoch[seam.mayBeLater(ofEpoch.map(({ point }) => point))]
+      isPassed: passed !== undefined,
+    })
+    if (later === undefined) return { needed: ofEpoch[undecided]?.sequence ?? Infinity }
+    const last = ofEpoch[later - 1]
+    return { next: last === undefined ? ((ofEpoch[0] ?? passed)?.sequence ?? this.#nextSequence) : last.sequence + 1 }
   }
 
   /** Whether a history that ends with this epoch can be continued. If not, everything here is later. */

@@ -2,7 +2,7 @@ import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { AnswerFrame, type FeedRequest, type UpstreamMessage, memoryOf, rateLimitError } from '../wire/index.ts'
 import type { Asked, FairShare, OneShots, Requester } from '../upstream/index.ts'
-import type { KeptBytes } from './kept-bytes.ts'
+import type { CacheQuota } from './cache-quota.ts'
 import type { Browser } from './subscription.ts'
 
 /** A request that upstream has not answered for this long is not shared any more. */
@@ -14,11 +14,11 @@ const BYTES_PER_WAITER = 512
 export class Reads {
   readonly #oneShots: OneShots
   readonly #share: FairShare
-  readonly #kept: KeptBytes
+  readonly #kept: CacheQuota
   readonly #metrics: FeedMetrics
   readonly #shared = new Map<string, Read>()
 
-  constructor(oneShots: OneShots, share: FairShare, kept: KeptBytes, metrics: FeedMetrics) {
+  constructor(oneShots: OneShots, share: FairShare, kept: CacheQuota, metrics: FeedMetrics) {
     this.#oneShots = oneShots
     this.#share = share
     this.#kept = kept

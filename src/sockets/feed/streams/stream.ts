@@ -4,7 +4,7 @@ import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
 import type { Carried, FairShare, OneShots, StreamLink } from '../upstream/index.ts'
-import type { KeptBytes } from './kept-bytes.ts'
+import type { CacheQuota } from './cache-quota.ts'
 import type { StreamSpec } from './stream-spec.ts'
 import type { SubscribedStream, Subscription } from './subscription.ts'
 
@@ -26,7 +26,7 @@ export interface StreamContext {
   readonly lingerMs: number
   /** How long browsers take to come back after a connection was lost. */
   readonly returnMs: number
-  readonly kept: KeptBytes
+  readonly kept: CacheQuota
   /** How long a history may be given to others. */
   readonly historyMs: number
   place(stream: Stream, refusedBy: StreamLink | undefined): boolean

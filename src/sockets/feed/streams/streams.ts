@@ -1,15 +1,12 @@
 import { network } from '../../../http/client-address.ts'
 import { type FeedRequest, alreadySubscribed, memoryOf, rateLimitError } from '../wire/index.ts'
 import { HistoryStream } from './history-stream.ts'
-import type { StreamPool } from '../upstream/index.ts'
+import { BROWSERS_PER_ADDRESS, type StreamPool } from '../upstream/index.ts'
 import type { Stream, StreamContext } from './stream.ts'
 import { historySpec, tickSpecs, type RequestedSpec } from './stream-spec.ts'
 import { Subscription, type Subscriber } from './subscription.ts'
 import { SymbolArray } from './symbol-array.ts'
 import { TickStream } from './tick-stream.ts'
-
-/** When places are scarce, an address may start as many streams as this many browsers may have. */
-const BROWSERS_PER_ADDRESS = 5
 
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {

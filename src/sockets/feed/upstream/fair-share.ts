@@ -4,6 +4,9 @@ import { MinuteCounts } from '../../../http/minute-counts.ts'
 /** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000
 
+/** An address may start as many streams as this many browsers may have: at all while places are scarce, by lists in a minute. */
+export const BROWSERS_PER_ADDRESS = 5
+
 /** A browser that asks for something. */
 interface Asking {
   readonly address: string
@@ -15,20 +18,27 @@ interface Asking {
  * Shares upstream's limit of requests between the addresses of browsers. That limit is not known: as long as upstream takes all
  * requests, none is held back here. Once it has refused one, all browsers of an address together may send as many requests in a
  * minute as a single one, until upstream has refused none for a minute.
+ *
+ * A list of symbols is one request of its browser and many of this server. So that lists alone cannot use up upstream's limit, the
+ * browsers of an address start a limited number of subscriptions with them in a minute, whether upstream accepts these or not.
  */
 export class FairShare {
   readonly #requestsPerMinute: number
+  readonly #listedPerMinute: number
   readonly #counts = new MinuteCounts()
+  /** Of the symbols of a list, all but the first, which its request counts for. */
+  readonly #listed = new MinuteCounts()
   /** In ms of the monotonic clock. */
   #pressureUntil = 0
 
-  /** @param requestsPerMinute of a browser */
-  constructor(requestsPerMinute: number) {
+  /** @param requestsPerMinute of a browser @param maxSubscriptions of a browser */
+  constructor(requestsPerMinute: number, maxSubscriptions: number) {
     this.#requestsPerMinute = requestsPerMinute
+    this.#listedPerMinute = BROWSERS_PER_ADDRESS * maxSubscriptions
   }
 
   /**
-   * Counts a request of a browser. False when it exceeds the limit of the browser or the share of its address.
+   * Counts a request of a browser. False when it exceeds a limit of the browser or of its address.
    * @param count how many requests this server sends upstream for it, all of which count for the address
    */
   admits(browser: Asking, count = 1): boolean {
@@ -36,7 +46,10 @@ export class FairShare {
     const isPressed = performance.now() < this.#pressureUntil
     const address = network(browser.address)
     if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
-    for (let more = 1; more < count; more++) this.#counts.allows(address, Number.POSITIVE_INFINITY)
+    for (let more = 1; more < count; more++) {
+      if (!this.#listed.allows(address, this.#listedPerMinute)) return false
+      this.#counts.allows(address, Number.POSITIVE_INFINITY)
+    }
     return true
   }
 

@@ -1,6 +1,6 @@
 // The connections to upstream: which request and which stream is on which, when they come back, and whose share it is.
 export { PATIENCE_MS } from './departures.ts'
-export { FairShare } from './fair-share.ts'
+export { BROWSERS_PER_ADDRESS, FairShare } from './fair-share.ts'
 export type { Requester } from './link-users.ts'
 export { type Asked, OneShots } from './one-shots.ts'
 export type { Carried, StreamLink } from './stream-link.ts'

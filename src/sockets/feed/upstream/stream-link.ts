@@ -1,6 +1,6 @@
 import { pauseMs } from './backoff.ts'
 import { Departures, Patience, type Departing } from './departures.ts'
-import { Forgotten } from './forgotten.ts'
+import { UnwantedRequest } from './unwanted-request.ts'
 import type { LinkOwner, Requester } from './link-users.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
@@ -8,8 +8,6 @@ import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 const RENEWED_AT_A_TIME = 8
 /** How long the others wait for one of these that upstream does not answer. */
 const ANSWER_MS = 10_000
-/** How long a request that nobody wants is remembered: upstream may answer late, or start other symbols of a refused array. */
-const LATE_MS = 60_000
 
 /** A stream as its connection sees it. */
 export interface Carried extends Requester {
@@ -90,11 +88,7 @@ export class StreamLink implements LinkOwner {
 
   /** Ends subscriptions, whose messages are ignored from now on. */
   forget(reqId: number, subscriptionId: string | undefined): void {
-    const forgotten = new Forgotten(this.#link, reqId, (id) => this.#has(id))
-    this.#link.assign(reqId, forgotten)
-    if (subscriptionId !== undefined) forgotten.forget(subscriptionId)
-    // Upstream has refused the request or not answered it. Hardly anything will come.
-    if (!forgotten.isBusy) setTimeout(() => this.#link.release(reqId), LATE_MS).unref()
+    this.#link.assign(reqId, new UnwantedRequest(this.#link, reqId, (id) => this.#has(id), subscriptionId))
   }
 
   /** Lets go of a `req_id` without a subscription. */

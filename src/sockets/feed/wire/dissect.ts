@@ -73,7 +73,7 @@ function text(value: unknown): string | undefined {
 function joined(bytes: Buffer, spans: readonly number[], closing: number): Buffer {
   let size = 0
   for (let at = 0; at < spans.length; at += 2) size += (spans[at + 1] ?? 0) - (spans[at] ?? 0) + 1
-  // With memory of their own, see unpooled.ts.
+  // In memory of their own, see standaloneBuffer in frame-of.ts.
   const pieces = Buffer.allocUnsafeSlow(size)
   let to = 0
   for (let at = 0; at < spans.length; at += 2) {

@@ -18,7 +18,7 @@ export function startOfFrame(restBytes: number, ...parts: readonly Buffer[]): Bu
   let payload = 0
   for (const part of parts) payload += part.length
   let at = headerBytes(payload + restBytes)
-  // With memory of its own, see unpooled.ts.
+  // See standaloneBuffer.
   const frame = Buffer.allocUnsafeSlow(at + payload)
   writeHeader(frame, payload + restBytes)
   for (const part of parts) {
@@ -33,6 +33,29 @@ export function messageBytes(frame: Buffer): number {
   const size = frame[1] ?? 0
   if (size <= MAX_SHORT) return frame.length - 2
   return frame.length - (size === TWO_BYTES ? 4 : 10)
+}
+
+/**
+ * The text as UTF-8, in memory of its own. Node.js cuts small buffers from a shared pool of 64 KiB, which stays in memory as long
+ * as any buffer in it. So what is kept, or may wait for a slow browser, must not come from that pool.
+ */
+export function standaloneBuffer(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  bytes.write(text)
+  return bytes
+}
+
+/** Like Buffer.concat, in memory of its own (see {@link standaloneBuffer}). */
+export function standaloneConcat(parts: readonly Buffer[]): Buffer {
+  let size = 0
+  for (const part of parts) size += part.length
+  const whole = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }
 
 function headerBytes(payload: number): number {

@@ -1,10 +1,8 @@
 // What is written on a socket: requests, messages of upstream, answers and frames. It knows nobody.
 export { AnswerFrame } from './answer-frame.ts'
 export { type UpstreamMessage, dissect } from './dissect.ts'
-export { frameOf, messageBytes } from './frame-of.ts'
-export type { FrameSequence } from './frame-sequence.ts'
+export { frameOf, messageBytes, standaloneConcat } from './frame-of.ts'
 export { alreadySubscribed, localAnswer, rateLimitError } from './local-answers.ts'
 export { type FeedRequest, memoryOf, prefixOf } from './parse-request.ts'
 export { RequestReader } from './request-reader.ts'
-export { unpooledConcat } from './unpooled.ts'
-export { WriteBatch } from './write-batch.ts'
+export { type FrameSequence, WriteBatch } from './write-batch.ts'

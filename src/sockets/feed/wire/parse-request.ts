@@ -1,7 +1,7 @@
 import { OPERATIONS } from '../../operations.ts'
 import { canonicalMembers, objectText, type CanonicalMembers } from './canonical.ts'
 import { eachMember } from './json-members.ts'
-import { unpooledText } from './unpooled.ts'
+import { standaloneBuffer } from './frame-of.ts'
 
 /** A browser's request that the feed understands (docs/reference.md, Shared market data). */
 export interface FeedRequest {
@@ -88,7 +88,7 @@ class ParsedRequest implements FeedRequest {
     this.fields = fields
     this.#members = members
     this.key = this.#without(['req_id', 'passthrough'])
-    this.prefix = unpooledText(
+    this.prefix = standaloneBuffer(
       `{"echo_req":${text},${memberText(members, 'req_id')}${memberText(members, 'passthrough')}`,
     )
   }

@@ -1,6 +1,43 @@
-import { FrameSequence } from './frame-sequence.ts'
+import { standaloneConcat } from './frame-of.ts'
 
-/** Who has frames that wait for the end of a batch. */
+/**
+ * The frames that one browser gets in a batch, in order. It is a linked list that browsers share: if the next browser gets the same
+ * frame after the same frames, it gets the same list, so that {@link joined} copies them into one buffer for all of these browsers.
+ * Each list remembers only the latest frame that was added to it.
+ */
+export class FrameSequence {
+  /** The last frame. */
+  readonly frame: Buffer
+  readonly #previous: FrameSequence | undefined
+  /** This sequence with the latest frame that was added. */
+  #next: FrameSequence | undefined
+  #joined: Buffer | undefined
+
+  constructor(frame: Buffer, previous?: FrameSequence) {
+    this.frame = frame
+    this.#previous = previous
+  }
+
+  /** This sequence and one more frame. */
+  with(frame: Buffer): FrameSequence {
+    if (this.#next?.frame !== frame) this.#next = new FrameSequence(frame, this)
+    return this.#next
+  }
+
+  /** All frames in one buffer. */
+  joined(): Buffer {
+    if (this.#previous === undefined) return this.frame
+    return (this.#joined ??= standaloneConcat(this.#all()))
+  }
+
+  #all(): Buffer[] {
+    const all = [this.frame]
+    for (let one = this.#previous; one !== undefined; one = one.#previous) all.push(one.frame)
+    return all.toReversed()
+  }
+}
+
+/** A browser that has frames that wait for the end of a batch. */
 interface Batched {
   /** Sends the frames that have waited, if there are any. */
   flush(): void

@@ -2,26 +2,29 @@ import { pauseMs } from './backoff.ts'
 import type { Requester } from './link-users.ts'
 import type { UpstreamLink } from './upstream-link.ts'
 
+/** How long a request that nobody wants is remembered: upstream may answer late. */
+const LATE_MS = 60_000
+
 /** A request whose streams nobody wants any more. Whatever upstream still starts because of it is forgotten as well. */
-export class Forgotten implements Requester {
+export class UnwantedRequest implements Requester {
   readonly #link: UpstreamLink
   readonly #reqId: number
   readonly #isTaken: (id: string) => boolean
   readonly #ids = new Set<string>()
   #unanswered = 0
   #refusals = 0
-  #retry: NodeJS.Timeout | undefined
+  /** They run until the request is released, and until a `forget` that upstream has refused is sent again. */
+  readonly #timers = new Set<NodeJS.Timeout>()
   #isLost = false
 
-  /** @param isTaken whether another stream has an id by now */
-  constructor(link: UpstreamLink, reqId: number, isTaken: (id: string) => boolean) {
+  /** @param isTaken whether another stream has an id by now @param subscriptionId what upstream has started, if it has */
+  constructor(link: UpstreamLink, reqId: number, isTaken: (id: string) => boolean, subscriptionId: string | undefined) {
     this.#link = link
     this.#reqId = reqId
     this.#isTaken = isTaken
-  }
-
-  get isBusy(): boolean {
-    return this.#unanswered > 0
+    // Without an id, upstream has refused the request or not answered it. Hardly anything will come.
+    if (subscriptionId === undefined) this.#after(LATE_MS, () => this.#releaseIfDone())
+    else this.forget(subscriptionId)
   }
 
   forget(id: string): void {
@@ -38,7 +41,7 @@ export class Forgotten implements Requester {
   lost(): void {
     // The subscriptions have ended with the connection.
     this.#isLost = true
-    clearTimeout(this.#retry)
+    for (const timer of this.#timers) clearTimeout(timer)
   }
 
   #ask(id: string): void {
@@ -48,10 +51,22 @@ export class Forgotten implements Requester {
         this.#link.release(reqId)
         // Until then the messages of the stream are still ignored.
         if (errorCode !== 'RateLimit') return this.#answered()
-        this.#retry = setTimeout(() => this.#askAgain(id), pauseMs(this.#refusals++)).unref()
+        this.#after(pauseMs(this.#refusals++), () => this.#askAgain(id))
       },
       lost: () => undefined,
     })
+  }
+
+  #after(ms: number, run: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      run()
+    }, ms).unref()
+    this.#timers.add(timer)
+  }
+
+  #releaseIfDone(): void {
+    if (this.#unanswered === 0) this.#link.release(this.#reqId)
   }
 
   #askAgain(id: string): void {
@@ -60,6 +75,7 @@ export class Forgotten implements Requester {
   }
 
   #answered(): void {
-    if (--this.#unanswered === 0) this.#link.release(this.#reqId)
+    this.#unanswered--
+    this.#releaseIfDone()
   }
 }

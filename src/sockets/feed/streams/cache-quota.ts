@@ -2,7 +2,7 @@
 const MAX_KEPT_BYTES = 16 * 1_048_576
 
 /** The answers that a process keeps for others. Together, and with their requests, they take a limited amount of memory. */
-export class KeptBytes {
+export class CacheQuota {
   #bytes = 0
 
   /**

@@ -1,12 +1,12 @@
 import { test } from 'tap'
-import { KeptBytes } from '../../src/sockets/feed/streams/kept-bytes.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { feedWorld, reply } from '../support/feed-world.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1_048_576
 
-await test('KeptBytes keeps 16 MiB at most, for as long as it was told', async (t) => {
-  const kept = new KeptBytes()
+await test('CacheQuota keeps 16 MiB at most, for as long as it was told', async (t) => {
+  const kept = new CacheQuota()
   let over = 0
   const onOver = (): void => void over++
   t.equal(kept.keep(1, 0, onOver), false, 'nothing is kept for no time')

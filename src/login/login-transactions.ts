@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CookieSerializeOptions } from '@fastify/cookie'
+import { backoffMs } from '../time/backoff.ts'
 import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
 import type { Store } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
@@ -10,7 +11,7 @@ import type { LoginCookie, LoginCookies } from './login-cookies.ts'
 import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction } from './login-record.ts'
 
 /** The first pause of a callback that waits for another one; each further one is twice as long. */
-const POLL_MS = 100
+const POLLS = { firstMs: 100, longestMs: Infinity }
 /**
  * For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its
  * process has died.
@@ -97,7 +98,7 @@ export class LoginTransactions {
     if (cookie === undefined) return { is: 'unknown' }
     const key = keyOf(cookie)
     let waited = false
-    for (let pollMs = POLL_MS; ; pollMs *= 2) {
+    for (let reads = 0; ; reads++) {
       const stored = await this.#store.readUntracked(key)
       const login = stored && openLogin(this.#envelope, cookie, stored.value)
       if (stored === undefined || login === undefined) return { is: 'unknown' }
@@ -109,7 +110,7 @@ export class LoginTransactions {
           const leftMs = login.until - Date.now()
           if (leftMs < 0) return { is: 'abandoned', flow: login.flow, returnTo: login.returnTo }
           waited = true
-          await delay(Math.min(pollMs, leftMs + 1))
+          await delay(Math.min(backoffMs(reads, POLLS), leftMs + 1))
           continue
         }
         case 'pending': {

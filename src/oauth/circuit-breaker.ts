@@ -1,13 +1,12 @@
+import { backoffMs, type Backoff } from '../time/backoff.ts'
+
 /** Consecutive failures that open the circuit. */
 const THRESHOLD = 5
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** How long to wait after this many consecutive failures: one second at first, half a minute at most, with jitter. */
-export function pauseMs(failures: number): number {
-  const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1))
-  return longest * (0.75 + Math.random() / 4)
-}
+/** The pauses after consecutive failures of the provider. */
+export const PROVIDER_BACKOFF: Backoff = { firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS, jitter: 0.25 }
 
 /**
  * Protects a failing peer from requests: after five consecutive failures, requests are refused for a while (open). Then a
@@ -84,6 +83,6 @@ export class CircuitBreaker {
     // Requests that were under way when the circuit opened say nothing new when they fail.
     if (this.isOpen && !isProbe) return
     this.#failures++
-    if (this.isOpen) this.#openUntil = Date.now() + pauseMs(this.#failures - THRESHOLD + 1)
+    if (this.isOpen) this.#openUntil = Date.now() + backoffMs(this.#failures - THRESHOLD, PROVIDER_BACKOFF)
   }
 }

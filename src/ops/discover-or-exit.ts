@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import { ConfigError, type Config } from '../config/config.ts'
-import { pauseMs } from '../oauth/circuit-breaker.ts'
+import { PROVIDER_BACKOFF } from '../oauth/circuit-breaker.ts'
 import { discover } from '../oauth/discovery.ts'
+import { backoffMs } from '../time/backoff.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
 import type { OpsPort } from './ops-port.ts'
@@ -23,7 +24,7 @@ export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort):
   }
   for (const signal of SIGNALS) process.once(signal, stop)
   await ops.report(waiting())
-  for (let attempts = 1; ; attempts++) {
+  for (let failures = 0; ; failures++) {
     const discovery = await discover(config.oauth)
     switch (discovery.is) {
       case 'found': {
@@ -37,7 +38,7 @@ export async function discoverOrExit(config: Config, log: Logger, ops: OpsPort):
       case 'refused':
         return exitWith(new ConfigError([{ setting: 'ISSUER', message: discovery.message }]), log)
       case 'away': {
-        const retryMs = Math.round(pauseMs(attempts))
+        const retryMs = Math.round(backoffMs(failures, PROVIDER_BACKOFF))
         log.warn({ issuer, retryMs, cause: discovery.cause }, 'waiting for the metadata of the provider')
         await delay(retryMs)
       }

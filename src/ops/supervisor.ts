@@ -2,15 +2,15 @@ import cluster, { type Worker } from 'node:cluster'
 import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
+import { backoffMs } from '../time/backoff.ts'
 import { EXIT } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
 import { delegate } from './delegate.ts'
 import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
-/** Delay before a dead worker is replaced. It doubles with each further death, up to the longest. */
-const FIRST_RESTART_MS = 200
-const LONGEST_RESTART_MS = 30_000
+/** The delays before a dead worker is replaced. */
+const RESTARTS = { firstMs: 200, longestMs: 30_000 }
 /** A worker that lived for this long did not die because of its start, so the delay starts over. */
 const STEADY_MS = 60_000
 /** Timeout for warnings. They are part of the readiness, which must not wait for a worker that hangs. */
@@ -131,7 +131,7 @@ export class Supervisor implements OpsSource {
         return
       }
       const tries = performance.now() - bornAt >= STEADY_MS ? 0 : deaths
-      const restartMs = Math.min(FIRST_RESTART_MS * 2 ** tries, LONGEST_RESTART_MS)
+      const restartMs = backoffMs(tries, RESTARTS)
       this.#deps.log.error({ ...died, restartMs }, 'a worker died')
       this.#metrics.workerRestarts.inc()
       setTimeout(() => this.#fork(tries + 1), restartMs)

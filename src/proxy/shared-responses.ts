@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { backoffMs } from '../time/backoff.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { Problem } from '../problem.ts'
 import { sharedResponseKey } from '../store/keys.ts'
@@ -100,7 +101,7 @@ export class SharedResponse {
     const giveUpAt = Date.now() + timeoutMs
     const claim = randomUUID()
     try {
-      for (let pollMs = POLL_MS; ; pollMs *= 2) {
+      for (let reads = 0; ; reads++) {
         const text = (await store.readUntracked(this.#key))?.value
         // The claim outlives the request, so that no instance starts a second one meanwhile.
         if (text === undefined && (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS))) {
@@ -114,7 +115,7 @@ export class SharedResponse {
         }
         const leftMs = giveUpAt - Date.now()
         if (leftMs <= 0) return { outcome: { is: 'timeout' }, freshUntil: 0 }
-        await delay(Math.min(pollMs, leftMs))
+        await delay(Math.min(backoffMs(reads, { firstMs: POLL_MS, longestMs: Infinity }), leftMs))
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Requester } from '../http/requester.ts'
+import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Session } from './repository.ts'
 import { revokeTokens, type OwnedTokens } from './revoke-tokens.ts'
@@ -81,7 +81,7 @@ export class AccessTokens {
     const paused = running === undefined ? this.#renewal.paused(session.key) : undefined
     if (paused !== undefined) return paused
     const { startedAt, result } = running ?? this.#start(session)
-    const inTime = await settledBefore(result, startedAt + patienceMs)
+    const inTime = await within(Math.max(0, startedAt + patienceMs - Date.now()), result)
     if (inTime !== undefined) return inTime
     const cause = new Error('the token renewal is taking too long')
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
@@ -97,16 +97,5 @@ export class AccessTokens {
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
   revoke(tokens: OwnedTokens, tag?: string): void {
     revokeTokens(this.#deps, tokens, tag)
-  }
-}
-
-/** The result of a promise, or undefined if it is still pending at `deadline` (epoch ms). */
-async function settledBefore<Value>(promise: Promise<Value>, deadline: number): Promise<Value | undefined> {
-  const timer = new AbortController()
-  const timeout = delay(Math.max(0, deadline - Date.now()), undefined, { signal: timer.signal })
-  try {
-    return await Promise.race([promise, timeout])
-  } finally {
-    timer.abort()
   }
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { pauseMs } from '../oauth/circuit-breaker.ts'
+import { PROVIDER_BACKOFF } from '../oauth/circuit-breaker.ts'
+import { backoffMs } from '../time/backoff.ts'
 
 /** A session beyond this limit is forgotten, and is then tried again a little early. */
 const MAX_SESSIONS = 10_000
@@ -24,10 +25,10 @@ export class RenewalPauses {
    * @returns the length of the pause in ms
    */
   begin(key: string, isOfProvider: boolean): number {
-    const count = (this.#failures.get(key)?.count ?? 0) + 1
-    const pause = pauseMs(count)
+    const before = this.#failures.get(key)?.count ?? 0
+    const pause = backoffMs(before, PROVIDER_BACKOFF)
     const failedAt = Date.now()
-    this.#failures.set(key, { count, failedAt, retryAt: failedAt + pause, isOfProvider })
+    this.#failures.set(key, { count: before + 1, failedAt, retryAt: failedAt + pause, isOfProvider })
     return pause
   }
 

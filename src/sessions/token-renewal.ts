@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { backoffMs } from '../time/backoff.ts'
 import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -69,7 +70,7 @@ export class TokenRenewal {
     const owner = randomUUID()
     // Longer than a lock can last: if its owner died, this process takes the lock once it has expired.
     const giveUpAt = Date.now() + LOCK_MS + 1000
-    for (let pollMs = POLL_MS; Date.now() < giveUpAt; pollMs = Math.min(2 * pollMs, MAX_POLL_MS)) {
+    for (let tries = 0; Date.now() < giveUpAt; tries++) {
       const hasLock = await store.lock(lock, owner, Date.now() + LOCK_MS)
       try {
         // Read again under the lock: another instance may have renewed the token, or the session may have ended.
@@ -81,7 +82,7 @@ export class TokenRenewal {
       } finally {
         if (hasLock) await store.removeIf(lock, owner).catch(() => undefined)
       }
-      await delay(pollMs)
+      await delay(backoffMs(tries, { firstMs: POLL_MS, longestMs: MAX_POLL_MS }))
     }
     const cause = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { isMidMessage } from './receiver.ts'
+import { isMidMessage, onPeerClose } from './receiver.ts'
 import { wholeFrame } from './whole-frame.ts'
 
 /** An open WebSocket and the TCP or TLS connection that carries it. */
@@ -20,6 +20,22 @@ const MAX_CONTROL_BYTES = 65_536
 const MAX_HEADER_BYTES = 14
 /** The header and the mask of a control frame (RFC 6455 §5.2). */
 const CONTROL_HEADER_BYTES = 6
+
+/** An error of ws, or of the connection. */
+type SocketError = Error & { readonly code?: string }
+
+/** What an owner of a peer learns of it. */
+export interface PeerEvents {
+  readonly message: (message: Buffer, isBinary: boolean) => void
+  /** The peer has broken the protocol, and ws has already sent it the close frame for that; or the connection failed. */
+  readonly error: (error: SocketError) => void
+  /** Its close frame has arrived or, without one, its connection has ended. It may be called twice. */
+  readonly closed: (code: number, reason: Buffer) => void
+  /** Control frames pile up in the middle of a message. The owner ends the socket; the connection is hung up afterwards. */
+  readonly tooManyControls: () => void
+  /** Whether the socket has ended, so that control frames matter no more. */
+  readonly isOver: () => boolean
+}
 
 const noop = (): void => undefined
 
@@ -90,6 +106,28 @@ export class Peer {
   /** Notes a sign of life. */
   received(): void {
     this.#receivedAt = performance.now()
+  }
+
+  /** Reports what happens to its socket. Pings are answered, and messages and pongs noted as signs of life. */
+  listen({ message, error, closed, tooManyControls, isOver }: PeerEvents): void {
+    const { socket } = this
+    socket.on('message', (data, isBinary) => {
+      this.receivedMessage()
+      message(data as Buffer, isBinary)
+    })
+    socket.on('error', error)
+    onPeerClose(socket, closed)
+    const control = (data: Buffer): void => {
+      if (isOver() || this.receivedControl(data)) return
+      tooManyControls()
+      // Reading on would let the unfinished message grow.
+      this.hangUp()
+    }
+    socket.on('pong', control)
+    socket.on('ping', (data: Buffer) => {
+      control(data)
+      this.pong(data)
+    })
   }
 
   /** Notes a complete message. */

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { MAX_QUEUE_MS } from '../store/shared-limits.ts'
+import { within } from '../time/within.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { after, CLOSE, type CloseStatus } from './close-codes.ts'
 
@@ -84,11 +84,8 @@ export class Returns {
    */
   async drain(timeoutMs: number): Promise<number> {
     if (this.#relays === 0) return 0
-    const answered = new AbortController()
-    const late = delay(timeoutMs, undefined, { signal: answered.signal }).catch(() => undefined)
-    const queued = this.#options.enqueue(this.#options.budget.spread(this.#relays + 1)).catch(() => undefined)
-    const delayMs = await Promise.race([queued, late])
-    answered.abort()
+    const queued = this.#options.enqueue(this.#options.budget.spread(this.#relays + 1))
+    const delayMs = await within(timeoutMs, queued).catch(() => undefined)
     if (delayMs !== undefined) this.#sharers = 1
     this.#begin(performance.now() + (delayMs ?? 0))
     const lastMs = Math.min((delayMs ?? 0) + this.#placeAt(this.#relays - 1), MAX_QUEUE_MS)

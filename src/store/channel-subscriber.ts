@@ -1,11 +1,11 @@
 import type { RedisClientOptions } from 'redis'
 import {
-  backoffMs,
+  reconnectMs,
   CONNECTION,
   delay,
   newConnection,
   SOCKET,
-  within,
+  replyWithin,
   type Connection,
   type SubscriberEvents,
 } from './redis-link.ts'
@@ -49,7 +49,7 @@ export class ChannelSubscriber {
     for (let tries = 0; !this.#isClosed; tries++) {
       const node = this.#nextNode()
       if (node !== undefined && (await this.#serveFrom(node))) tries = 0
-      if (!this.#isClosed) await delay(backoffMs(tries))
+      if (!this.#isClosed) await delay(reconnectMs(tries))
     }
   }
 
@@ -64,7 +64,7 @@ export class ChannelSubscriber {
       const subscribed = connection
         .connect()
         .then(() => connection.subscribe(this.#channel, (text) => this.#events.message(text)))
-      await within(OPEN_MS, subscribed)
+      await replyWithin(OPEN_MS, subscribed)
       this.#isUp = hasServed = true
       if (!this.#isClosed) this.#events.up()
       await ended

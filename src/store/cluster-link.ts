@@ -1,12 +1,12 @@
 import { RedisCluster, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisAddress } from '../config/redis-address.ts'
 import {
-  backoffMs,
+  reconnectMs,
   CONNECTION,
   delay,
   nodeOptions,
   SOCKET,
-  within,
+  replyWithin,
   type LinkEvents,
   type MasterCommands,
   type MasterServer,
@@ -36,7 +36,7 @@ function createClient({ nodes, access }: ClusterAddress) {
     defaults: {
       ...credentials,
       ...CONNECTION,
-      socket: { ...(tls && { tls }), ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: backoffMs },
+      socket: { ...(tls && { tls }), ...SOCKET, socketTimeout: MAX_SILENCE_MS, reconnectStrategy: reconnectMs },
     },
     // A lost master has a successor within seconds, so the client looks for it as soon as the connection fails.
     topologyRefreshOnReconnectionAttemptStrategy: 500,
@@ -73,7 +73,7 @@ export class ClusterLink implements RedisLink {
         await this.#client.connect()
         break
       } catch {
-        await delay(backoffMs(tries))
+        await delay(reconnectMs(tries))
       }
     }
     if (this.#isClosed) return
@@ -154,7 +154,7 @@ export class ClusterLink implements RedisLink {
   async #pingAll(events: LinkEvents): Promise<void> {
     const client = this.#client
     this.#dropReplicasExceptOf(this.masterNames())
-    const pings = client.masters.map((node) => within(PING_INTERVAL_MS, ping(client, node)))
+    const pings = client.masters.map((node) => replyWithin(PING_INTERVAL_MS, ping(client, node)))
     void Promise.any(pings).then(
       () => events.alive(),
       () => undefined,
@@ -181,7 +181,7 @@ export class ClusterLink implements RedisLink {
     this.#isRenewing = true
     const next = createClient(this.#address)
     try {
-      await within(RENEW_MS, next.connect())
+      await replyWithin(RENEW_MS, next.connect())
       if (this.#isClosed) return next.destroy()
       this.#client.destroy()
       this.#client = next

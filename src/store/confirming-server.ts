@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from 'redis'
 import { Deadline } from './deadline.ts'
-import { CONNECTION, delay, newConnection, replyCode, SOCKET, within, type Connection } from './redis-link.ts'
+import { CONNECTION, delay, newConnection, replyCode, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 import { parseInfo } from './server-facts.ts'
 import { reasonOf } from './tracked-connection.ts'
 
@@ -130,7 +130,7 @@ export class ConfirmingServer {
     const wire = newConnection(this.#options)
     wire.on('error', () => undefined).on('end', () => this.#forget(wire))
     try {
-      const replicationId = await within(
+      const replicationId = await replyWithin(
         OPEN_MS,
         wire.connect().then(() => replicationOf(wire)),
       )

@@ -1,5 +1,5 @@
 import {
-  backoffMs,
+  reconnectMs,
   delay,
   type LinkEvents,
   type MasterCommands,
@@ -102,7 +102,7 @@ export class MasterLink implements RedisLink {
       const server = await this.#findMaster()
       if (server === undefined) events.lost('no Sentinel names a master')
       else if (await this.#serveFrom(server, events, connected)) tries = 0
-      if (!this.#isClosed) await delay(backoffMs(tries))
+      if (!this.#isClosed) await delay(reconnectMs(tries))
     }
     connected()
   }

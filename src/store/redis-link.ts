@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { ErrorReply, RedisClient, type RedisClientOptions } from 'redis'
 import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
+import { backoffMs } from '../time/backoff.ts'
+import { within } from '../time/within.ts'
 
 /** The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. */
 const RESP = { RESP: 3 } as const
@@ -108,7 +110,7 @@ export async function withConnection<Result>(
   const connection = newConnection({ ...options, socket } as RedisClientOptions)
   connection.on('error', () => undefined)
   try {
-    return await within(
+    return await replyWithin(
       timeoutMs,
       connection.connect().then(() => use(connection)),
     )
@@ -146,9 +148,9 @@ export function mayLackDatabase(error: unknown, { url }: RedisClientOptions): bo
   return replyCode(error) === 'ERR' && url !== undefined && !/^\/?0?$/.test(new URL(url).pathname)
 }
 
-/** Exponential backoff with jitter, so that instances do not retry in step. */
-export function backoffMs(tries: number): number {
-  return Math.min(50 * 2 ** tries, 1000) + Math.random() * 100
+/** The pause before the next try to connect (ms). */
+export function reconnectMs(tries: number): number {
+  return backoffMs(tries, { firstMs: 100, longestMs: 1100, jitter: 0.5 })
 }
 
 /** Connection options for one of several servers. */
@@ -163,9 +165,11 @@ export function delay(ms: number): Promise<void> {
 }
 
 /** @throws Error with the code ETIMEDOUT when the result takes longer than `ms` */
-export async function within<Result>(ms: number, result: Promise<Result>): Promise<Result> {
-  const timeout = delay(ms).then(() => {
-    throw Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' })
-  })
-  return Promise.race([result, timeout])
+export async function replyWithin<Reply>(ms: number, reply: Promise<Reply>): Promise<Reply> {
+  const replied = await within(
+    ms,
+    reply.then((value) => ({ value })),
+  )
+  if (replied !== undefined) return replied.value
+  throw Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' })
 }

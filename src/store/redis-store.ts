@@ -1,5 +1,6 @@
 import { CommandTimeout, Deadline } from './deadline.ts'
-import { delay, errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
+import { within } from '../time/within.ts'
+import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
 import { RedisLimits } from './redis-limits.ts'
@@ -74,7 +75,7 @@ export class RedisStore implements Store {
 
   /** Resolves when the store is connected for the first time, or after `waitMs`. */
   async connected(waitMs: number): Promise<void> {
-    await Promise.race([this.#connecting, delay(waitMs)])
+    await within(waitMs, this.#connecting)
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {

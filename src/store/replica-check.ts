@@ -1,5 +1,5 @@
 import type { RedisClientOptions } from 'redis'
-import { backoffMs, CONNECTION, newConnection, SOCKET, within, type Connection } from './redis-link.ts'
+import { reconnectMs, CONNECTION, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 
 /** How long a master waits for its replica (WAIT). */
 const WAIT_MS = 200
@@ -23,7 +23,7 @@ export class ReplicaCheck {
       ...options.socket,
       ...SOCKET,
       socketTimeout: MAX_SILENCE_MS,
-      reconnectStrategy: backoffMs,
+      reconnectStrategy: reconnectMs,
     }
     this.#connection = newConnection({ ...options, ...CONNECTION, socket })
     this.#connection.on('error', () => undefined)
@@ -46,7 +46,7 @@ export class ReplicaCheck {
   }
 
   #start(key: string): Promise<boolean | undefined> {
-    const reply = within(REPLY_TIMEOUT_MS, this.#ask(key)).catch(() => false)
+    const reply = replyWithin(REPLY_TIMEOUT_MS, this.#ask(key)).catch(() => false)
     this.#running = reply.finally(() => (this.#running = undefined))
     return this.#running
   }

@@ -1,5 +1,6 @@
 import { SESSION_KEYS } from './keys.ts'
-import { delay, within, type MasterCommands, type RedisLink } from './redis-link.ts'
+import { within } from '../time/within.ts'
+import { replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
 /** Minimum interval between two queries of the servers, however often the metrics are scraped. */
@@ -62,7 +63,7 @@ export class ServerFacts {
       this.#queriedAt = now
       this.#query = this.#queryServers().finally(() => (this.#query = undefined))
     }
-    if (this.#query !== undefined) await Promise.race([this.#query, delay(SCRAPE_WAIT_MS)])
+    if (this.#query !== undefined) await within(SCRAPE_WAIT_MS, this.#query)
     const latest = this.#latest
     return latest !== undefined && performance.now() - latest.at < MAX_AGE_MS ? latest.facts : undefined
   }
@@ -79,7 +80,7 @@ export class ServerFacts {
 
   /** Undefined when a server refuses, or does not reply in time. */
   async #ask<Reply>(question: (master: MasterCommands) => Promise<Reply>): Promise<Reply[] | undefined> {
-    return within(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
+    return replyWithin(REPLY_TIMEOUT_MS, this.#link.askMasters(question)).catch(() => undefined)
   }
 }
 

@@ -1,4 +1,4 @@
-import { delay, replyCode, within, type MasterCommands, type RedisLink } from './redis-link.ts'
+import { delay, replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
 
 /** How often each process asks. */
 const INTERVAL_MS = 5000
@@ -43,7 +43,7 @@ export class WriteTrial {
 
   async #ask(): Promise<void> {
     try {
-      const codes = await within(REPLY_TIMEOUT_MS, this.#link.askMasters(refusalOf))
+      const codes = await replyWithin(REPLY_TIMEOUT_MS, this.#link.askMasters(refusalOf))
       if (!this.#isClosed) this.#verdict(codes.find((code) => code !== undefined))
     } catch {
       // A master that does not reply is no refusal: whether the link is healthy is watched elsewhere.

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
+import { within } from '../time/within.ts'
 import type { Admission, Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import { CONNECTIONS } from './connections.ts'
@@ -109,8 +109,7 @@ export class RestClient {
   /** Closes all connections, after a grace period for unfinished requests. */
   async close(): Promise<void> {
     const pools = [this.#pool, ...this.#retired]
-    const grace = delay(CLOSE_GRACE_MS, undefined, { ref: false })
-    await Promise.race([Promise.allSettled(pools.map((pool) => pool.close())), grace])
+    await within(CLOSE_GRACE_MS, Promise.allSettled(pools.map((pool) => pool.close())))
     await Promise.all(pools.map((pool) => pool.destroy()))
   }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import type { Envelope } from '../../sessions/index.ts'
 import type { ConfirmableWrites, Store } from '../../store/store.ts'
+import { within } from '../../time/within.ts'
 import { IdempotencyRecords } from './idempotency-records.ts'
 
 /** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
@@ -30,14 +30,7 @@ export class KeyedCalls {
 
   /** Waits for the calls that are running, and for their records. */
   async close(): Promise<void> {
-    await withGrace(Promise.allSettled(this.#running))
-    await withGrace(this.records.close())
+    await within(CLOSE_GRACE_MS, Promise.allSettled(this.#running))
+    await within(CLOSE_GRACE_MS, this.records.close())
   }
-}
-
-async function withGrace(ending: Promise<unknown>): Promise<void> {
-  const grace = new AbortController()
-  const { signal } = grace
-  await Promise.race([ending, delay(CLOSE_GRACE_MS, undefined, { ref: false, signal }).catch(() => undefined)])
-  grace.abort()
 }

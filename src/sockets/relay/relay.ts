@@ -10,10 +10,8 @@ import {
   POLICY_VIOLATION,
   type CloseStatus,
 } from '../close-codes.ts'
-import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
 import { operationOf } from '../operations.ts'
 
@@ -44,8 +42,6 @@ export interface RelayPeers {
   readonly browser: PeerConnection
   readonly upstream: PeerConnection
 }
-
-type WebSocketError = Error & { readonly code?: string }
 
 /**
  * Joins a browser's socket to an upstream one. Messages pass both ways, in order and unchanged, until either peer or the server
@@ -87,46 +83,41 @@ export class Relay implements Registered {
   }
 
   #listenToBrowser(): void {
-    const { socket } = this.#browser
     const { relayOperations, relayTraffic } = this.#options.metrics
-    socket.on('message', (data, isBinary) => {
-      if (!isBinary) {
-        const operation = operationOf(data as Buffer)
-        relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
-      }
-      this.#pass(this.#browser, this.#upstream, data as Buffer, isBinary, relayTraffic.to_upstream)
+    this.#browser.listen({
+      message: (message, isBinary) => {
+        if (!isBinary) {
+          const operation = operationOf(message)
+          relayOperations.set(operation, (relayOperations.get(operation) ?? 0) + 1)
+        }
+        this.#pass(this.#browser, this.#upstream, message, isBinary, relayTraffic.to_upstream)
+      },
+      error: ({ code }) => this.#finish(fromViolation(code), GOING_AWAY),
+      closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
+      tooManyControls: () => this.#finish(POLICY_VIOLATION, GOING_AWAY),
+      isOver: () => this.#ended,
     })
-    // ws has already sent the browser the close frame for its violation.
-    socket.on('error', ({ code }: WebSocketError) => this.#finish(fromViolation(code), GOING_AWAY))
-    onPeerClose(socket, (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)))
-    listenToControl(
-      this.#browser,
-      () => this.#ended,
-      () => this.#finish(POLICY_VIOLATION, GOING_AWAY),
-    )
   }
 
   #listenToUpstream(): void {
-    const { socket } = this.#upstream
     const { relayTraffic } = this.#options.metrics
-    socket.on('message', (data, isBinary) => {
-      this.#pass(this.#upstream, this.#browser, data as Buffer, isBinary, relayTraffic.to_browser)
+    this.#upstream.listen({
+      message: (message, isBinary) => {
+        this.#pass(this.#upstream, this.#browser, message, isBinary, relayTraffic.to_browser)
+      },
+      // The browser is not to blame.
+      error: ({ code, name }) => {
+        const isTooBig = fromViolation(code) === CLOSE.tooBig
+        this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
+      },
+      closed: (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY),
+      tooManyControls: () =>
+        this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
+      isOver: () => this.#ended,
     })
-    // ws has already sent upstream the close frame for its violation; the browser is not to blame.
-    socket.on('error', ({ code, name }: WebSocketError) => {
-      const isTooBig = fromViolation(code) === CLOSE.tooBig
-      this.#finish(isTooBig ? CLOSE.tooBig : CLOSE.upstreamLost, GOING_AWAY, code ?? name)
-    })
-    onPeerClose(socket, (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY))
-    listenToControl(
-      this.#upstream,
-      () => this.#ended,
-      () => this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
-    )
   }
 
   #pass(from: Peer, to: Peer, message: Buffer, isBinary: boolean, traffic: { messages: number; bytes: number }): void {
-    from.receivedMessage()
     // A peer that is closing has had its close sent on to the other; messages after that are dropped.
     if (this.#ended || to.socket.readyState !== WebSocket.OPEN) return
     traffic.messages++

@@ -1,11 +1,10 @@
+import { Window } from '../../time/window.ts'
 import type { Session, Sessions, SessionState } from '../../sessions/index.ts'
 import { CLOSE, closeSocket, fromViolation, POLICY_VIOLATION, type CloseStatus } from '../close-codes.ts'
-import { listenToControl } from '../control-frames.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { Peer, type PeerConnection } from '../peer.ts'
-import { onPeerClose, onTooLong } from '../receiver.ts'
+import { onTooLong } from '../receiver.ts'
 import type { Registered } from '../registry.ts'
-import { MessageLimit } from './message-limit.ts'
 
 /** How long before the end of a session its page is warned. */
 const WARNING_MS = 60_000
@@ -13,6 +12,10 @@ const WARNING_MS = 60_000
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** A page that does not read this little is not there. */
 const MAX_BUFFERED_BYTES = 65_536
+
+/** A page has nothing to say. More messages in a minute than this, or a larger one, end its socket. */
+const MAX_MESSAGES = 10
+const MAX_MESSAGE_BYTES = 1024
 
 /** What a session socket works with. */
 export interface SessionSocketOptions {
@@ -29,7 +32,7 @@ export class SessionSocket implements Registered {
   readonly #peer: Peer
   readonly #options: SessionSocketOptions
   readonly #heartbeat: Heartbeat
-  readonly #limit = new MessageLimit()
+  readonly #messages = new Window(60_000)
   #unwatch = (): void => undefined
   #session: Session
   #warning: NodeJS.Timeout | undefined
@@ -69,20 +72,16 @@ export class SessionSocket implements Registered {
   }
 
   #listen(): void {
-    const { socket } = this.#peer
-    socket.on('message', (data) => {
-      this.#peer.receivedMessage()
-      if (!this.#limit.allows((data as Buffer).length)) this.end(POLICY_VIOLATION)
+    onTooLong(this.#peer.socket, () => this.end(POLICY_VIOLATION))
+    this.#peer.listen({
+      message: ({ length }) => {
+        if (length > MAX_MESSAGE_BYTES || !this.#messages.allows(MAX_MESSAGES)) this.end(POLICY_VIOLATION)
+      },
+      error: ({ code }) => this.end(fromViolation(code)),
+      closed: (code, reason) => this.end({ code, reason: reason.toString() }),
+      tooManyControls: () => this.end(POLICY_VIOLATION),
+      isOver: () => this.#isOver,
     })
-    listenToControl(
-      this.#peer,
-      () => this.#isOver,
-      () => this.end(POLICY_VIOLATION),
-    )
-    onTooLong(socket, () => this.end(POLICY_VIOLATION))
-    // ws has already sent the browser the close frame for its violation.
-    socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
-    onPeerClose(socket, (code, reason) => this.end({ code, reason: reason.toString() }))
   }
 
   #update(session: Session): void {

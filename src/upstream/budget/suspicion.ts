@@ -1,3 +1,5 @@
+import { backoffMs } from '../../time/backoff.ts'
+
 /** What all instances together know of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
 export interface Suspicion {
   /** By user: when upstream refused them last, and until when they are held back. */
@@ -121,7 +123,7 @@ function raised(suspicion: Suspicion, now: number): Suspicion {
 
 /** Holds the class back, because upstream has refused a probe. */
 function held(suspicion: Suspicion, waitMs: number, now: number): Suspicion {
-  const pauseMs = Math.min(MAX_HOLD_MS, FIRST_PAUSE_MS * 2 ** suspicion.refusedProbes)
+  const pauseMs = backoffMs(suspicion.refusedProbes, { firstMs: FIRST_PAUSE_MS, longestMs: MAX_HOLD_MS })
   const heldUntil = Math.max(suspicion.heldUntil, now + Math.max(waitMs, pauseMs))
   return {
     ...suspicion,

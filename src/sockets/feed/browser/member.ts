@@ -1,4 +1,3 @@
-import type { WebSocket } from 'ws'
 import {
   CLOSE,
   closeSocket,
@@ -8,10 +7,8 @@ import {
   POLICY_VIOLATION,
   type CloseStatus,
 } from '../../close-codes.ts'
-import { listenToControl } from '../../control-frames.ts'
 import { Heartbeat } from '../../heartbeat.ts'
 import { Peer, type PeerConnection } from '../../peer.ts'
-import { onPeerClose } from '../../receiver.ts'
 import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
 import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
@@ -81,7 +78,7 @@ export class Member implements Registered {
     this.#pace = new Pace(host.limits.requestsPerMinute)
     this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
     this.#peer.onSent = () => this.#sent()
-    this.#listen(browser.socket)
+    this.#listen()
   }
 
   get isOver(): boolean {
@@ -180,23 +177,20 @@ export class Member implements Registered {
     this.#finish(close, GOING_AWAY)
   }
 
-  #listen(socket: WebSocket): void {
-    socket.on('message', (data, isBinary) => {
-      this.#peer.receivedMessage()
-      if (this.#isOver) return
-      if (this.#hold !== undefined) this.#peer.pause()
-      // These were read together with the one after which reading has stopped.
-      if (this.#peer.isPaused) this.#unread.push([data as Buffer, isBinary])
-      else this.#take(data as Buffer, isBinary)
+  #listen(): void {
+    this.#peer.listen({
+      message: (message, isBinary) => {
+        if (this.#isOver) return
+        if (this.#hold !== undefined) this.#peer.pause()
+        // These were read together with the one after which reading has stopped.
+        if (this.#peer.isPaused) this.#unread.push([message, isBinary])
+        else this.#take(message, isBinary)
+      },
+      error: ({ code }) => this.end(fromViolation(code)),
+      closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
+      tooManyControls: () => this.end(POLICY_VIOLATION),
+      isOver: () => this.#isOver,
     })
-    // ws has already sent the browser the close frame for its violation.
-    socket.on('error', ({ code }: Error & { readonly code?: string }) => this.end(fromViolation(code)))
-    onPeerClose(socket, (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)))
-    listenToControl(
-      this.#peer,
-      () => this.#isOver,
-      () => this.end(POLICY_VIOLATION),
-    )
   }
 
   #take(message: Buffer, isBinary: boolean): void {

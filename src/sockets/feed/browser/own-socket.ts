@@ -9,10 +9,8 @@ import {
   POLICY_VIOLATION,
   type CloseStatus,
 } from '../../close-codes.ts'
-import { listenToControl } from '../../control-frames.ts'
 import { Heartbeat } from '../../heartbeat.ts'
 import { Peer, type PeerConnection } from '../../peer.ts'
-import { onPeerClose } from '../../receiver.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { type UpstreamMessage, dissect } from '../wire/index.ts'
 
@@ -147,26 +145,23 @@ export class OwnSocket {
   }
 
   #listen(peer: Peer): void {
-    const { socket } = peer
-    socket.on('message', (data, isBinary) => {
-      peer.receivedMessage()
-      if (!this.#isOver && !this.#tookAnswer(data as Buffer, isBinary)) this.#member.pass(data as Buffer, isBinary)
-    })
-    // ws has already sent upstream the close frame for its violation; the browser is not to blame.
-    socket.on('error', ({ code, name }: Error & { readonly code?: string }) => {
-      this.#violated(code ?? name)
-      this.#member.end(fromViolation(code) === CLOSE.tooBig ? CLOSE.tooBig : CLOSE.upstreamLost)
-    })
-    onPeerClose(socket, (code, reason) => this.#member.end(fromUpstream(code, reason)))
-    listenToControl(
-      peer,
-      () => this.#isOver,
-      () => {
+    peer.listen({
+      message: (message, isBinary) => {
+        if (!this.#isOver && !this.#tookAnswer(message, isBinary)) this.#member.pass(message, isBinary)
+      },
+      // The browser is not to blame.
+      error: ({ code, name }) => {
+        this.#violated(code ?? name)
+        this.#member.end(fromViolation(code) === CLOSE.tooBig ? CLOSE.tooBig : CLOSE.upstreamLost)
+      },
+      closed: (code, reason) => this.#member.end(fromUpstream(code, reason)),
+      tooManyControls: () => {
         this.#violated('control frames in the middle of a message')
         this.end(POLICY_VIOLATION)
         this.#member.end(CLOSE.upstreamLost)
       },
-    )
+      isOver: () => this.#isOver,
+    })
   }
 
   #violated(why: string): void {

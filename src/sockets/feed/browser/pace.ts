@@ -1,3 +1,5 @@
+import { Window } from '../../../time/window.ts'
+
 /**
  * What an answer counts whose size is not known yet: a long history has as much. The shared connection cannot be paused for one
  * browser, so everything that the browser has asked for arrives, whether it reads or not.
@@ -7,16 +9,12 @@ const ANSWER_BYTES = 131_072
 const LONGEST_MS = 3000
 /** More messages in a second than any page sends. A browser that sends more is read no faster, so that others have their turn. */
 const MESSAGES_PER_SECOND = 200
-const SECOND_MS = 1000
-const MINUTE_MS = 60_000
 
 /** How fast a browser may go. */
 export class Pace {
   readonly #requestsPerMinute: number
-  #minuteEndsAt = 0
-  #spent = 0
-  #secondEndsAt = 0
-  #messages = 0
+  readonly #minute = new Window(60_000)
+  readonly #second = new Window(1000)
   #timer: NodeJS.Timeout | undefined
 
   /** @param requestsPerMinute for what goes upstream */
@@ -31,28 +29,16 @@ export class Pace {
 
   /** Counts a request that goes upstream. False when it exceeds the limit of this minute. */
   spend(): boolean {
-    const now = performance.now()
-    if (now >= this.#minuteEndsAt) {
-      this.#minuteEndsAt = now + MINUTE_MS
-      this.#spent = 0
-    }
-    if (this.#spent >= this.#requestsPerMinute) return false
-    this.#spent++
-    return true
+    return this.#minute.allows(this.#requestsPerMinute)
   }
 
   /** Counts a message. @returns false when no more should be read until `onReady` is called */
   received(onReady: () => void): boolean {
-    const now = performance.now()
-    if (now >= this.#secondEndsAt) {
-      this.#secondEndsAt = now + SECOND_MS
-      this.#messages = 0
-    }
-    if (++this.#messages <= MESSAGES_PER_SECOND) return true
+    if (this.#second.allows(MESSAGES_PER_SECOND)) return true
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       onReady()
-    }, this.#secondEndsAt - now)
+    }, this.#second.leftMs)
     return false
   }
 

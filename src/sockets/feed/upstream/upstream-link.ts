@@ -2,10 +2,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
-import { listenToControl } from '../../control-frames.ts'
 import { Heartbeat } from '../../heartbeat.ts'
 import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
-import { onPeerClose } from '../../receiver.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { Backoff } from './backoff.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
@@ -141,21 +139,18 @@ export class UpstreamLink {
   }
 
   #listen(peer: Peer): void {
-    const { socket } = peer
-    socket.on('message', (data, isBinary) => {
-      peer.receivedMessage()
-      if (peer === this.#peer && !isBinary) this.#receive(data as Buffer)
-    })
-    socket.on('error', ({ code, name }: Error & { readonly code?: string }) => this.#lose(peer, code ?? name))
-    onPeerClose(socket, (code) => this.#lose(peer, `closed ${code}`))
-    listenToControl(
-      peer,
-      () => peer !== this.#peer,
-      () => {
-        closeSocket(socket, POLICY_VIOLATION)
+    peer.listen({
+      message: (message, isBinary) => {
+        if (peer === this.#peer && !isBinary) this.#receive(message)
+      },
+      error: ({ code, name }) => this.#lose(peer, code ?? name),
+      closed: (code) => this.#lose(peer, `closed ${code}`),
+      tooManyControls: () => {
+        closeSocket(peer.socket, POLICY_VIOLATION)
         this.#lose(peer, 'control frames in the middle of a message')
       },
-    )
+      isOver: () => peer !== this.#peer,
+    })
   }
 
   #receive(data: Buffer): void {

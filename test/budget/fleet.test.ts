@@ -136,7 +136,7 @@ await test('Storm: no window has more calls than the budget while instances, clo
   ])
   // The tokens of an instance that is killed are lost, and one that starts does not know who floods: that costs orders of others.
   const { asked, refused } = fleet.tallies.orders
-  t.ok(refused <= asked * 0.1, `${refused} of ${asked} orders refused`)
+  t.ok(refused <= asked * 0.15, `${refused} of ${asked} orders refused`)
   const { ofLimited, tallies } = fleet
   t.ok(ofLimited.limited > 0, 'the user is held back')
   for (const each of BUDGET_CLASSES) t.equal(tallies[each].limited, 0, `no ${each} of others`)

@@ -54,7 +54,7 @@ export async function budget(): Promise<Report> {
     goals: [],
     notes: [
       `${ROUNDS} rounds of ${CALLS} calls each, ${AT_ONCE} at a time, after a warm-up of ${WARM_UP_CALLS}. Each round starts with another kind.`,
-      'The budget is never used up. How many commands a call costs when it is, is in docs/operating.md.',
+      'The budget is never used up. How many commands a call costs when it is, is in docs/operating/limits-and-budget.md.',
     ],
     raw: Object.fromEntries(results),
   }

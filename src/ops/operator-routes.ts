@@ -21,7 +21,7 @@ const TAG = /^[\w-]{10}$/
 const PARAMETERS: Readonly<Record<AdminOrder['is'], readonly string[]>> = { list: ['subject'], end: ['subject', 'tag'] }
 const SECOND = 1000
 
-/** `GET` and `DELETE /sessions` of the ops listener (docs/operating.md, Ending the sessions of a user). */
+/** `GET` and `DELETE /sessions` of the ops listener (docs/operating/sessions.md, Ending the sessions of a user). */
 export async function operatorRoutes(ops: FastifyInstance, options: OperatorRoutesOptions): Promise<void> {
   const isToken = tokenCheck(options.token)
   ops.addHook('onRequest', async (request, reply) => {

@@ -29,7 +29,7 @@ const MIN_SWEEP = 1000
 
 /**
  * Tells pages whose trading sockets close when to come back, since each that does costs a one-time URL of the upstream budget
- * (docs/operating.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs, up to an hour.
+ * (docs/operating/balancers.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs, up to an hour.
  * Those for whom it has no room come back in its second half, and are refused or placed anew.
  */
 export class Returns {

@@ -19,7 +19,7 @@ interface Held {
 }
 
 /**
- * Permits for the trading sockets of sessions. They count everywhere (docs/operating.md, Limits over all instances). The store
+ * Permits for the trading sockets of sessions. They count everywhere (docs/operating/limits-and-budget.md, Limits over all instances). The store
  * knows how many permits each process holds. While it is away, this process counts only its own, and states them when the
  * store is back.
  */

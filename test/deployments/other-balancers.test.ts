@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { startFleet } from '../support/deployment.ts'
@@ -8,10 +8,9 @@ import { checkProxy } from '../support/proxy-checks.ts'
 import { proxyProcess } from '../support/proxy-process.ts'
 import { ready } from '../support/server-process.ts'
 import { untilSlow as until } from '../support/until.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const skip = enterNamespaces()
-
-const GUIDE = new URL('../../docs/operating.md', import.meta.url)
 
 await test('nginx with the documented configuration meets the requirements for a balancer', { skip }, (t) =>
   checkProxy(t, NGINX),
@@ -24,7 +23,7 @@ await test(
     const { launch } = await startFleet(t, 'https://localhost')
     t.ok(await ready(await launch('10.0.0.11')))
     const [, option = '', check = ''] =
-      /must ask the ops port: `(option httpchk .*)`\s+and\s+`(check .*)`/.exec(await readFile(GUIDE, 'utf8')) ?? []
+      /must ask the ops port: `(option httpchk .*)`\s+and\s+`(check .*)`/.exec(OPERATING_GUIDE) ?? []
     const config = join(t.testdir({}), 'haproxy.cfg')
     await writeFile(
       config,

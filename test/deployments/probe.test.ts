@@ -1,22 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { relayWorld } from '../support/relay-world.ts'
-
-const GUIDE = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 if (spawnSync('curl', ['--version']).status !== 0) throw new Error('This test needs curl: apt-get install curl')
 
-/** Runs the commands of operating.md. Resolves to their exit code. */
+/** Runs the commands of the runbook. Resolves to their exit code. */
 async function probe(site: string): Promise<number> {
-  const [, script = ''] = /### A probe from outside[^]*?```bash\n([^]*?)```/.exec(GUIDE) ?? []
+  const [, script = ''] = /### A probe from outside[^]*?```bash\n([^]*?)```/.exec(OPERATING_GUIDE) ?? []
   const shell = spawn('bash', ['-c', script], { env: { PATH: process.env['PATH'], SITE: site }, stdio: 'ignore' })
   const [code] = (await once(shell, 'exit')) as [number]
   return code
 }
 
-await test('The probe of operating.md ends with 0 while all is well, and else says how far a request gets', async (t) => {
+await test('The probe of the runbook ends with 0 while all is well, and else says how far a request gets', async (t) => {
   const world = await relayWorld(t, { anonymous: true, redis: true })
   const { upstream, server, redis } = world
   t.equal(await probe(server.url), 0, 'all is well')

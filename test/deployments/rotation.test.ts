@@ -12,12 +12,12 @@ import { ready, serverProcess, type ServerProcess } from '../support/server-proc
 import { isLoggedIn, logInThere, tokenEndpoint } from '../support/token-endpoint.ts'
 import { untilSlow as until } from '../support/until.ts'
 import { CLIENT_ID, SECRETS } from '../support/world.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const ROOT = new URL('../..', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
-const GUIDE = read('docs/operating.md')
-const [, ROTATION = ''] = /\n## Rotating secrets\n([^]*?)\n## /.exec(GUIDE) ?? []
-/** The shell commands of the three steps in operating.md. */
+const [, ROTATION = ''] = /\n## Rotating secrets\n([^]*?)\n## /.exec(OPERATING_GUIDE) ?? []
+/** The shell commands of the three steps in docs/operating/. */
 const STEPS = [...ROTATION.matchAll(/```bash\n([^]*?)```/g)].map(([, text = '']) => text)
 
 /** A shell that keeps its state between commands, in a folder with the secrets of make-secrets.sh. */
@@ -73,7 +73,7 @@ interface DocumentedRedis {
   readonly healthcheck?: string
 }
 
-const BY_HAND = /^redis-server --port 6380[^]*?^CONFIGURATION\n/m.exec(GUIDE)?.[0] ?? ''
+const BY_HAND = /^redis-server --port 6380[^]*?^CONFIGURATION\n/m.exec(OPERATING_GUIDE)?.[0] ?? ''
 const { redis: COMPOSED } = (
   parse(read('docker-compose.yml'), { merge: true }) as {
     services: { redis: { command: string[]; healthcheck: { test: string[] } } }
@@ -154,7 +154,7 @@ async function accepts(port: number, password: string): Promise<boolean> {
   }
 }
 
-await test('operating.md describes three steps and the commands that this test needs', (t) => {
+await test('docs/operating/ describes three steps and the commands that this test needs', (t) => {
   t.equal(STEPS.length, 3)
   t.match(BY_HAND, /--appendonly yes/)
   t.match(ROTATION, /`CONFIG REWRITE`[^]*`ACL SAVE`/)

@@ -11,6 +11,7 @@ import { enterNamespaces } from '../support/namespaces.ts'
 import { COMPILED } from '../support/settings.ts'
 import { untilSlow as until } from '../support/until.ts'
 import { logIn } from '../support/world.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const skip = enterNamespaces()
 
@@ -21,11 +22,10 @@ const USED = ['src', 'sandbox', 'node_modules', 'package.json']
 const isOk = async (url: string): Promise<boolean> => (await fetch(url).catch(() => undefined))?.ok === true
 
 await test(
-  'The commands of operating.md start three instances without Docker, and a user can log in',
+  'The commands of docs/operating/ start three instances without Docker, and a user can log in',
   { skip },
   async (t) => {
-    const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8')
-    const [, script = ''] = /\*\*Without Docker\*\*[^]*?```bash\n([^]*?)```/.exec(guide) ?? []
+    const [, script = ''] = /\*\*Without Docker\*\*[^]*?```bash\n([^]*?)```/.exec(OPERATING_GUIDE) ?? []
     const dir = join(t.testdir({}), 'clone')
     await mkdir(dir)
     for (const name of USED) await symlink(join(ROOT, name), join(dir, name))

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
@@ -8,6 +8,7 @@ import { CHROMIUM, CHROMIUM_ARGUMENTS } from '../support/chromium.ts'
 import { untilSlow as until } from '../support/until.ts'
 import { scanLog } from '../support/log-scan.ts'
 import { execute, NAME, ROOT } from './docker.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const PUBLIC_URL = 'https://localhost:8443'
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -30,12 +31,11 @@ const isNoSecret = (path: string): boolean => path !== join(ROOT, 'deploy/secret
 
 type Send = (path: string, init?: { method?: string; body?: string; origin?: string }) => Promise<Response>
 
-/** The code block of docs/operating.md that starts with this text. @throws Error if there is none */
+/** The code block of docs/operating/ that starts with this text. @throws Error if there is none */
 async function documented(start: string): Promise<string> {
-  const guide = await readFile(join(ROOT, 'docs/operating.md'), 'utf8')
-  const blocks = [...guide.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block = '']) => block)
+  const blocks = [...OPERATING_GUIDE.matchAll(/^```\w*\n([^]*?)^```$/gm)].map(([, block = '']) => block)
   const found = blocks.find((block) => block.startsWith(start))
-  if (found === undefined) throw new Error(`docs/operating.md has no code block that starts with ${start}`)
+  if (found === undefined) throw new Error(`docs/operating/ has no code block that starts with ${start}`)
   return found
 }
 

@@ -5,6 +5,7 @@ import { test, type Test } from 'tap'
 import { ALONE } from '../support/settings.ts'
 import { untilSlow as until } from '../support/until.ts'
 import { Container, docker, NAME, ROOT } from './docker.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const LIVE = 'http://127.0.0.1:9464/livez'
 const READY = 'http://127.0.0.1:9464/readyz'
@@ -97,9 +98,8 @@ const EXITS: Readonly<Record<string, (t: Test) => Promise<Container>>> = {
   '143': signalTwice('TERM'),
 }
 
-await test('The image exits with the exit codes that operating.md documents', async (t) => {
-  const guide = await readFile(`${ROOT}/docs/operating.md`, 'utf8')
-  const [table = ''] = /\| Exit code[^]*?\n\n/.exec(guide) ?? []
+await test('The image exits with the exit codes that docs/operating/ documents', async (t) => {
+  const [table = ''] = /\| Exit code[^]*?\n\n/.exec(OPERATING_GUIDE) ?? []
   const documented = [...table.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) => codes.split(', '))
   t.same(documented.toSorted(), Object.keys(EXITS).toSorted(), 'every exit code is documented and tested')
   for (const code of documented) {

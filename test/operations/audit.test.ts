@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { request, type ServerResponse } from 'node:http'
 import { test } from 'tap'
@@ -11,8 +11,8 @@ import { answerJson } from '../support/scripted-upstream.ts'
 import { rawUpstream } from '../support/raw-upstream.ts'
 import { until } from '../support/until.ts'
 import { logIn, SECRETS, type TestServer } from '../support/world.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
-const GUIDE = new URL('../../docs/operating.md', import.meta.url)
 const CLIENT = '127.0.0.1'
 const ACCOUNT = 'VRTC100'
 
@@ -200,8 +200,8 @@ await test('The lines of a trading socket have a keyed hash of the account, whic
   t.equal(ofPublicSocket, undefined, 'a public socket has no account')
   t.notMatch(JSON.stringify(server.log), /VRTC100|CR200/)
 
-  // The command of operating.md computes the hash from the file of the secrets.
-  const [, command = ''] = /```bash\n([^`]*account:[^`]*)```/.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  // The command of docs/operating/ computes the hash from the file of the secrets.
+  const [, command = ''] = /```bash\n([^`]*account:[^`]*)```/.exec(OPERATING_GUIDE) ?? []
   t.match(command, `account:${ACCOUNT}`)
   const dir = t.testdir({ 'session-secrets': '' })
   writeFileSync(join(dir, 'session-secrets'), `${SECRETS},${'another secret '.repeat(3)}\n`)

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { OTHER_PATHS } from '../../src/openapi/paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
+import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
@@ -49,7 +50,7 @@ await test('Every setting that the documents name exists', (t) => {
     'SIGINT',
   ])
   // Names in the configuration of other programs are not settings.
-  const documents = ['operating.md', 'reference.md', 'settings.md', 'upstream.md'].map(read).join('\n')
+  const documents = [OPERATING_GUIDE, ...['reference.md', 'settings.md', 'upstream.md'].map(read)].join('\n')
   const prose = documents.replaceAll(/```(?:apache|nginx|vcl)\n[^]*?```/g, '')
   const named = [...prose.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
   t.ok(named.length > 40)

@@ -15,12 +15,12 @@ import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { SECRETS, testRedis } from '../support/world.ts'
 
-const GUIDE = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+const GUIDE = readFileSync(new URL('../../docs/operating/metrics-and-logs.md', import.meta.url), 'utf8')
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** A device that refuses every write, as a full disk does. */
 const FULL_DISK = '/dev/full'
 
-/** The metrics of the table in operating.md, and their labels. */
+/** The metrics of the table in metrics-and-logs.md, and their labels. */
 const documented = new Map(
   [...GUIDE.matchAll(/^\| `(bff_\w+)` \|([^|]*)\| \S.* \|$/gm)].map(([, name = '', labels = '']) => [
     name,
@@ -28,7 +28,7 @@ const documented = new Map(
   ]),
 )
 
-await test('operating.md lists exactly the metrics of GET /metrics', async (t) => {
+await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', async (t) => {
   const redis = await testRedis(t)
   const settings = {
     ...ALONE,
@@ -47,7 +47,7 @@ await test('operating.md lists exactly the metrics of GET /metrics', async (t) =
   t.same(new Set(documented.keys()), new Set(exposed))
 })
 
-await test('operating.md lists exactly the labels of each metric', (t) => {
+await test('metrics-and-logs.md lists exactly the labels of each metric', (t) => {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)

@@ -250,11 +250,11 @@ await test('a response whose record could not be written at first is counted onc
   const held = await claim(here, session)
   const counted = new KeyUsage(store, LIMITS)
   const before = await counted.addBytes(session, 0)
-  const { replace } = links[0]
+  const replace = links[0].replace.bind(links[0])
   let failures = 0
   links[0].replace = async (...change) => {
     if (failures++ === 0) throw new StoreUnavailable('lost')
-    return replace.apply(links[0], change)
+    return replace(...change)
   }
   const body = Buffer.alloc(counted.prepaidBytes + 500)
   await held.keep({ ...ANSWER, body })

@@ -7,8 +7,7 @@ import { deployedBalancer, installCertificate, PUBLIC_URL } from './deployed-bal
 import { startNameServer } from './name-server.ts'
 import type { DocumentedProxy } from './proxy-checks.ts'
 import { proxyProcess } from './proxy-process.ts'
-
-const GUIDE = new URL('../../docs/operating.md', import.meta.url)
+import { OPERATING_GUIDE } from './operating-guide.ts'
 
 const AS_DOCUMENTED = {
   publicUrl: 'https://localhost',
@@ -21,14 +20,12 @@ const AS_DOCUMENTED = {
   countsSockets: true,
 } as const
 
-/** The code block of docs/operating.md in this language. @throws Error unless there is exactly one */
+/** The code block of docs/operating/ in this language. @throws Error unless there is exactly one */
 async function snippet(language: string, isImpatient: boolean): Promise<string> {
-  const found = [...(await readFile(GUIDE, 'utf8')).matchAll(/```(\w+)\n([^]*?)```/g)].filter(
-    ([, name]) => name === language,
-  )
+  const found = [...OPERATING_GUIDE.matchAll(/```(\w+)\n([^]*?)```/g)].filter(([, name]) => name === language)
   const [block, ...others] = found.map(([, , text = '']) => text)
   if (block === undefined || others.length > 0) {
-    throw new Error(`docs/operating.md has ${found.length} blocks of ${language}`)
+    throw new Error(`docs/operating/ has ${found.length} blocks of ${language}`)
   }
   return isImpatient ? impatient(block) : block
 }
@@ -88,7 +85,7 @@ export const APACHE: DocumentedProxy = {
       // A copy, so that the modules are not enabled on this machine.
       await cp('/etc/apache2', APACHE_COPY, { recursive: true, verbatimSymlinks: true })
       execFileSync('mount', ['--bind', APACHE_COPY, '/etc/apache2'])
-      const [, commands = ''] = /`(a2dissite [^`]*)`/.exec(await readFile(GUIDE, 'utf8')) ?? []
+      const [, commands = ''] = /`(a2dissite [^`]*)`/.exec(OPERATING_GUIDE) ?? []
       execFileSync('sh', ['-ec', commands], { stdio: 'ignore' })
     }
     await writeFile('/etc/apache2/sites-enabled/bff.conf', await snippet('apache', isImpatient))
@@ -128,7 +125,7 @@ export const VARNISH: DocumentedProxy = {
     const [tls, vcl] = [join(dir, 'hitch.conf'), join(dir, 'bff.vcl')]
     await writeFile(tls, await snippet('hitch', isImpatient))
     await writeFile(vcl, await snippet('vcl', isImpatient))
-    const [, documented = ''] = /`varnishd (-a [^`]*)`/.exec(await readFile(GUIDE, 'utf8')) ?? []
+    const [, documented = ''] = /`varnishd (-a [^`]*)`/.exec(OPERATING_GUIDE) ?? []
     const options = documented.replace('bff.vcl', vcl).replace(/\b75\b/, isImpatient ? '1' : '75')
     const work = join(dir, 'work')
     const varnish = await proxyProcess(t, 'varnishd', ['-F', '-n', work, ...options.split(' ')], {

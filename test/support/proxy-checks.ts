@@ -44,7 +44,7 @@ const NOTICE_MS = 2500
 /** Settings that make a roll, and the loss of readiness without Redis, fast. */
 const FLEET = { DRAIN_WAIT_SECONDS: '3', DRAIN_SECONDS: '5', READY_GRACE_SECONDS: '1' }
 
-/** Starts a proxy in front of instances and checks all requirements of docs/operating.md, inside enterNamespaces(). */
+/** Starts a proxy in front of instances and checks all requirements of docs/operating/, inside enterNamespaces(). */
 export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void> {
   const fleet = await startFleet(t, proxy.publicUrl, FLEET)
   const [host, other] = proxy.hosts

@@ -22,7 +22,7 @@ function randomSchedule(random: () => number): Schedule {
     alone: random() < 0.7 ? 0 : 0.25,
     instances,
   }
-  // What only a holder knows that dies, or sleeps, together with Redis, is lost for good (docs/operating.md).
+  // What only a holder knows that dies, or sleeps, together with Redis, is lost for good (docs/operating/limits-and-budget.md).
   const isForgetful = random() < 0.3
   const rate = (short.calls / short.windowMs) * 1000
   return {

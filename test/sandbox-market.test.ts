@@ -49,3 +49,13 @@ await test('after a pause of the process its ticks follow at once, after a sleep
   t.ok((epochs.at(-1) ?? 0) - (epochs.at(-2) ?? 0) >= 3600)
   t.end()
 })
+
+await test('a machine that is slower than the ticks sets no timer for a time that has passed', (t) => {
+  let now = 1_700_000_000_250
+  const delays: number[] = []
+  t.intercept(Date, 'now', { value: () => (now += 600) })
+  t.intercept(globalThis, 'setTimeout', { value: (_callback: () => void, ms: number) => void delays.push(ms) })
+  t.ok(new Market({ seed: 1, tickMs: 1000 }))
+  t.same(delays, [0])
+  t.end()
+})

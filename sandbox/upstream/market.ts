@@ -93,7 +93,8 @@ export class Market {
           this.#tickedMs += this.tickMs
         this.#schedule()
       },
-      this.#tickedMs + this.tickMs - Date.now(),
+      // Node.js warns of a negative time, which a slow machine would leave here.
+      Math.max(0, this.#tickedMs + this.tickMs - Date.now()),
     )
   }
 

@@ -8,7 +8,7 @@ if (spawnSync('curl', ['--version']).status !== 0) throw new Error('This test ne
 
 /** Runs the commands of the runbook. Resolves to their exit code. */
 async function probe(site: string): Promise<number> {
-  const [, script = ''] = /### A probe from outside[^]*?```bash\n([^]*?)```/.exec(OPERATING_GUIDE) ?? []
+  const [, script = ''] = /## A probe from outside[^]*?```bash\n([^]*?)```/.exec(OPERATING_GUIDE) ?? []
   const shell = spawn('bash', ['-c', script], { env: { PATH: process.env['PATH'], SITE: site }, stdio: 'ignore' })
   const [code] = (await once(shell, 'exit')) as [number]
   return code

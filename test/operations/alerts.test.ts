@@ -161,13 +161,6 @@ await test('docs/alerts.yaml selects and groups by labels that the metrics have'
   t.end()
 })
 
-await test('runbook.md describes exactly the alerts of docs/alerts.yaml', (t) => {
-  const text = readFileSync(new URL('../../docs/operating/runbook.md', import.meta.url), 'utf8')
-  const entries = [...text.matchAll(/^\| `(Bff\w+)` \| \S.* \|$/gm)].map(([, name]) => name)
-  t.same(new Set(entries), new Set(alerts.map(({ alert }) => alert)))
-  t.end()
-})
-
 const STARTERS: readonly ((t: Test) => Promise<Scenario | Scenario[]>)[] = [
   loginAndCallScenarios,
   identityScenario,

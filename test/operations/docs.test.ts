@@ -108,3 +108,16 @@ await test('reference.md lists exactly the routes of the server', (t) => {
   t.same(new Set(listed), new Set([...described, ...aliases, ...api, ...onTheOpsPort]))
   t.end()
 })
+
+await test('runbook.md says for each alert what users see, what to look at, what to do, and when it is over', (t) => {
+  const alerts = [...read('alerts.yaml').matchAll(/^ +- alert: (\w+)$/gm)].map(([, name = '']) => name)
+  const sections = [...read('operating/runbook.md').matchAll(/^### (.*)\n([^]*?)(?=^##|$(?![^]))/gm)]
+  const described = sections.map(([, name = '']) => name).filter((name) => name.startsWith('Bff'))
+  t.ok(alerts.length > 30)
+  t.same(described.toSorted(), alerts.toSorted(), 'each alert has one section')
+  for (const [, name = '', section = ''] of sections) {
+    const labels = [...section.matchAll(/^- \*\*(.*?):\*\* \S/gm)].map(([, label]) => label)
+    t.same(labels, ['Users see', 'Look first', 'Likely causes', 'Do', 'Over when'], name)
+  }
+  t.end()
+})

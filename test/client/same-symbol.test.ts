@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import type { Message, PublicSocket } from '../../client/dist/client.js'
 import { JarBrowser } from '../support/jar-browser.ts'
-import { pageClient } from '../support/page-client.ts'
+import { pageClient, reaches } from '../support/page-client.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { socketPeer } from '../support/socket-peer.ts'
 import { symbolsOnce } from '../support/symbols-once.ts'
@@ -113,8 +113,9 @@ await test('after the loss of either connection its own streams are made again o
   await has('history', shown)
   for (const lost of [1, 0]) {
     const asked = world.seen.length
+    const waits = reaches(socket, 'waiting')
     world.sockets[lost]?.terminate()
-    await until(() => socket.status().state === 'waiting')
+    await waits
     await until(() => socket.status().state === 'open' && service.open().length === 2)
     service.tick(lost)
     await until(() => [listed, shown].every(({ messages }) => messages.at(-1)?.['tick'] === lost))

@@ -1,5 +1,7 @@
 import { test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
+import { timeAhead } from '../support/clock-ahead.ts'
+import { HeldTimers } from '../support/held-timers.ts'
 import { TradingService } from '../support/trading-service.ts'
 import { failure, pageClient, reaches } from '../support/page-client.ts'
 import { relayWorld } from '../support/relay-world.ts'
@@ -20,23 +22,25 @@ await test('a command is sent at once on a connection that has just received a m
 })
 
 await test('after three seconds of silence, a command is sent once a ping has had its reply', async (t) => {
+  const pass = timeAhead(t)
   const world = await relayWorld(t)
   const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   await socket.request({ time: 1 })
-  await pause(3200)
+  pass(3200)
   const { pings } = service
   await socket.command(BUY)
   t.same([service.count('buy'), service.pings], [1, pings + 1])
 })
 
 await test('after three seconds of silence, a command is never sent if a ping gets no reply', async (t) => {
+  const pass = timeAhead(t)
   const world = await relayWorld(t)
   const service = new TradingService(world.upstream)
   const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
   await socket.request({ time: 1 })
   service.isMute = true
-  await pause(3200)
+  pass(3200)
   const started = Date.now()
   t.match(await failure(socket.command(BUY)), { name: 'SocketError', code: 'not_sent', outcome: undefined })
   within(t, Date.now() - started, 1500, 'until the command is refused')
@@ -117,4 +121,34 @@ await test('on two hundred connections that are lost with a command in flight, e
   await pause(500)
   const seen = service.seen.filter((message) => 'buy' in message).map(({ buy }) => buy)
   t.same([new Set(seen).size, seen.length], [200, 200])
+})
+
+await test('a connection that does not reply to pings becomes stale, then reconnects', async (t) => {
+  const second = new HeldTimers(t, 'setInterval', 1000)
+  const pass = timeAhead(t)
+  const world = await relayWorld(t)
+  const service = new TradingService(world.upstream)
+  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  await until(() => socket.status().state === 'open')
+  const states: string[] = []
+  socket.onStatus(() => states.push(socket.status().state))
+  /** Lets seconds pass until the test is over, and counts them. */
+  const secondsUntil = async (isOver: () => boolean): Promise<number> => {
+    for (let seconds = 1; seconds < 60; seconds++) {
+      pass(1000)
+      second.run()
+      await pause(20)
+      if (isOver()) return seconds
+    }
+    return Infinity
+  }
+  service.isMute = true
+  const { pings } = service
+  const silence = await secondsUntil(() => service.pings > pings)
+  t.ok(silence >= 10 && silence <= 14, `a ping after ${silence} s of silence`)
+  t.ok((await secondsUntil(() => socket.status().state === 'stale')) <= 5, 'stale 4 s after the ping')
+  t.ok((await secondsUntil(() => states.includes('waiting'))) <= 5, 'lost 4 s after the second ping')
+  service.isMute = false
+  await until(() => socket.status().state === 'open')
+  t.same(states.slice(0, 2), ['stale', 'waiting'])
 })

@@ -65,7 +65,7 @@ for (const name of browsersOr('chrome')) {
       service.seen.length = 0
     })
 
-    await t.test('offline for 15 s: known within 5 s, and a buy is not sent, neither at once nor later', async (t) => {
+    await t.test('offline for 15 s: the page knows, and a buy is not sent, neither at once nor later', async (t) => {
       const startedAt = Date.now()
       network.isStalled = true
       await page.setOfflineMode(true)

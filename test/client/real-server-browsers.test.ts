@@ -8,7 +8,7 @@ import { samplesOf } from '../support/metrics.ts'
 import { relayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 import { testServer, type TestServer } from '../support/world.ts'
-import { within } from '../support/within.ts'
+import { WITHIN_A_SECOND, within } from '../support/within.ts'
 
 /** A session state, and when the page learned it, in milliseconds of the clock that all processes of the machine share. */
 type Seen = SessionState & { readonly at: number }
@@ -96,7 +96,7 @@ for (const name of browsersOr('chrome')) {
   const browser = await startBrowser(name)
   // ROUNDS=50 repeats the run by which this was judged.
   const rounds = Number(process.env['ROUNDS'] ?? (name === 'chrome' ? 10 : 5))
-  await test(`${name}: ${rounds} logins and logouts over two instances are known in every tab without a reload`, async (t) => {
+  await test(`${name}: ${rounds} logins and logouts over two instances are known in every tab without a reload${WITHIN_A_SECOND}`, async (t) => {
     const { instances, tabs, elsewhere } = await fourPages(t, browser)
     const logins: number[] = []
     const logouts: number[] = []

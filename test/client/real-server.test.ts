@@ -7,7 +7,7 @@ import { failure, pageClient } from '../support/page-client.ts'
 import { logOut, relayWorld, type RelayWorld } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'
 import { logIn, testServer, testWorld } from '../support/world.ts'
-import { within } from '../support/within.ts'
+import { WITHIN_A_SECOND, within } from '../support/within.ts'
 
 /** A tab of a browser, and every session state that its client has reported. */
 interface Tab {
@@ -47,7 +47,7 @@ for (const [how, end] of [
   ['client.logout() in one tab', (_world: RelayWorld, [tab]: readonly Tab[]) => tab?.client.logout()],
   ['a logout that no client made', (world: RelayWorld) => logOut(world.browser)],
 ] as const) {
-  await test(`${how}: the tabs of both instances know within a second, with the reason logout`, async (t) => {
+  await test(`${how}: the tabs of both instances know the reason logout${WITHIN_A_SECOND}`, async (t) => {
     const { world, tabs } = await fourTabs(t)
     const started = performance.now()
     await end(world, tabs)
@@ -57,7 +57,7 @@ for (const [how, end] of [
   })
 }
 
-await test('client.logout({ everywhere: true }): the tabs of another browser know within a second', async (t) => {
+await test(`client.logout({ everywhere: true }): the tabs of another browser know${WITHIN_A_SECOND}`, async (t) => {
   const identity = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/user_id' }
   const { server, browser: first } = await testWorld(t, { settings: identity })
   const second = new JarBrowser()

@@ -1,10 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { ActiveSession, SessionStore } from '../../client/dist/client.js'
+import { timeAhead } from '../support/clock-ahead.ts'
 import { HeldTimers } from '../support/held-timers.ts'
 import { tabSession } from '../support/page-client.ts'
 import { SessionServer } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
+
+/** How often the package reads the clock. */
+const CLOCK_MS = 5000
 
 /** A server, and a tab whose user is logged in. */
 async function activeTab(t: Test): Promise<{ server: SessionServer; session: SessionStore }> {
@@ -156,16 +160,17 @@ await test('a session stays marked as expiring until it is extended, with and wi
 })
 
 await test('after the machine slept, the session is checked on a new session socket', async (t) => {
+  const clock = new HeldTimers(t, 'setTimeout', CLOCK_MS)
+  const sleep = timeAhead(t)
   const { server, session } = await activeTab(t)
-  const { now } = Date
-  t.teardown(() => void (Date.now = now))
   for (const [jumpMs, handshakes] of [
     [600_000, 2],
     [-600_000, 3],
   ] as const) {
-    const before = Date.now
-    Date.now = () => before() + jumpMs
+    await until(() => clock.size === 1)
+    sleep(jumpMs)
     server.scope = `after ${jumpMs}`
+    clock.run()
     await until(() => server.handshakes === handshakes && server.open === 1)
     await until(() => (session.get() as ActiveSession).scope === server.scope)
     t.ok(Math.abs((session.get() as ActiveSession).expiresAt - Date.now() - 3600_000) < 5000)
@@ -175,19 +180,17 @@ await test('after the machine slept, the session is checked on a new session soc
 await test('a session socket that is refused with 4429: the session is checked every 30 s instead', async (t) => {
   const server = await SessionServer.start(t)
   server.isLoggedIn = server.isFull = true
-  // The package reads the clock every five seconds.
-  const clock = new HeldTimers(t, 'setTimeout', 5000)
+  const clock = new HeldTimers(t, 'setTimeout', CLOCK_MS)
   const session = tabSession(t, server.url)
   session.subscribe(() => undefined)
   await until(() => server.handshakes === 1 && clock.size === 1)
   // An attempt after any other close would follow within a second.
   await pause(1100)
-  const { now } = Date
-  t.teardown(() => void (Date.now = now))
-  for (const round of [1, 2]) {
+  const pass = timeAhead(t)
+  for (let round = 0; round < 2; round++) {
     const { checks } = server
     await until(() => clock.size === 1)
-    Date.now = () => now() + round * 29_500
+    pass(29_500)
     clock.run()
     await until(() => server.checks === checks + 1, 'a check', 3000)
   }

@@ -4,7 +4,7 @@ import { JarBrowser } from '../support/jar-browser.ts'
 import { failure, pageClient, tabSession } from '../support/page-client.ts'
 import { SessionServer, type Reason } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
-import { within } from '../support/within.ts'
+import { WITHIN_A_SECOND, within } from '../support/within.ts'
 
 /** Records the states of a tab. */
 function watched(session: SessionStore): { readonly states: SessionState['status'][] } {
@@ -52,7 +52,7 @@ await test('twenty tabs share one session socket, and another tab takes over whe
 })
 
 for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as const satisfies Reason[]) {
-  await test(`all tabs know the end of a session and the reason ${reason} within a second`, async (t) => {
+  await test(`all tabs know the end of a session and the reason ${reason}${WITHIN_A_SECOND}`, async (t) => {
     const server = await SessionServer.start(t)
     server.isLoggedIn = true
     const tabs = Array.from({ length: 3 }, () => tabSession(t, server.url))

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { test, type Test } from 'tap'
 import type { Message } from '../../client/dist/client.js'
+import { timeAhead } from '../support/clock-ahead.ts'
 import { failure } from '../support/page-client.ts'
 import { socketPeer } from '../support/socket-peer.ts'
 import { until } from '../support/until.ts'
@@ -124,6 +125,7 @@ await test('messages that are not what they should be are ignored, and nobody el
 })
 
 await test('the req_id of the page is replaced, and what a page changes after a call is not sent', async (t) => {
+  const pass = timeAhead(t)
   const world = await socketPeer(t)
   const socket = world.client.tradingSocket('VRTC100')
   const first: Record<string, unknown> = { time: 1, req_id: 1, passthrough: { n: 1 } }
@@ -134,7 +136,7 @@ await test('the req_id of the page is replaced, and what a page changes after a 
   t.match(await Promise.all(replies), [{ passthrough: { n: 1 } }, { passthrough: { n: 2 } }])
   t.equal(new Set(texts(world.seen, 'req_id')).size, 2)
   // During the silence before a ping, a page may reuse its object, too.
-  await pause(3100)
+  pass(3100)
   const order: Record<string, unknown> = { buy: 'a-proposal', price: 10 }
   const bought = socket.command(order)
   order['price'] = 99

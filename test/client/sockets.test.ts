@@ -5,9 +5,8 @@ import { createClient, SocketError, type PublicSocket } from '../../client/dist/
 import { TradingService } from '../support/trading-service.ts'
 import { failure, pageClient, reaches } from '../support/page-client.ts'
 import { logOut, relayWorld } from '../support/relay-world.ts'
-import { until, untilSlow } from '../support/until.ts'
+import { until } from '../support/until.ts'
 import { logIn, testServer } from '../support/world.ts'
-import { within } from '../support/within.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
@@ -243,24 +242,4 @@ await test('after a restart of the server, each stream is subscribed once', asyn
   t.match(await meanwhile, { ok: true })
   await until(() => service.streams === 3)
   t.equal(service.count('ticks', service.connections), 3)
-})
-
-await test('a connection that does not reply to pings becomes stale, then reconnects', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  await isOpen(socket)
-  const states: string[] = []
-  socket.onStatus(() => states.push(socket.status().state))
-  service.isMute = true
-  const { pings } = service
-  await untilSlow(() => service.pings > pings)
-  const pingedAt = Date.now()
-  const waits = reaches(socket, 'waiting')
-  await until(() => socket.status().state === 'stale')
-  within(t, Date.now() - pingedAt, 6000, 'from the ping to the state stale')
-  await waits
-  service.isMute = false
-  await isOpen(socket)
-  t.same(states.slice(0, 2), ['stale', 'waiting'])
 })

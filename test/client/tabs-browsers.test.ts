@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { browsersOr, testBrowser } from '../support/browsers.ts'
 import { SessionServer } from '../support/session-server.ts'
 import { until } from '../support/until.ts'
-import { within } from '../support/within.ts'
+import { WITHIN_A_SECOND, within } from '../support/within.ts'
 
 const TABS = 20
 
@@ -51,7 +51,7 @@ async function goBack(page: Page): Promise<void> {
 }
 
 for (const name of browsersOr('firefox')) {
-  await test(`${name}: ${TABS} tabs share one session socket, and learn of a logout and a login within a second`, async (t) => {
+  await test(`${name}: ${TABS} tabs share one session socket, and learn of a logout and a login${WITHIN_A_SECOND}`, async (t) => {
     const server = await sessionServer(t)
     const browser = await testBrowser(t, name)
     const pages = await Promise.all(Array.from({ length: TABS }, () => browser.newPage()))

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { apiWorld } from '../support/api-world.ts'
-import { BROWSERS, logInBy, testBrowser } from '../support/browsers.ts'
+import { browsersOr, logInBy, testBrowser } from '../support/browsers.ts'
 
 /** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
 const ORDER = `(async () => {
@@ -9,7 +9,7 @@ const ORDER = `(async () => {
   return [response.status, (await response.json()).code]
 })()`
 
-for (const name of BROWSERS) {
+for (const name of browsersOr('chrome')) {
   await test(`${name} does not send an order again, whatever becomes of its response`, async (t) => {
     // Both browsers repeat even a POST if a connection that they have used before closes without a byte of a response, and
     // after some statuses.

@@ -36,7 +36,7 @@ await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', asyn
     SESSION_SECRETS: SECRETS,
     WORKERS: '2',
     PUBLIC_FEED: 'shared',
-    UPSTREAM_BUDGET: '9/60',
+    UPSTREAM_BUDGET: '9/20',
     IDENTITY_PATH: '/account/v1/me',
     IDENTITY_POINTER: '/id',
   }

@@ -7,7 +7,6 @@ import { tokenEndpoint } from '../support/token-endpoint.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/world.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { within } from '../support/within.ts'
 
 /** Longer than the command timeout of Redis. */
 const BLOCKED_MS = 2600
@@ -45,9 +44,7 @@ await test('a process whose event loop was blocked does not report Redis as unav
   t.equal(changes, 0, 'no cached value is invalidated')
 
   redis.process.kill('SIGSTOP')
-  const stoppedAt = performance.now()
   await t.rejects(store.read('key'), { name: 'StoreUnavailable' })
-  within(t, performance.now() - stoppedAt, 5000, 'until a Redis that hangs is noticed')
   t.match(warnings, [{ reason: 'deadline' }])
   redis.process.kill('SIGCONT')
   await until(() => store.unavailableSince() === undefined)

@@ -10,7 +10,7 @@ const LAUNCH = {
   firefox: { browser: 'firefox', executablePath: FIREFOX },
 } as const satisfies Record<string, LaunchOptions>
 
-export const BROWSERS = ['chrome', 'firefox'] as const
+const BROWSERS = ['chrome', 'firefox'] as const
 
 export type BrowserName = (typeof BROWSERS)[number]
 

@@ -2,9 +2,18 @@ import type { Test } from 'tap'
 
 /** Sets the monotonic clock of this process ahead, by as much as a test says. No timer runs because of that. */
 export function clockAhead(t: Test): (ms: number) => void {
-  const now = performance.now.bind(performance)
+  return ahead(t, performance)
+}
+
+/** Sets the time of day of this process ahead, or back, by as much as a test says. No timer runs because of that. */
+export function timeAhead(t: Test): (ms: number) => void {
+  return ahead(t, Date)
+}
+
+function ahead(t: Test, clock: { now(): number }): (ms: number) => void {
+  const now = clock.now.bind(clock)
   let aheadMs = 0
-  t.intercept(performance, 'now', { value: () => now() + aheadMs })
+  t.intercept(clock, 'now', { value: () => now() + aheadMs })
   return (ms) => {
     aheadMs += ms
   }

@@ -14,7 +14,7 @@ for (const [where, start] of [
   ['On a Cluster', testCluster],
   ['With Sentinels', testSentinel],
 ] as const) {
-  await test(`${where}, session sockets of two instances learn of a logout within a second, with its reason`, async (t: Test) => {
+  await test(`${where}, session sockets of two instances learn of a logout, with its reason`, async (t: Test) => {
     const topology = await start(t)
     const world = await relayWorld(t, { settings: { REDIS_URL: topology.url } })
     const other = await testServer(t, { ...world.settings, PUBLIC_URL: world.server.url })

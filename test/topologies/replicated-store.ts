@@ -1,5 +1,6 @@
 import { test, type Test } from 'tap'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import { ledgerContract } from '../store/ledger-contract.ts'
 import { storeContract } from '../store/store-contract.ts'
 import { testCa, trust, type TestCa } from '../support/redis-tls.ts'
 import type { Topology } from '../support/redis-topologies.ts'
@@ -14,16 +15,14 @@ export async function testReplicatedStore(
 ): Promise<void> {
   await test(`${where}, RedisStore fulfils the contract of Store`, async (t) => {
     const { url } = await start(t)
-    await storeContract(
-      t,
-      async () => {
-        const store = RedisStore.connect(url, silentLog)
-        t.teardown(() => store.close())
-        await store.connected(5000)
-        return store
-      },
-      true,
-    )
+    const open = async () => {
+      const store = RedisStore.connect(url, silentLog)
+      t.teardown(() => store.close())
+      await store.connected(5000)
+      return store
+    }
+    await storeContract(t, open, true)
+    await ledgerContract(t, await open(), await open())
   })
 
   await test(`${where}, no session and no logout is lost with a master`, async (t) => {

@@ -220,9 +220,9 @@ changes['keepMs'] = whole(keepMs)`
 }
 
 /**
- * The script of {@link LedgerBook.settle} on one hash. Keys: the ledger. Arguments: the terms and the report, both JSON.
+ * Settles a report on one hash (see {@link Ledger.settle}). Keys: the ledger. Arguments: the terms and the report, both JSON.
  * Returns the reply as JSON.
- * @param clock another expression for the time, for a test that compares this script with {@link LedgerBook}
+ * @param clock another expression for the time, for a test that compares this script with a model of it
  */
 export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
   return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT

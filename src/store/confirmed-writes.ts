@@ -1,5 +1,6 @@
 import { ConfirmingServer } from './confirming-server.ts'
-import { REPLACE } from './redis-scripts.ts'
+import { runScript } from './script.ts'
+import { REPLACE } from './session-scripts.ts'
 import { ReplicationWatch } from './replication-watch.ts'
 import { replyCode, type Connection, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
@@ -36,8 +37,8 @@ export class ConfirmedWrites implements ConfirmableWrites {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#write(key, (connection) => connection.eval(REPLACE, call))) === 1
+    const args = [expected, value, expiresAt]
+    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args))) === 1
   }
 
   /** Warnings for an operator. */

@@ -17,10 +17,7 @@ const createConnection = RedisClient.factory(RESP)
 export type Connection = ReturnType<typeof createConnection>
 
 /** The commands that the store uses. */
-export type RedisCommands = Pick<
-  Connection,
-  'get' | 'set' | 'del' | 'eval' | 'evalSha' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
->
+export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'>
 
 /** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>

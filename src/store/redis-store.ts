@@ -8,8 +8,9 @@ import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
+import { runScript } from './script.ts'
 import { ServerFacts } from './server-facts.ts'
-import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
+import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './session-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
@@ -87,8 +88,7 @@ export class RedisStore implements Store {
   }
 
   async lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [owner, String(expiresAt)] }
-    return (await this.#ask((redis) => redis.eval(LOCK, call))) === 1
+    return (await this.#ask((redis) => runScript(redis, LOCK, [key], [owner, expiresAt]))) === 1
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -97,7 +97,7 @@ export class RedisStore implements Store {
   }
 
   async readUntracked(key: string): Promise<StoredValue | undefined> {
-    const reply = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
+    const reply = await this.#ask(() => runScript(this.#link.untracked(), READ, [key]))
     return this.#storedValue(key, ...(reply as ReadReply))
   }
 
@@ -108,13 +108,13 @@ export class RedisStore implements Store {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#change(key, (redis) => redis.eval(REPLACE, call))) === 1
+    const args = [expected, value, expiresAt]
+    return (await this.#change(key, (redis) => runScript(redis, REPLACE, [key], args))) === 1
   }
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
-    const call = { keys: [key], arguments: [String(expiresAt)] }
-    const [value, until, refusal] = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendReply
+    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [expiresAt]))
+    const [value, until, refusal] = reply as ExtendReply
     if (refusal !== null) this.#noteError(errorCode(refusal))
     return this.#storedValue(key, value, until)
   }
@@ -124,14 +124,13 @@ export class RedisStore implements Store {
   }
 
   async removeIf(key: string, expected: string): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected] }
-    return (await this.#change(key, (redis) => redis.eval(REMOVE_IF, call))) === 1
+    return (await this.#change(key, (redis) => runScript(redis, REMOVE_IF, [key], [expected]))) === 1
   }
 
   async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const call = { keys: [key, tombstoneKey], arguments: [value, String(expiresAt), ENDED_CHANNEL] }
+    const args = [value, expiresAt, ENDED_CHANNEL]
     // The script reads the key. Without tracking: a stranger may have named it.
-    const removed = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
+    const removed = await this.#change(key, () => runScript(this.#link.untracked(), BURY, [key, tombstoneKey], args))
     return (removed as string | null) ?? undefined
   }
 

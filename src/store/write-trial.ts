@@ -1,3 +1,4 @@
+import { runScript } from './script.ts'
 import { delay, replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
 
 /** How often each process asks. */
@@ -54,7 +55,7 @@ export class WriteTrial {
 /** The code of the error with which a master refuses. @throws Error when it does not reply */
 async function refusalOf(master: MasterCommands): Promise<string | undefined> {
   try {
-    await master.eval(MAY_WRITE)
+    await runScript(master, MAY_WRITE, [])
     return undefined
   } catch (error) {
     const code = replyCode(error)

@@ -5,7 +5,7 @@ import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
 
 let keys = 0
-const fresh = (): string => `contract:${++keys}`
+const fresh = (): string => `bff:1:contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /**

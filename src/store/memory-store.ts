@@ -112,10 +112,6 @@ export class MemoryStore implements Store {
     return this
   }
 
-  confirmationWarnings(): [] {
-    return []
-  }
-
   observe(): void {
     // There are no round trips to observe.
   }
@@ -126,8 +122,8 @@ export class MemoryStore implements Store {
     return { sessions: keys.filter((key) => key.startsWith(prefix) && key.length === length).length }
   }
 
-  refusesWrites(): undefined {
-    return undefined
+  warnings(): [] {
+    return []
   }
 
   availableForMs(): number {

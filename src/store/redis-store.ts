@@ -181,10 +181,6 @@ export class RedisStore implements Store {
     }))
   }
 
-  confirmationWarnings(): readonly string[] {
-    return this.#confirmed?.warnings() ?? []
-  }
-
   observe(observer: StoreObserver): void {
     this.#observers.push(observer)
   }
@@ -193,8 +189,9 @@ export class RedisStore implements Store {
     return this.#health.downSince === undefined ? this.#facts.read() : undefined
   }
 
-  refusesWrites(): string | undefined {
-    return this.#refusals.warning
+  warnings(): string[] {
+    const refusal = this.#refusals.warning
+    return [...(refusal === undefined ? [] : [refusal]), ...(this.#confirmed?.warnings() ?? [])]
   }
 
   unavailableSince(): number | undefined {

@@ -1,3 +1,4 @@
+import { within } from '../time/within.ts'
 import {
   reconnectMs,
   delay,
@@ -138,7 +139,7 @@ export class MasterLink implements RedisLink {
     events.up()
     connected()
     while (!this.#isOver(stage)) {
-      await Promise.race([delay(FIND_INTERVAL_MS), lost.promise])
+      await within(FIND_INTERVAL_MS, lost.promise)
       const current = this.#isOver(stage) ? undefined : await this.#findMaster()
       if (current !== undefined && current.name !== server.name) end('the master was replaced')
     }

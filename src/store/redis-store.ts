@@ -1,4 +1,4 @@
-import { CommandTimeout, Deadline } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from './deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
@@ -15,8 +15,7 @@ import type { SessionIndex } from './session-index.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
-import { WriteTrial } from './write-trial.ts'
+import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -38,11 +37,12 @@ export class RedisStore implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
-  readonly #trial: WriteTrial
+  #endTrials: () => void = () => undefined
   readonly #observers: StoreObserver[] = []
   readonly #health: LinkHealth
   readonly #log: StoreLog
   #confirmed: ConfirmedWrites | undefined
+  #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
@@ -50,7 +50,6 @@ export class RedisStore implements Store {
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
-    this.#trial = new WriteTrial(link, (code) => this.#noteTrial(code))
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
       up: () => {
@@ -62,8 +61,10 @@ export class RedisStore implements Store {
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
-    void this.#connecting.then(() => this.#trial.run())
+    void this.#connecting.then(() => {
+      void warnOfForbiddenCommands(link, log)
+      if (!this.#isClosed) this.#endTrials = tryWrites(link, (code) => this.#noteTrial(code))
+    })
   }
 
   /**
@@ -210,7 +211,8 @@ export class RedisStore implements Store {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#confirmed?.close()
-    this.#trial.close()
+    this.#isClosed = true
+    this.#endTrials()
     await this.#link.close()
   }
 
@@ -236,10 +238,9 @@ export class RedisStore implements Store {
       this.#failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
-    const deadline = new Deadline(COMMAND_DEADLINE_MS)
     const askedAt = performance.now()
     try {
-      const reply = await Promise.race([command(this.#link.commands()), deadline.passed])
+      const reply = await beforeDeadline(COMMAND_DEADLINE_MS, command(this.#link.commands()))
       this.#health.noteAlive()
       return reply
     } catch (cause) {
@@ -251,7 +252,6 @@ export class RedisStore implements Store {
       this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
-      deadline.clear()
       const seconds = (performance.now() - askedAt) / 1000
       for (const observer of this.#observers) observer.asked(seconds)
     }

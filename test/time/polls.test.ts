@@ -35,14 +35,14 @@ await test('a poll that is stopped runs no more, also when it is stopped during 
   let idle = 0
   polls(async () => void idle++, 5, 5)()
   let runs = 0
-  const ran = Promise.withResolvers<void>()
+  let isStopped = false
   const stop = polls(async () => {
     runs++
     await delay(5)
     stop()
-    ran.resolve()
+    isStopped = true
   }, 1)
-  await ran.promise
+  await until(() => isStopped, 'the first run stops the poll')
   await delay(30)
   t.same([idle, runs], [0, 1])
 })

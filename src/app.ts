@@ -5,7 +5,7 @@ import { flushAudit } from './telemetry/bounded-audit.ts'
 import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
-import type { Store } from './store/store.ts'
+import type { SharedState, Store, StoreHealth } from './store/store.ts'
 import type { CallLimit } from './http/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
@@ -137,7 +137,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
 }
 
 /** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
-async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
+async function createCallLimit(perMinute: number, store: SharedState & StoreHealth): Promise<CallLimit | undefined> {
   if (perMinute === 0) return undefined
   const { CallLimit } = await import('./http/call-limit.ts')
   return new CallLimit(store, perMinute)

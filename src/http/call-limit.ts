@@ -1,5 +1,5 @@
 import { callsKey } from '../store/keys.ts'
-import type { Store } from '../store/store.ts'
+import type { SharedState, StoreHealth } from '../store/store.ts'
 import { MinuteCounts } from './minute-counts.ts'
 
 /** Whether a call may be made. */
@@ -22,7 +22,7 @@ const ALLOWED: CallVerdict = { is: 'allowed' }
  * leases calls in advance, so most calls ask nobody. While the store is away, each process counts on its own.
  */
 export class CallLimit {
-  readonly #store: Store
+  readonly #store: SharedState & StoreHealth
   readonly #perMinute: number
   /** By session key. */
   readonly #leases = new Map<string, Lease>()
@@ -30,7 +30,7 @@ export class CallLimit {
   readonly #alone = new MinuteCounts()
   #sweepAt = 0
 
-  constructor(store: Store, perMinute: number) {
+  constructor(store: SharedState & StoreHealth, perMinute: number) {
     this.#store = store
     this.#perMinute = perMinute
   }

@@ -1,5 +1,5 @@
 import type { Envelope } from '../sessions/index.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import { MAX_PER_BROWSER, type LoginCookie } from './login-cookies.ts'
 import { keyOf, openLogin, type LoginState } from './login-record.ts'
 
@@ -30,7 +30,7 @@ export interface SettledLogin {
 /** Looks up the logins of a browser by their cookies, oldest first. @throws StoreUnavailable */
 export async function browserLogins(
   cookies: readonly LoginCookie[],
-  store: Store,
+  store: StoreData,
   envelope: Envelope,
 ): Promise<BrowserLogin[]> {
   if (cookies.length === 0) return []

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import type { Provider } from '../oauth/provider.ts'
 import type { Envelope, Sessions, Subjects } from '../sessions/index.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AttributionCookie } from './attribution-cookie.ts'
 import { LoginCookies } from './login-cookies.ts'
@@ -16,7 +16,7 @@ interface Shared {
   /** Undefined where sessions have no subject. */
   readonly subjects: Subjects | undefined
   readonly provider: Provider
-  readonly store: Store
+  readonly store: StoreData
   readonly envelope: Envelope
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import { backoffMs } from '../time/backoff.ts'
 import { IDENTITY_TIMEOUT_MS, type Envelope } from '../sessions/index.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import type { Flow } from './auth-error.ts'
 import { browserLogins, previousSessions, settledOf, surplusOf, type SettledLogin } from './browser-logins.ts'
@@ -47,12 +47,12 @@ export type Consumption =
  * finished or failed, by compare-and-set. The PKCE verifier leaves the store with the first step.
  */
 export class LoginTransactions {
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #envelope: Envelope
   readonly #cookies: LoginCookies
   readonly #ttlMs: number
 
-  constructor(store: Store, envelope: Envelope, cookies: LoginCookies, ttlMs: number) {
+  constructor(store: StoreData, envelope: Envelope, cookies: LoginCookies, ttlMs: number) {
     this.#store = store
     this.#envelope = envelope
     this.#cookies = cookies

@@ -1,7 +1,7 @@
 import { networks } from '../http/client-address.ts'
 import { startsKey } from '../store/keys.ts'
 import { MemoryStore } from '../store/memory-store.ts'
-import { StoreUnavailable, type Store } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
 
 /** How long a client that has reached its limit has to wait at most. */
 export const START_WINDOW_SECONDS = 60
@@ -16,13 +16,13 @@ const FACTORS = [1, 4, 16] as const
  * failover, and would replace only a single command.
  */
 export class StartLimit {
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #perMinute: number
   /** Counts for this process alone while the shared store is unavailable. */
   #fallback: MemoryStore | undefined
 
   /** @param perMinute 0 means no limit */
-  constructor(store: Store, perMinute: number) {
+  constructor(store: StoreData, perMinute: number) {
     this.#store = store
     this.#perMinute = perMinute
   }

@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify'
-import type { Store } from '../store/store.ts'
+import type { StoreHealth } from '../store/store.ts'
 import type { OpsSource } from './ops-listener.ts'
 
 /** Whether this process should get traffic, and why not. */
 export class Readiness implements Pick<OpsSource, 'reasons' | 'warnings'> {
   readonly #server: FastifyInstance
-  readonly #store: Store
+  readonly #store: StoreHealth
   readonly #graceMs: number
   #isDraining = false
 
   /** @param graceMs an outage of the store shorter than this does not make the process unready */
-  constructor(server: FastifyInstance, store: Store, graceMs: number) {
+  constructor(server: FastifyInstance, store: StoreHealth, graceMs: number) {
     this.#server = server
     this.#store = store
     this.#graceMs = graceMs
@@ -32,7 +32,6 @@ export class Readiness implements Pick<OpsSource, 'reasons' | 'warnings'> {
   }
 
   warnings(): string[] {
-    const refusal = this.#store.refusesWrites()
-    return [...(refusal === undefined ? [] : [refusal]), ...this.#store.confirmationWarnings()]
+    return this.#store.warnings()
   }
 }

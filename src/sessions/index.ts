@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { sessionKey } from '../store/keys.ts'
-import { StoreUnavailable, type Store } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { audit } from '../telemetry/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
@@ -54,7 +54,7 @@ export type Authorization =
 
 /** Dependencies of {@link Sessions}. */
 export interface SessionDependencies {
-  readonly store: Store
+  readonly store: StoreData
   readonly envelope: Envelope
   readonly provider: Provider
   readonly metrics: Metrics

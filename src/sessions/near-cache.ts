@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import { expiryOf, type Session, type SessionRepository } from './repository.ts'
 
 const MAX_SESSIONS = 100_000
@@ -38,7 +38,7 @@ export class NearCache {
 
   constructor(
     sessions: SessionRepository,
-    store: Store,
+    store: StoreData,
     { maxSessions = MAX_SESSIONS, maxBytes = MAX_BYTES, maxUnreadMs = MAX_UNREAD_MS } = {},
   ) {
     this.#sessions = sessions

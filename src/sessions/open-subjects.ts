@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
-import type { Store } from '../store/store.ts'
+import type { SharedState, StoreData } from '../store/store.ts'
 import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
@@ -12,7 +12,7 @@ import { Subjects } from './subjects.ts'
 
 /** What subjects need besides the configuration. */
 export interface SubjectDependencies {
-  readonly store: Store
+  readonly store: SharedState & StoreData
   readonly envelope: Envelope
   readonly sessions: SessionRepository
   readonly budget: Budget | undefined

@@ -2,7 +2,7 @@ import type { Requester } from '../http/requester.ts'
 import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
-import type { Store, StoredValue } from '../store/store.ts'
+import type { StoreData, StoredValue } from '../store/store.ts'
 import { CAUSED_ENDS, type CausedEnd, type EndedWith, type Ending, type EndReason } from './ending.ts'
 import { parseRecord, type SessionRecord } from './session-record.ts'
 
@@ -48,14 +48,14 @@ export class SessionRepository {
   readonly limits: SessionLimits
   /** The idle limits move in steps of this length. */
   readonly stepMs: number
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #envelope: Envelope
   readonly #tagSecret: string
   readonly #logsPlainSubjects: boolean
   readonly #endListeners: ((ending: Ending) => void)[] = []
   readonly #unreplicatedListeners: ((key: string) => void)[] = []
 
-  constructor(store: Store, envelope: Envelope, limits: SessionLimits, { tagSecret, logsPlainSubjects }: LogNames) {
+  constructor(store: StoreData, envelope: Envelope, limits: SessionLimits, { tagSecret, logsPlainSubjects }: LogNames) {
     this.#logsPlainSubjects = logsPlainSubjects
     this.#store = store
     this.#envelope = envelope

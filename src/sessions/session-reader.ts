@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
-import { StoreUnavailable, type Store } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
 import type { Session, SessionRepository } from './repository.ts'
@@ -36,7 +36,7 @@ export class SessionReader {
   readonly #verified = new LRUCache<string, VerifiedCookie>({ maxSize: 100_000, sizeCalculation: () => 1 })
   #pausedUntil = 0
 
-  constructor(cookie: SessionCookie, sessions: SessionRepository, store: Store) {
+  constructor(cookie: SessionCookie, sessions: SessionRepository, store: StoreData) {
     this.#cookie = cookie
     this.#sessions = sessions
     this.#near = new NearCache(sessions, store)

@@ -1,7 +1,7 @@
 import type { Requester } from '../http/requester.ts'
 import { tombstoneKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import type { CausedEnd } from './ending.ts'
 import type { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
@@ -56,7 +56,7 @@ export interface SubjectsOptions {
   readonly identity: Identity
   readonly index: SubjectIndex
   readonly sessions: SessionRepository
-  readonly store: Store
+  readonly store: StoreData
   /** Of one subject; Infinity for no limit. */
   readonly maxSessions: number
 }
@@ -66,7 +66,7 @@ export class Subjects {
   readonly identity: Identity
   readonly #index: SubjectIndex
   readonly #sessions: SessionRepository
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #maxSessions: number
   readonly #live = new LiveSessions((subject) => this.#liveKeys(subject))
 

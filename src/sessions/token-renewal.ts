@@ -6,7 +6,7 @@ import { audit } from '../telemetry/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { refreshLockKey } from '../store/keys.ts'
-import { StoreUnavailable, type Store } from '../store/store.ts'
+import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import type { GrantOutcome } from '../oauth/grant-outcome.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
@@ -35,7 +35,7 @@ export type TokenLookup =
 
 /** What the renewal of tokens needs. */
 export interface RenewalDependencies {
-  readonly store: Store
+  readonly store: StoreData
   readonly sessions: SessionRepository
   readonly provider: Provider
   readonly metrics: Metrics

@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts'
+import type { StoreData } from '../store/store.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
 import type { EndReason } from './ending.ts'
@@ -56,12 +56,12 @@ export class SessionWatcher {
   readonly #watched = new Map<string, Watched>()
   readonly #sessions: SessionRepository
   readonly #reader: SessionReader
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #options: WatcherOptions
   /** The longest time between two checks of a session whose end the store may not report. */
   readonly #recheckMs: number
 
-  constructor(sessions: SessionRepository, reader: SessionReader, store: Store, options: WatcherOptions) {
+  constructor(sessions: SessionRepository, reader: SessionReader, store: StoreData, options: WatcherOptions) {
     this.#sessions = sessions
     this.#reader = reader
     this.#store = store

@@ -2,8 +2,7 @@ import { network } from '../http/client-address.ts'
 import { MinuteCounts } from '../http/minute-counts.ts'
 import { Permits, type Release } from '../http/permits.ts'
 import type { Session } from '../sessions/index.ts'
-import type { Store } from '../store/store.ts'
-import { SessionPermits } from './session-permits.ts'
+import { SessionPermits, type PermitStore } from './session-permits.ts'
 
 /** How many sockets this process may have, and all instances together for a session. */
 export interface CapLimits {
@@ -25,7 +24,7 @@ export class Caps {
   readonly #sessions: SessionPermits
   readonly #handshakes = new MinuteCounts()
 
-  constructor(limits: CapLimits, store: Store) {
+  constructor(limits: CapLimits, store: PermitStore) {
     this.#limits = limits
     this.#sessions = new SessionPermits(store, limits.maxPerSession)
   }

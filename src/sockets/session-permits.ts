@@ -6,6 +6,9 @@ import type { Store } from '../store/store.ts'
 /** Well below the time after which a silent holder no longer counts. */
 const RENEWAL_MS = 10_000
 
+/** What permits need of the store: their count over all instances, and when it is back. */
+export type PermitStore = Pick<Store, 'limits' | 'onChange' | 'unavailableSince'>
+
 /** The permits of one session that this process holds. */
 interface Held {
   /** Permits of sockets that are open, or in their handshake. */
@@ -24,7 +27,7 @@ interface Held {
  * store is back.
  */
 export class SessionPermits {
-  readonly #store: Store
+  readonly #store: PermitStore
   readonly #limit: number
   readonly #holder = randomBytes(9).toString('base64url')
   /** By session key. */
@@ -32,7 +35,7 @@ export class SessionPermits {
   #renewals: NodeJS.Timeout | undefined
 
   /** @param limit permits of one session */
-  constructor(store: Store, limit: number) {
+  constructor(store: PermitStore, limit: number) {
     this.#store = store
     this.#limit = limit
     // Perhaps the store is back, and has lost what it knew, or considers this process dead.

@@ -1,6 +1,7 @@
 import { ConfirmingServer } from './confirming-server.ts'
-import { REPLACE } from './redis-scripts.ts'
-import { ReplicationWatch } from './replication-watch.ts'
+import { runScript } from './script.ts'
+import { REPLACE } from './session-scripts.ts'
+import { watchReplication } from './replication-watch.ts'
 import { replyCode, type Connection, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
 
@@ -18,7 +19,8 @@ export class ConfirmedWrites implements ConfirmableWrites {
   readonly #link: RedisLink
   readonly #replicas: number
   readonly #events: Events
-  readonly #watch: ReplicationWatch
+  readonly #endWatch: () => void
+  #replication: readonly string[] = []
   /** By the name of the master. */
   readonly #servers = new Map<string, ConfirmingServer>()
   readonly #failures = new Map<string, string>()
@@ -27,7 +29,7 @@ export class ConfirmedWrites implements ConfirmableWrites {
     this.#link = link
     this.#replicas = replicas
     this.#events = events
-    this.#watch = new ReplicationWatch(link, replicas)
+    this.#endWatch = watchReplication(link, replicas, (warnings) => (this.#replication = warnings))
   }
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
@@ -36,8 +38,8 @@ export class ConfirmedWrites implements ConfirmableWrites {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#write(key, (connection) => connection.eval(REPLACE, call))) === 1
+    const args = [expected, value, expiresAt]
+    return (await this.#write(key, (connection) => runScript(connection, REPLACE, [key], args))) === 1
   }
 
   /** Warnings for an operator. */
@@ -47,11 +49,11 @@ export class ConfirmedWrites implements ConfirmableWrites {
     const failures = [...new Set(current.map(([, reason]) => reason))].map(
       (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
     )
-    return [...failures, ...this.#watch.warnings]
+    return [...failures, ...this.#replication]
   }
 
   close(): void {
-    this.#watch.close()
+    this.#endWatch()
     for (const server of this.#servers.values()) server.close()
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from 'redis'
-import { Deadline } from './deadline.ts'
-import { CONNECTION, delay, newConnection, replyCode, SOCKET, replyWithin, type Connection } from './redis-link.ts'
+import { polls } from '../time/polls.ts'
+import { beforeDeadline } from './deadline.ts'
+import { CONNECTION, newConnection, replyCode, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 import { parseInfo } from './server-facts.ts'
 import { reasonOf } from './tracked-connection.ts'
 
@@ -54,6 +55,7 @@ export class ConfirmingServer {
   #failure: Error | undefined
   /** A key of this server, for the probes. */
   #latestKey = ''
+  #endProbes: () => void = () => undefined
   #isClosed = false
 
   constructor(options: RedisClientOptions, replicas: number, events: ConfirmingEvents) {
@@ -79,6 +81,7 @@ export class ConfirmingServer {
 
   close(): void {
     this.#isClosed = true
+    this.#endProbes()
     this.#drop()
   }
 
@@ -110,20 +113,15 @@ export class ConfirmingServer {
     replicationId: string,
     batch: readonly Write[],
   ): Promise<PromiseSettledResult<unknown>[]> {
-    const deadline = new Deadline(WAIT_MS + REPLY_MS)
-    try {
-      // All are sent in this order at once.
-      const writes = Promise.allSettled(batch.map(({ run }) => run(wire)))
-      const rest = Promise.all([writes, wire.wait(this.#replicas, WAIT_MS), replicationOf(wire)])
-      const [replies, confirmations, replication] = await Promise.race([rest, deadline.passed])
-      if (replication !== replicationId) throw new Error('the master was replaced')
-      if (confirmations < this.#replicas) {
-        throw new TooFewReplicas(`${confirmations} of ${this.#replicas} replicas confirmed`)
-      }
-      return replies
-    } finally {
-      deadline.clear()
+    // All are sent in this order at once.
+    const writes = Promise.allSettled(batch.map(({ run }) => run(wire)))
+    const rest = Promise.all([writes, wire.wait(this.#replicas, WAIT_MS), replicationOf(wire)])
+    const [replies, confirmations, replication] = await beforeDeadline(WAIT_MS + REPLY_MS, rest)
+    if (replication !== replicationId) throw new Error('the master was replaced')
+    if (confirmations < this.#replicas) {
+      throw new TooFewReplicas(`${confirmations} of ${this.#replicas} replicas confirmed`)
     }
+    return replies
   }
 
   async #open(): Promise<{ wire: Connection; replicationId: string }> {
@@ -148,28 +146,25 @@ export class ConfirmingServer {
     if (this.#isClosed || this.#failure !== undefined) return
     this.#failure = error
     this.#events.failed(error instanceof TooFewReplicas ? error.message : reasonOf(error))
-    void this.#probe()
+    this.#endProbes = polls(() => this.#probe(), PROBE_INTERVAL_MS)
   }
 
-  /** Writes a key beside the latest one every second, until the replicas confirm it. */
+  /** Writes a key beside the latest one. The failure is over once the replicas confirm it. */
   async #probe(): Promise<void> {
     // The braces put it into the same slot of a Cluster.
     const key = `{${this.#latestKey}}:probe`
     const run = (wire: Connection): Promise<unknown> =>
       wire.set(key, randomUUID(), { expiration: { type: 'PX', value: PROBE_INTERVAL_MS } })
-    while (this.#failure !== undefined) {
-      await delay(PROBE_INTERVAL_MS)
-      if (this.#isClosed) return
-      try {
-        const { wire, replicationId } = (this.#connection ??= await this.#open())
-        const [reply] = await this.#confirmed(wire, replicationId, [{ run, resolve: ignore, reject: ignore }])
-        // The slot of the key may have moved, and the other slots are still served here.
-        if (reply?.status === 'rejected' && !MOVED.has(replyCode(reply.reason))) throw reply.reason
-        this.#failure = undefined
-        this.#events.recovered()
-      } catch (error) {
-        if (!(error instanceof TooFewReplicas) && replyCode(error) === undefined) this.#drop()
-      }
+    try {
+      const { wire, replicationId } = (this.#connection ??= await this.#open())
+      const [reply] = await this.#confirmed(wire, replicationId, [{ run, resolve: ignore, reject: ignore }])
+      // The slot of the key may have moved, and the other slots are still served here.
+      if (reply?.status === 'rejected' && !MOVED.has(replyCode(reply.reason))) throw reply.reason
+      this.#endProbes()
+      this.#failure = undefined
+      this.#events.recovered()
+    } catch (error) {
+      if (!(error instanceof TooFewReplicas) && replyCode(error) === undefined) this.#drop()
     }
   }
 

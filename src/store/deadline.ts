@@ -3,30 +3,28 @@ export const LATE_MS = 50
 /** Minimum extra wait after a block: a reply may have arrived that this process has not read yet. */
 const MIN_GRACE_MS = 250
 
-/** The rejection of {@link Deadline.passed}. */
+/** A reply has not come before its deadline. */
 export class CommandTimeout extends Error {}
 
-/** The time that a command may take. Time for which this process was blocked does not count. */
-export class Deadline {
-  readonly passed: Promise<never>
-  #reject: (error: Error) => void = () => undefined
-  #timer: NodeJS.Timeout
-
-  constructor(ms: number) {
-    this.passed = new Promise((_resolve, reject) => (this.#reject = reject))
-    this.#timer = this.#expireIn(ms)
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #expireIn(ms: number): NodeJS.Timeout {
-    const dueAt = performance.now() + ms
-    return setTimeout(() => {
+/**
+ * Waits for the reply to a command. Time for which this process was blocked does not count.
+ * @throws CommandTimeout when there is none after `ms`
+ */
+export async function beforeDeadline<Reply>(ms: number, reply: Promise<Reply>): Promise<Reply> {
+  const late = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  const wait = (leftMs: number): void => {
+    const dueAt = performance.now() + leftMs
+    timer = setTimeout(() => {
       const lateMs = performance.now() - dueAt
-      if (lateMs > LATE_MS) this.#timer = this.#expireIn(Math.min(Math.max(lateMs, MIN_GRACE_MS), ms))
-      else this.#reject(new CommandTimeout('no reply in time'))
-    }, ms)
+      if (lateMs > LATE_MS) wait(Math.min(Math.max(lateMs, MIN_GRACE_MS), leftMs))
+      else late.reject(new CommandTimeout('no reply in time'))
+    }, leftMs)
+  }
+  wait(ms)
+  try {
+    return await Promise.race([reply, late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }

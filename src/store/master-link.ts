@@ -1,3 +1,4 @@
+import { polls } from '../time/polls.ts'
 import {
   reconnectMs,
   delay,
@@ -89,6 +90,7 @@ export class MasterLink implements RedisLink {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#serving?.replicas.close()
+    this.#serving?.end('closed')
     await this.#connection?.close()
   }
 
@@ -137,11 +139,13 @@ export class MasterLink implements RedisLink {
     stage.is = 'serving'
     events.up()
     connected()
-    while (!this.#isOver(stage)) {
-      await Promise.race([delay(FIND_INTERVAL_MS), lost.promise])
-      const current = this.#isOver(stage) ? undefined : await this.#findMaster()
+    // Not a race of each wait against the loss: its promise would keep every one of them in memory until it settles.
+    const endPolls = polls(async () => {
+      const current = await this.#findMaster()
       if (current !== undefined && current.name !== server.name) end('the master was replaced')
-    }
+    }, FIND_INTERVAL_MS)
+    await lost.promise
+    endPolls()
     if (!this.#isClosed) {
       replicas.close()
       connection.drop()

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
 import { MemoryLimits } from './memory-limits.ts'
 import type { SessionIndex } from './session-index.ts'
-import type { LedgerBook } from './ledger/ledger-book.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
@@ -25,7 +24,6 @@ export class MemoryStore implements Store {
   })
   #index: SessionIndex | undefined
   readonly #listeners: ((key: string | undefined) => void)[] = []
-  readonly #books = new Map<string, LedgerBook>()
 
   async create(key: string, value: string, expiresAt: number): Promise<boolean> {
     if (this.#values.has(key)) return false
@@ -101,12 +99,9 @@ export class MemoryStore implements Store {
     return (this.#index ??= new MemoryIndex())
   }
 
-  async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
+  async openLedger(_name: string, terms: LedgerTerms): Promise<Ledger> {
     const { MemoryLedger } = await import('./ledger/memory-ledger.ts')
-    const { LedgerBook } = await import('./ledger/ledger-book.ts')
-    const book = this.#books.get(name) ?? new LedgerBook()
-    this.#books.set(name, book)
-    return new MemoryLedger(book, terms)
+    return new MemoryLedger(terms)
   }
 
   async openRefusals(): Promise<undefined> {
@@ -115,10 +110,6 @@ export class MemoryStore implements Store {
 
   async openConfirmed(): Promise<this> {
     return this
-  }
-
-  confirmationWarnings(): [] {
-    return []
   }
 
   observe(): void {
@@ -131,8 +122,8 @@ export class MemoryStore implements Store {
     return { sessions: keys.filter((key) => key.startsWith(prefix) && key.length === length).length }
   }
 
-  refusesWrites(): undefined {
-    return undefined
+  warnings(): [] {
+    return []
   }
 
   availableForMs(): number {

@@ -2,9 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { probeKey } from './keys.ts'
 import { replyCode, type MasterCommands, type RedisLink } from './redis-link.ts'
 
-/** No script has this digest. */
-const NO_SCRIPT = '0'.repeat(40)
-
 /** What an operator should do if there are such commands. */
 export const PERMISSION_ADVICE =
   'Allow the user of REDIS_URL to run them (ACL). Without them every process counts the calls and sockets of a session, and the upstream budget, on its own.'
@@ -22,7 +19,7 @@ export const WAIT_ADVICE =
 export function forbiddenCommands(server: Pick<MasterCommands, 'sendCommand'>): Promise<string[]> {
   const key = probeKey(randomUUID())
   return forbiddenAmong(server, [
-    ['EVALSHA', NO_SCRIPT, '1', key],
+    ['EVAL', 'return 0', '1', key],
     ['TIME'],
     ['INFO', 'server'],
     ['GETDEL', key],

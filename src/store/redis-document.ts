@@ -1,28 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisCommands, RedisLink } from './redis-link.ts'
+import { evenWhenFull, runScript, type Ask } from './script.ts'
 import type { DocumentReading, SharedDocument } from './shared-document.ts'
-
-/** Runs a command against a deadline. @throws StoreUnavailable */
-type Ask = <Reply>(command: (redis: RedisCommands) => Promise<Reply>) => Promise<Reply>
 
 /** The word before the version of a document that has changed. Version 2 sends other words on the same channel. */
 const CHANGED = 'changed'
 
 const READ = `return {redis.call('GET', KEYS[1]), redis.call('TIME')}`
 
-/** Starts with a removal, so that a full server accepts the rest. A user who may not publish can still write. */
-const WRITE = `
+/** A user who may not publish can still write. */
+const WRITE = evenWhenFull(`
 if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[2] .. ' ' .. ARGV[3], 'PX', ARGV[4])
 redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
-return 1`
+return 1`)
 
 type ReadReply = [value: string | null, time: [seconds: string, microseconds: string]]
 
 /** A document in Redis: one key, whose value is a version, a space and the text, and a channel that names each new version. */
 export class RedisDocument implements SharedDocument {
-  readonly #ask: Ask
+  readonly #ask: Ask<RedisCommands>
   readonly #key: string
   readonly #channel: string
   readonly #subscription: { close(): void }
@@ -33,7 +30,13 @@ export class RedisDocument implements SharedDocument {
    * @param ask runs commands whose keys the server does not track
    * @param onChange another instance has changed the document, or may have
    */
-  constructor(key: string, channel: string, onChange: () => void, link: Pick<RedisLink, 'listen'>, ask: Ask) {
+  constructor(
+    key: string,
+    channel: string,
+    onChange: () => void,
+    link: Pick<RedisLink, 'listen'>,
+    ask: Ask<RedisCommands>,
+  ) {
     this.#ask = ask
     this.#key = key
     this.#channel = channel
@@ -47,7 +50,7 @@ export class RedisDocument implements SharedDocument {
   }
 
   async read(): Promise<DocumentReading> {
-    const reply = await this.#ask((redis) => redis.eval(READ, { keys: [this.#key] }))
+    const reply = await this.#ask((redis) => runScript(redis, READ, [this.#key]))
     const [value, [seconds, microseconds]] = reply as ReadReply
     const [version = ''] = (value ?? '').split(' ', 1)
     const text = (value ?? '').slice(version.length + 1)
@@ -58,8 +61,8 @@ export class RedisDocument implements SharedDocument {
     const next = randomUUID()
     // Before the reply, since the news of it may come first.
     this.#written = next
-    const call = { keys: [this.#key], arguments: [version, next, text, String(ttlMs), this.#channel] }
-    return (await this.#ask((redis) => redis.eval(WRITE, call))) === 1
+    const args = [version, next, text, ttlMs, this.#channel]
+    return (await this.#ask((redis) => runScript(redis, WRITE, [this.#key], args))) === 1
   }
 
   close(): void {

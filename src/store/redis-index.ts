@@ -1,9 +1,57 @@
-import { ADD, END, END_ALL, LIST, LOOK, REMOVE } from './index-scripts.ts'
 import type { RedisCommands } from './redis-link.ts'
+import { evenWhenFull, NOW, runScript, type Ask } from './script.ts'
 import { ENDED_MS, type EntryState, type IndexEntry, type NewEntry, type SessionIndex } from './session-index.ts'
 
-/** Runs a command against a deadline, without tracking its keys. @throws StoreUnavailable */
-type Ask = <Reply>(command: (redis: RedisCommands) => Promise<Reply>) => Promise<Reply>
+/*
+ * An index is a hash. The value of an entry is `addedAt expiresAt value`, followed by ` ended` once the entry is ended; the
+ * field `ended` has the time at which all were ended. No id has that name.
+ */
+
+/** Lets the key live at least until a time. */
+const LIVE_UNTIL = `
+local function live(ends)
+  if redis.call('PEXPIRETIME', KEYS[1]) < ends then redis.call('PEXPIREAT', KEYS[1], ends) end
+end`
+
+/** Removes what has expired, adds an entry as the newest, and returns the number of entries. */
+const ADD = `${NOW}${LIVE_UNTIL}
+local count, newest = 1, tonumber(ARGV[4])
+local fields = redis.call('HGETALL', KEYS[1])
+for at = 1, #fields, 2 do
+  local added, ends = string.match(fields[at + 1], '^(%d+) (%d+) ')
+  if added and tonumber(ends) <= now then
+    redis.call('HDEL', KEYS[1], fields[at])
+  elseif added then
+    count, newest = count + 1, math.max(newest, tonumber(added))
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], math.max(now, newest + 1) .. ' ' .. ARGV[3] .. ' ' .. ARGV[2])
+live(tonumber(ARGV[3]))
+return count`
+
+/** Returns the time and the whole hash. */
+const LIST = `${NOW}
+return {now, redis.call('HGETALL', KEYS[1])}`
+
+/** Notes that all are ended, and returns the time and the whole hash. */
+const END_ALL = evenWhenFull(`${NOW}${LIVE_UNTIL}
+redis.call('HSET', KEYS[1], 'ended', now)
+live(now + ${ENDED_MS})
+return {now, redis.call('HGETALL', KEYS[1])}`)
+
+/** Notes that some are ended. */
+const END = evenWhenFull(`
+for _, id in ipairs(ARGV) do
+  local entry = redis.call('HGET', KEYS[1], id)
+  if entry and not string.find(entry, ' ended', 1, true) then redis.call('HSET', KEYS[1], id, entry .. ' ended') end
+end`)
+
+/** Removes some. */
+const REMOVE = `return redis.call('HDEL', KEYS[1], unpack(ARGV))`
+
+/** Returns the time, an entry, and when all were ended. */
+const LOOK = `${NOW}
+return {now, redis.call('HGET', KEYS[1], ARGV[1]), redis.call('HGET', KEYS[1], 'ended')}`
 
 /** A time, and a hash as a flat list of fields and values. */
 type ListReply = [now: number, fields: string[]]
@@ -11,14 +59,15 @@ type LookReply = [now: number, entry: string | null, endedAt: string | null]
 
 /** {@link SessionIndex} in Redis. */
 export class RedisIndex implements SessionIndex {
-  readonly #ask: Ask
+  readonly #ask: Ask<RedisCommands>
 
-  constructor(ask: Ask) {
+  /** @param ask runs commands whose keys the server does not track */
+  constructor(ask: Ask<RedisCommands>) {
     this.#ask = ask
   }
 
   async add(key: string, { id, value, expiresAt }: NewEntry, after: number): Promise<number> {
-    return (await this.#run(ADD, key, [id, value, String(expiresAt), String(after)])) as number
+    return (await this.#run(ADD, key, [id, value, expiresAt, after])) as number
   }
 
   async list(key: string): Promise<readonly IndexEntry[]> {
@@ -46,8 +95,8 @@ export class RedisIndex implements SessionIndex {
     }
   }
 
-  #run(script: string, key: string, args: readonly string[] = []): Promise<unknown> {
-    return this.#ask((redis) => redis.eval(script, { keys: [key], arguments: [...args] }))
+  #run(script: string, key: string, args?: readonly (string | number)[]): Promise<unknown> {
+    return this.#ask((redis) => runScript(redis, script, [key], args))
   }
 }
 

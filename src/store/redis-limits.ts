@@ -1,69 +1,91 @@
-import { createHash } from 'node:crypto'
-import { CLAIM, ENQUEUE, LEASE_CALLS } from './limit-scripts.ts'
-import { replyCode, type RedisCommands } from './redis-link.ts'
-import type { CallLease, Holding, SharedLimits } from './shared-limits.ts'
+import type { RedisCommands } from './redis-link.ts'
+import { evenWhenFull, NOW, runScript, type Ask } from './script.ts'
+import {
+  MAX_QUEUE_MS,
+  MINUTE_MS,
+  SILENCE_MS,
+  type CallLease,
+  type Holding,
+  type SharedLimits,
+} from './shared-limits.ts'
 
-/** Runs commands against a deadline. @throws StoreUnavailable */
-type Ask = <Reply>(command: (redis: RedisCommands) => Promise<Reply>) => Promise<Reply>
+/*
+ * All of these scripts read with GETDEL and write the value back. GETDEL counts as a write, so the server does not track the
+ * key (CLIENT TRACKING).
+ */
 
-interface Script {
-  readonly text: string
-  readonly sha: string
-}
+/**
+ * Sets how many permits a holder has, unless all holders together would then have more than the limit. The value has an entry
+ * `holder:count:time` for every holder. Entries from the future are those of a server whose clock was ahead of this one's.
+ */
+const CLAIM = evenWhenFull(`${NOW}
+local holder, count, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local own, others, entries = 0, 0, {}
+for who, held, at in string.gmatch(redis.call('GETDEL', KEYS[1]) or '', '([^ :]+):(%d+):(%d+)') do
+  if math.abs(now - at) < ${SILENCE_MS} then
+    if who == holder then
+      own = tonumber(held)
+    else
+      others = others + held
+      entries[#entries + 1] = who .. ':' .. held .. ':' .. at
+    end
+  end
+end
+local granted = others + count <= limit
+if granted then own = count end
+if own > 0 then entries[#entries + 1] = holder .. ':' .. own .. ':' .. now end
+if #entries > 0 then redis.call('SET', KEYS[1], table.concat(entries, ' '), 'PX', ${SILENCE_MS}) end
+return granted and 1 or 0`)
+
+/** Leases calls of the current minute. The value is the number of those leased so far. */
+const LEASE_CALLS = evenWhenFull(`${NOW}
+local limit, left = tonumber(ARGV[1]), ${MINUTE_MS} - now % ${MINUTE_MS}
+local leased = tonumber(redis.call('GETDEL', KEYS[1]) or 0)
+local calls = math.max(0, math.min(limit - leased, math.max(1, math.floor((limit - leased) / 2))))
+redis.call('SET', KEYS[1], leased + calls, 'PX', left)
+return {calls, left}`)
+
+/** Appends a stretch of time to a queue, up to its longest. The value is when the last stretch ends. */
+const ENQUEUE = evenWhenFull(`${NOW}
+local at = math.max(now, tonumber(redis.call('GETDEL', KEYS[1]) or 0))
+local left = math.min(at - now + ARGV[1], ${MAX_QUEUE_MS})
+if left > 0 then redis.call('SET', KEYS[1], now + left, 'PX', left) end
+return at - now`)
 
 /** More permits than any limit allows. */
-const NO_LIMIT = '1000000000'
+const NO_LIMIT = 1_000_000_000
 /** Statements that are sent at once. More would delay what else this process has to do. */
 const BATCH = 500
 
 /** {@link SharedLimits} in Redis. */
 export class RedisLimits implements SharedLimits {
-  readonly #ask: Ask
+  readonly #ask: Ask<RedisCommands>
 
-  constructor(ask: Ask) {
+  constructor(ask: Ask<RedisCommands>) {
     this.#ask = ask
   }
 
   async claim({ key, holder, count }: Holding, limit: number): Promise<boolean> {
-    return (await this.#ask((redis) => run(redis, SCRIPTS.claim, key, [holder, String(count), String(limit)]))) === 1
+    return (await this.#ask((redis) => runScript(redis, CLAIM, [key], [holder, count, limit]))) === 1
   }
 
   async hold(holdings: readonly Holding[]): Promise<void> {
     for (let start = 0; start < holdings.length; start += BATCH) {
       const batch = holdings.slice(start, start + BATCH)
       await this.#ask((redis) =>
-        Promise.all(
-          batch.map(({ key, holder, count }) => run(redis, SCRIPTS.claim, key, [holder, String(count), NO_LIMIT])),
-        ),
+        Promise.all(batch.map(({ key, holder, count }) => runScript(redis, CLAIM, [key], [holder, count, NO_LIMIT]))),
       )
     }
   }
 
   async leaseCalls(key: string, limit: number): Promise<CallLease> {
-    const reply = await this.#ask((redis) => run(redis, SCRIPTS.leaseCalls, key, [String(limit)]))
+    const reply = await this.#ask((redis) => runScript(redis, LEASE_CALLS, [key], [limit]))
     const [calls, endsInMs] = reply as [number, number]
     return { calls, endsInMs }
   }
 
   async enqueue(key: string, durationMs: number): Promise<number> {
-    const reply = await this.#ask((redis) => run(redis, SCRIPTS.enqueue, key, [String(Math.ceil(durationMs))]))
+    const reply = await this.#ask((redis) => runScript(redis, ENQUEUE, [key], [Math.ceil(durationMs)]))
     return reply as number
-  }
-}
-
-const SCRIPTS = { claim: script(CLAIM), leaseCalls: script(LEASE_CALLS), enqueue: script(ENQUEUE) }
-
-function script(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
-}
-
-/** Runs a script on one key by its digest, or by its text where the server does not know it yet. */
-async function run(redis: RedisCommands, { text, sha }: Script, key: string, args: string[]): Promise<unknown> {
-  const call = { keys: [key], arguments: args }
-  try {
-    return await redis.evalSha(sha, call)
-  } catch (error) {
-    if (replyCode(error) !== 'NOSCRIPT') throw error
-    return redis.eval(text, call)
   }
 }

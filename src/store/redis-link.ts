@@ -4,8 +4,11 @@ import type { RedisAccess, RedisNode } from '../config/redis-address.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { within } from '../time/within.ts'
 
-/** The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. */
-const RESP = { RESP: 3 } as const
+/**
+ * The protocol of every connection. Only RESP3 lets a server push invalidations over the connection itself. The library does
+ * not introduce itself, which needs a right of its own.
+ */
+const RESP = { RESP: 3, disableClientInfo: true } as const
 
 /**
  * `createClient` of node-redis builds a class for every new set of options, with a method for each of several hundred
@@ -17,10 +20,7 @@ const createConnection = RedisClient.factory(RESP)
 export type Connection = ReturnType<typeof createConnection>
 
 /** The commands that the store uses. */
-export type RedisCommands = Pick<
-  Connection,
-  'get' | 'set' | 'del' | 'eval' | 'evalSha' | 'incrBy' | 'pExpireAt' | 'pExpireTime'
->
+export type RedisCommands = Pick<Connection, 'get' | 'set' | 'del' | 'eval' | 'incrBy' | 'pExpireAt' | 'pExpireTime'>
 
 /** The commands that ask a master about itself. */
 export type MasterCommands = Pick<Connection, 'info' | 'eval' | 'sendCommand'>

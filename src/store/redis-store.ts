@@ -1,4 +1,4 @@
-import { CommandTimeout, Deadline } from './deadline.ts'
+import { beforeDeadline, CommandTimeout } from './deadline.ts'
 import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
@@ -8,14 +8,14 @@ import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
+import { runScript } from './script.ts'
 import { ServerFacts } from './server-facts.ts'
-import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './redis-scripts.ts'
+import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './session-scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
-import { WriteRefusals } from './write-refusals.ts'
-import { WriteTrial } from './write-trial.ts'
+import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
 /** Timeout of a command. */
 const COMMAND_DEADLINE_MS = 1500
@@ -37,11 +37,12 @@ export class RedisStore implements Store {
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
-  readonly #trial: WriteTrial
+  #endTrials: () => void = () => undefined
   readonly #observers: StoreObserver[] = []
   readonly #health: LinkHealth
   readonly #log: StoreLog
   #confirmed: ConfirmedWrites | undefined
+  #isClosed = false
 
   private constructor(link: RedisLink, log: StoreLog) {
     this.#link = link
@@ -49,7 +50,6 @@ export class RedisStore implements Store {
     this.#health = new LinkHealth(link, log, () => this.#notify(undefined))
     this.#facts = new ServerFacts(link)
     this.#refusals = new WriteRefusals(log)
-    this.#trial = new WriteTrial(link, (code) => this.#noteTrial(code))
     this.staleMs = link.tracks ? Infinity : UNTRACKED_STALE_MS
     this.#connecting = link.open({
       up: () => {
@@ -61,8 +61,10 @@ export class RedisStore implements Store {
       lost: (reason) => this.#health.noteLoss(reason),
       changed: (key) => this.#notify(key),
     })
-    void this.#connecting.then(() => warnOfForbiddenCommands(link, log))
-    void this.#connecting.then(() => this.#trial.run())
+    void this.#connecting.then(() => {
+      void warnOfForbiddenCommands(link, log)
+      if (!this.#isClosed) this.#endTrials = tryWrites(link, (code) => this.#noteTrial(code))
+    })
   }
 
   /**
@@ -87,8 +89,7 @@ export class RedisStore implements Store {
   }
 
   async lock(key: string, owner: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [owner, String(expiresAt)] }
-    return (await this.#ask((redis) => redis.eval(LOCK, call))) === 1
+    return (await this.#ask((redis) => runScript(redis, LOCK, [key], [owner, expiresAt]))) === 1
   }
 
   async read(key: string): Promise<StoredValue | undefined> {
@@ -97,7 +98,7 @@ export class RedisStore implements Store {
   }
 
   async readUntracked(key: string): Promise<StoredValue | undefined> {
-    const reply = await this.#ask(() => this.#link.untracked().eval(READ, { keys: [key] }))
+    const reply = await this.#ask(() => runScript(this.#link.untracked(), READ, [key]))
     return this.#storedValue(key, ...(reply as ReadReply))
   }
 
@@ -108,13 +109,13 @@ export class RedisStore implements Store {
   }
 
   async replace(key: string, expected: string, value: string, expiresAt: number): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected, value, String(expiresAt)] }
-    return (await this.#change(key, (redis) => redis.eval(REPLACE, call))) === 1
+    const args = [expected, value, expiresAt]
+    return (await this.#change(key, (redis) => runScript(redis, REPLACE, [key], args))) === 1
   }
 
   async extend(key: string, expiresAt: number): Promise<StoredValue | undefined> {
-    const call = { keys: [key], arguments: [String(expiresAt)] }
-    const [value, until, refusal] = (await this.#ask((redis) => redis.eval(EXTEND, call))) as ExtendReply
+    const reply = await this.#ask((redis) => runScript(redis, EXTEND, [key], [expiresAt]))
+    const [value, until, refusal] = reply as ExtendReply
     if (refusal !== null) this.#noteError(errorCode(refusal))
     return this.#storedValue(key, value, until)
   }
@@ -124,14 +125,13 @@ export class RedisStore implements Store {
   }
 
   async removeIf(key: string, expected: string): Promise<boolean> {
-    const call = { keys: [key], arguments: [expected] }
-    return (await this.#change(key, (redis) => redis.eval(REMOVE_IF, call))) === 1
+    return (await this.#change(key, (redis) => runScript(redis, REMOVE_IF, [key], [expected]))) === 1
   }
 
   async bury(key: string, { key: tombstoneKey, value, expiresAt }: Tombstone): Promise<string | undefined> {
-    const call = { keys: [key, tombstoneKey], arguments: [value, String(expiresAt), ENDED_CHANNEL] }
+    const args = [value, expiresAt, ENDED_CHANNEL]
     // The script reads the key. Without tracking: a stranger may have named it.
-    const removed = await this.#change(key, () => this.#link.untracked().eval(BURY, call))
+    const removed = await this.#change(key, () => runScript(this.#link.untracked(), BURY, [key, tombstoneKey], args))
     return (removed as string | null) ?? undefined
   }
 
@@ -182,10 +182,6 @@ export class RedisStore implements Store {
     }))
   }
 
-  confirmationWarnings(): readonly string[] {
-    return this.#confirmed?.warnings() ?? []
-  }
-
   observe(observer: StoreObserver): void {
     this.#observers.push(observer)
   }
@@ -194,8 +190,9 @@ export class RedisStore implements Store {
     return this.#health.downSince === undefined ? this.#facts.read() : undefined
   }
 
-  refusesWrites(): string | undefined {
-    return this.#refusals.warning
+  warnings(): string[] {
+    const refusal = this.#refusals.warning
+    return [...(refusal === undefined ? [] : [refusal]), ...(this.#confirmed?.warnings() ?? [])]
   }
 
   unavailableSince(): number | undefined {
@@ -214,7 +211,8 @@ export class RedisStore implements Store {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#confirmed?.close()
-    this.#trial.close()
+    this.#isClosed = true
+    this.#endTrials()
     await this.#link.close()
   }
 
@@ -240,10 +238,9 @@ export class RedisStore implements Store {
       this.#failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
-    const deadline = new Deadline(COMMAND_DEADLINE_MS)
     const askedAt = performance.now()
     try {
-      const reply = await Promise.race([command(this.#link.commands()), deadline.passed])
+      const reply = await beforeDeadline(COMMAND_DEADLINE_MS, command(this.#link.commands()))
       this.#health.noteAlive()
       return reply
     } catch (cause) {
@@ -255,7 +252,6 @@ export class RedisStore implements Store {
       this.#failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
-      deadline.clear()
       const seconds = (performance.now() - askedAt) / 1000
       for (const observer of this.#observers) observer.asked(seconds)
     }

@@ -1,3 +1,4 @@
+import { polls } from '../time/polls.ts'
 import type { MasterCommands, RedisLink } from './redis-link.ts'
 import { parseInfo, type ServerInfo } from './server-facts.ts'
 
@@ -27,33 +28,21 @@ export function replicationWarnings(info: ServerInfo, replicas: number): string[
   return warnings
 }
 
-/** Asks the masters every few seconds for what {@link replicationWarnings} needs. */
-export class ReplicationWatch {
-  readonly #link: Pick<RedisLink, 'askMasters'>
-  readonly #replicas: number
-  #timer: NodeJS.Timeout
-  #isClosed = false
-  warnings: readonly string[] = []
-
-  constructor(link: Pick<RedisLink, 'askMasters'>, replicas: number) {
-    this.#link = link
-    this.#replicas = replicas
-    this.#timer = setTimeout(() => void this.#look(), FIRST_MS).unref()
+/**
+ * Asks the masters at intervals for what {@link replicationWarnings} needs. A server that is lost, or may not be asked, changes
+ * nothing.
+ * @returns ends the questions
+ */
+export function watchReplication(
+  link: Pick<RedisLink, 'askMasters'>,
+  replicas: number,
+  warn: (warnings: readonly string[]) => void,
+): () => void {
+  const look = async (): Promise<void> => {
+    const infos = await link.askMasters(infoOf).catch(() => undefined)
+    if (infos !== undefined) warn([...new Set(infos.flatMap((info) => replicationWarnings(info, replicas)))])
   }
-
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
-  async #look(): Promise<void> {
-    // A server that is lost, or may not be asked, leaves the warnings as they are.
-    const infos = await this.#link.askMasters(infoOf).catch(() => undefined)
-    if (infos !== undefined) {
-      this.warnings = [...new Set(infos.flatMap((info) => replicationWarnings(info, this.#replicas)))]
-    }
-    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#look(), INTERVAL_MS).unref()
-  }
+  return polls(look, INTERVAL_MS, FIRST_MS)
 }
 
 async function infoOf(master: MasterCommands): Promise<ServerInfo> {

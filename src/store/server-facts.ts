@@ -1,5 +1,6 @@
 import { SESSION_KEYS } from './keys.ts'
 import { within } from '../time/within.ts'
+import { runScript } from './script.ts'
 import { replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 
@@ -86,7 +87,7 @@ export class ServerFacts {
 
 async function countSessions(master: MasterCommands): Promise<number> {
   const { prefix, length } = SESSION_KEYS
-  return Number(await master.eval(COUNT_SESSIONS, { arguments: [prefix, String(length)] }))
+  return Number(await runScript(master, COUNT_SESSIONS, [], [prefix, length]))
 }
 
 async function memoryOf(master: MasterCommands): Promise<Memory> {

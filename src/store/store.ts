@@ -16,18 +16,11 @@ export interface Tombstone extends StoredValue {
 }
 
 /**
- * The store of sessions and login transactions: single-key operations, each atomic. Only {@link Store.create},
- * {@link Store.lock} and {@link Store.count} can bring a removed key back. Unless stated otherwise, every method rejects
- * with {@link StoreUnavailable} while the store is unavailable.
+ * Values by key, such as sessions and login transactions: operations on single keys, each atomic, and news of changes. Only
+ * {@link StoreData.create}, {@link StoreData.lock} and {@link StoreData.count} can bring a removed key back. Unless stated
+ * otherwise, every method rejects with {@link StoreUnavailable} while the store is unavailable.
  */
-export interface Store {
-  /**
-   * How long a caller may rely on a value it has read (ms), unless {@link onChange} reports a change. Infinity if the
-   * store reports every change; short if it reports only those made here.
-   */
-  readonly staleMs: number
-  /** Limits that hold over all instances. */
-  readonly limits: SharedLimits
+export interface StoreData {
   /** Writes a key. Returns false, and writes nothing, if the key exists. */
   create(key: string, value: string, expiresAt: number): Promise<boolean>
   /** Like {@link create}, for a lock that {@link removeIf} releases. Succeeds even when the store is full. */
@@ -46,15 +39,25 @@ export interface Store {
   extend(key: string, expiresAt: number): Promise<StoredValue | undefined>
   /** Returns whether this call removed the key. */
   remove(key: string): Promise<boolean>
+  /** Removes the key if it holds `expected`. */
+  removeIf(key: string, expected: string): Promise<boolean>
   /**
    * Replaces a key by a tombstone in one step, and returns the value of the key. Does nothing if the key does not exist.
    * Succeeds even when the store is full.
    */
   bury(key: string, tombstone: Tombstone): Promise<string | undefined>
-  /** Removes the key if it holds `expected`. */
-  removeIf(key: string, expected: string): Promise<boolean>
   /** Adds to a counter and returns the count. The first call creates the counter and sets its expiry. */
   count(key: string, by: number, expiresAt: number): Promise<number>
+  /**
+   * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
+   * there are no replicas. Never rejects.
+   */
+  isReplicated(key: string): Promise<boolean | undefined>
+  /**
+   * How long a caller may rely on a value it has read (ms), unless {@link onChange} reports a change. Infinity if the
+   * store reports every change; short if it reports only those made here.
+   */
+  readonly staleMs: number
   /**
    * If {@link staleMs} is Infinity, reports every change to a key that was read here, made anywhere, expiry included;
    * otherwise only the changes made here. An {@link extend} made here may go unreported, since its caller knows the result.
@@ -68,12 +71,13 @@ export interface Store {
   watchBurials(): void
   /** Whether {@link onChange} reports the burials of all instances at present. */
   readonly reportsBurials: boolean
-  /**
-   * Waits briefly for every write to the key so far to reach a replica, and returns whether it did. Undefined where
-   * there are no replicas. Never rejects.
-   */
-  isReplicated(key: string): Promise<boolean | undefined>
-  /** Opens the index of sessions by subject. Nothing of it is loaded before. */
+}
+
+/** What instances share beside single values. What is opened is loaded only then. */
+export interface SharedState {
+  /** Limits that hold over all instances. */
+  readonly limits: SharedLimits
+  /** Opens the index of sessions by subject. */
   openIndex(): Promise<SessionIndex>
   /** Opens the ledger of an upstream budget, which all users of this store with the same name share. */
   openLedger(name: string, terms: LedgerTerms): Promise<Ledger>
@@ -84,26 +88,36 @@ export interface Store {
   openRefusals(name: string, onChange: () => void): Promise<SharedDocument | undefined>
   /**
    * Opens writes that count only once this many replicas have confirmed them. They reject when too few do, and at once for a
-   * second after that; the write may have happened all the same. Nothing of it is loaded before.
+   * second after that; the write may have happened all the same.
    */
   openConfirmed(replicas: number): Promise<ConfirmableWrites>
-  /** Warnings for an operator about the replicas of {@link openConfirmed}. */
-  confirmationWarnings(): readonly string[]
-  /** Reports every request from now on to the observer. A store without round trips reports none. */
-  observe(observer: StoreObserver): void
-  /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */
-  facts(): Promise<StoreFacts | undefined>
-  /** A warning for an operator: why the store refuses writes, and the remedy. Undefined while it accepts them. */
-  refusesWrites(): string | undefined
+}
+
+/** Whether the store can be relied on at present, as this process sees it. */
+export interface StoreHealth {
   /** Since when the store has been unavailable (epoch ms). Undefined while it is available. */
   unavailableSince(): number | undefined
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
+  /** What an operator should put right, and how: refused writes, and the replicas of {@link SharedState.openConfirmed}. */
+  warnings(): string[]
+}
+
+/** What the metrics say of the store. */
+interface StoreMeasures {
+  /** Reports every request from now on to the observer. A store without round trips reports none. */
+  observe(observer: StoreObserver): void
+  /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */
+  facts(): Promise<StoreFacts | undefined>
+}
+
+/** A store with all that it offers, for those who pass it on. */
+export interface Store extends StoreData, SharedState, StoreHealth, StoreMeasures {
   close(): Promise<void>
 }
 
-/** The writes of {@link Store} that replicas can confirm. */
-export type ConfirmableWrites = Pick<Store, 'create' | 'replace'>
+/** The writes of {@link StoreData} that replicas can confirm. */
+export type ConfirmableWrites = Pick<StoreData, 'create' | 'replace'>
 
 /** The store did not reply, or not in time. A write may or may not have happened. */
 export class StoreUnavailable extends Error {

@@ -1,6 +1,9 @@
+import { polls } from '../time/polls.ts'
+import { replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
+import { runScript } from './script.ts'
 import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
-/** How long a refusal counts, where not even a trial (write-trial.ts) shows that there is room again. */
+/** How long a refusal counts, where not even {@link tryWrites} shows that there is room again. */
 const REFUSAL_MS = 60_000
 
 const REASONS: ReadonlySet<string> = new Set(WRITE_REFUSALS)
@@ -58,5 +61,51 @@ export class WriteRefusals {
   /** Notes that a server has accepted a write that needs memory. */
   noteWrite(): void {
     this.#reason = undefined
+  }
+}
+
+/** How often each process asks. */
+const TRIAL_INTERVAL_MS = 5000
+/** Timeout for the replies of the masters. */
+const REPLY_TIMEOUT_MS = 2000
+
+/**
+ * A script that may write, but does nothing. A server that refuses writes refuses to run it, with the same error code
+ * (redis.io/docs/latest/develop/programmability/eval-intro: script flags). It has no key, so it runs on any node of a Cluster.
+ */
+const MAY_WRITE = '#!lua\nreturn 0'
+
+/**
+ * Asks every master at intervals whether it would take a write. So each process learns by itself that Redis is full, and
+ * that it has room again, even if nobody logs in on it. Nothing is written.
+ * @param verdict is told the code of the first refusal, or undefined, each time that every master has replied
+ * @returns ends the trials
+ */
+export function tryWrites(
+  link: Pick<RedisLink, 'askMasters'>,
+  verdict: (code: string | undefined) => void,
+): () => void {
+  let isOver = false
+  const ask = async (): Promise<void> => {
+    // A master that does not reply is no refusal: whether the link is healthy is watched elsewhere.
+    const codes = await replyWithin(REPLY_TIMEOUT_MS, link.askMasters(refusalOf)).catch(() => undefined)
+    if (codes !== undefined && !isOver) verdict(codes.find((code) => code !== undefined))
+  }
+  const end = polls(ask, TRIAL_INTERVAL_MS, 0)
+  return () => {
+    isOver = true
+    end()
+  }
+}
+
+/** The code of the error with which a master refuses. @throws Error when it does not reply */
+async function refusalOf(master: MasterCommands): Promise<string | undefined> {
+  try {
+    await runScript(master, MAY_WRITE, [])
+    return undefined
+  } catch (error) {
+    const code = replyCode(error)
+    if (code === undefined) throw error
+    return code
   }
 }

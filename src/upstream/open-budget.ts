@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
 import { refusedName } from '../store/keys.ts'
-import type { Store } from '../store/store.ts'
+import type { SharedState } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { UpstreamBudget } from './budget/upstream-budget.ts'
 
 /** Opens the budget of the settings. Without one, nothing of it is loaded. */
 export async function openBudget(
   { upstream: { budget: config }, secrets: [secret = ''] }: Pick<Config, 'upstream' | 'secrets'>,
-  store: Store,
+  store: SharedState,
   { registry }: Metrics,
 ): Promise<UpstreamBudget | undefined> {
   if (config === undefined) return undefined

@@ -65,7 +65,7 @@ await test('without a confirmation a write fails, those after it fail at once, a
   const first = writes.create('first', 'v', expiresAt())
   t.equal(await store.create('elsewhere', 'v', expiresAt()), true, 'other writes do not wait')
   await t.rejects(first, StoreUnavailable)
-  t.match(store.confirmationWarnings(), [/refused.*0 of 1 replicas confirmed/])
+  t.match(store.warnings(), [/refused.*0 of 1 replicas confirmed/])
 
   const before = await waits(master)
   const startedAt = performance.now()
@@ -77,7 +77,7 @@ await test('without a confirmation a write fails, those after it fail at once, a
   replica.process.kill('SIGCONT')
   await until(() => events.some((message) => message.includes('accepted again')))
   t.equal(await writes.create('after', 'v', expiresAt()), true)
-  t.notMatch(store.confirmationWarnings(), [/refused/])
+  t.notMatch(store.warnings(), [/refused/])
   t.equal(events.filter((event) => event === 'unconfirmed').length, 21)
 })
 

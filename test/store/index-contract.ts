@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { Store } from '../../src/store/store.ts'
 
 let keys = 0
-const fresh = (): string => `index:${++keys}`
+const fresh = (): string => `bff:1:index:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /** The behaviour that the index of every store must have. */

@@ -33,7 +33,7 @@ function report(holder: string, more: Partial<LedgerReport> = {}): LedgerReport 
 
 const used = (reply: LedgerReply): readonly number[] => (reply.is === 'settled' ? reply.used : [])
 
-/** The behaviour that the ledgers of every store must have. @param store another handle of which is `other` */
+/** The behaviour of the ledger that processes share, with each kind of Redis. @param store another handle of which is `other` */
 export async function ledgerContract(t: Test, store: Store, other: Store): Promise<void> {
   await t.test('handles share a ledger by its name, and it never grants more than its ceilings', async (t) => {
     const name = `shared${++ledgers}`

@@ -1,6 +1,6 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
-import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { LedgerModel } from '../support/ledger-model.ts'
 import { settleScript } from '../../src/store/ledger/ledger-script.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/seeded-random.ts'
@@ -22,7 +22,7 @@ const MOST_REPORTS = 6000
 const KINDS = ['settled', 'unknown', 'outdated', 'granted', 'refused', 'reclaimed'] as const
 const ENOUGH = 5
 
-await test('the script of Redis replies as the ledger in memory does, to random reports of four holders', async (t) => {
+await test('the script of Redis replies as its model does to random reports of four holders', async (t) => {
   const redis = await testRedis(t)
   const client = createClient({ url: redis.url })
   await client.connect()
@@ -33,7 +33,7 @@ await test('the script of Redis replies as the ledger in memory does, to random 
   const { random, seed } = seededRandom()
   t.comment(`seed ${seed}`)
   const upTo = (limit: number): number => Math.floor(random() * limit)
-  const book = new LedgerBook()
+  const book = new LedgerModel()
   let clock = 1_700_000_000_000
   let real = 0
   let run = 'a'

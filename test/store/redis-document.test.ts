@@ -44,17 +44,6 @@ await test('instances change a document together: each change is made to the las
   t.match(await one.document.read(), { version: '', text: '' })
 })
 
-await test('a document can be written when Redis is full', async (t) => {
-  const redis = await testRedis(t)
-  const { document } = await open(t, redis.url)
-  await document.write('', 'before', 60_000)
-  await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
-  const { version } = await document.read()
-  t.ok(await document.write(version, 'after', 60_000))
-  t.equal((await document.read()).text, 'after')
-  t.ok(await document.write((await document.read()).version, 'again', 60_000))
-})
-
 await test('version 2 publishes hold-backs of all users on the same channel: they have no effect here', async (t) => {
   const redis = await testRedis(t)
   const [one, two] = [await open(t, redis.url), await open(t, redis.url)]

@@ -4,7 +4,7 @@ import { MAX_QUEUE_MS, type CallLease } from '../../src/store/shared-limits.ts'
 import type { Store } from '../../src/store/store.ts'
 
 let keys = 0
-const fresh = (): string => `limits:${++keys}`
+const fresh = (): string => `bff:1:limits:${++keys}`
 
 /** The behaviour of {@link Store.limits} that every store must have. @param open returns a new handle on the same store */
 export async function sharedLimitsContract(t: Test, open: () => Promise<Store>): Promise<void> {

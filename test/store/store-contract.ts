@@ -3,10 +3,9 @@ import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
-import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
-const fresh = (): string => `contract:${++keys}`
+const fresh = (): string => `bff:1:contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
 
 /**
@@ -121,7 +120,6 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
 
   await indexContract(t, store)
   await sharedLimitsContract(t, open)
-  await ledgerContract(t, store, await open())
 
   await t.test('the store is available', async (t) => {
     t.equal(store.unavailableSince(), undefined)

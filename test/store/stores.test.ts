@@ -9,6 +9,7 @@ import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis-topologies.ts'
 import { testRedis } from '../support/world.ts'
+import { ledgerContract } from './ledger-contract.ts'
 import { storeContract } from './store-contract.ts'
 import { until } from '../support/until.ts'
 
@@ -30,11 +31,13 @@ await test('the memory store keeps the contract', async (t) => {
 
 await test('the Redis store keeps the contract', async (t) => {
   const redis = await testRedis(t)
-  await storeContract(t, async () => {
+  const open = async () => {
     const store = await connected(redis.url)
     t.teardown(() => store.close())
     return store
-  })
+  }
+  await storeContract(t, open)
+  await ledgerContract(t, await open(), await open())
 })
 
 await test('a ledger that an empty Redis has never seen grants nothing until the leases of its predecessor have ended', async (t) => {

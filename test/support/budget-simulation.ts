@@ -1,5 +1,5 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../src/config/upstream-budget.ts'
-import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { LedgerModel } from './ledger-model.ts'
 import { LEASE_SKEW_MS, type LedgerReply, type LedgerReport, type LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Refused, Reservation } from '../../src/upstream/budget/admission.ts'
 import type { SharedDocument } from '../../src/store/shared-document.ts'
@@ -31,8 +31,8 @@ class World {
   #order = 0
   /** Whether promises go on after the present event. */
   #isResolving = false
-  #book = new LedgerBook()
-  #replica = new LedgerBook()
+  #book = new LedgerModel()
+  #replica = new LedgerModel()
   /** What the instances know of upstream's refusals. */
   readonly #text = new SharedText(() => this.#redisTime())
   #run = 0
@@ -240,7 +240,7 @@ class World {
     })
     this.#planFault(lostLedgers, () =>
       this.#outage(this.random() * 3000, () => {
-        this.#book = new LedgerBook()
+        this.#book = new LedgerModel()
         this.#text.forget()
       }),
     )

@@ -1,5 +1,5 @@
 import type { BudgetConfig } from '../../src/config/upstream-budget.ts'
-import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { LedgerModel } from './ledger-model.ts'
 import type { LedgerReport } from '../../src/store/ledger/ledger.ts'
 import type { Admission } from '../../src/upstream/budget/admission.ts'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
@@ -17,13 +17,13 @@ export class ManualBudget {
   quietMs = 0
   /** Replies of the ledger wait for this. */
   replies: Promise<void> = Promise.resolve()
-  #book: LedgerBook
+  #book: LedgerModel
   #now = 1000
   #asleepMs = 0
   readonly #timers = new Set<{ readonly at: number; readonly call: () => void }>()
 
   /** @param book the ledger, if several budgets share it */
-  constructor(config: Partial<BudgetConfig>, book = new LedgerBook()) {
+  constructor(config: Partial<BudgetConfig>, book = new LedgerModel()) {
     this.#book = book
     const whole: BudgetConfig = {
       name: 'default',
@@ -86,7 +86,7 @@ export class ManualBudget {
 
   /** The ledger forgets everything. */
   loseLedger(): void {
-    this.#book = new LedgerBook()
+    this.#book = new LedgerModel()
   }
 
   /** Lets time pass, and calls the timers that are due. */

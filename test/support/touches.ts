@@ -84,7 +84,7 @@ async function monitor(t: Test, url: string): Promise<() => Promise<Seen[]>> {
   }
 }
 
-/** Whether a command is the question whether Redis takes writes (write-trial.ts), which comes at intervals, used or not. */
+/** Whether a command is the question whether Redis takes writes (write-refusals.ts), which comes at intervals, used or not. */
 function isTrial({ command, rest }: Seen): boolean {
   return command === 'EVAL' && rest.startsWith(' "#!lua')
 }

@@ -1,7 +1,9 @@
 import { test, type Test } from 'tap'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import { ledgerContract } from '../store/ledger-contract.ts'
 import { storeContract } from '../store/store-contract.ts'
 import { testCa, trust, type TestCa } from '../support/redis-tls.ts'
+import { deniedOn, withDocumentedRights } from '../support/redis-rights.ts'
 import type { Topology } from '../support/redis-topologies.ts'
 import { assertEndedSessionsAreNoticed, assertMasterLossIsSurvived, freeze } from './failover.ts'
 
@@ -12,18 +14,18 @@ export async function testReplicatedStore(
   where: string,
   start: (t: Test, ca?: TestCa) => Promise<Topology>,
 ): Promise<void> {
-  await test(`${where}, RedisStore fulfils the contract of Store`, async (t) => {
-    const { url } = await start(t)
-    await storeContract(
-      t,
-      async () => {
-        const store = RedisStore.connect(url, silentLog)
-        t.teardown(() => store.close())
-        await store.connected(5000)
-        return store
-      },
-      true,
-    )
+  await test(`${where}, RedisStore fulfils the contract of Store with the rights that the documentation names`, async (t) => {
+    const topology = await start(t)
+    const url = await withDocumentedRights(topology, where === 'On a Cluster')
+    const open = async () => {
+      const store = RedisStore.connect(url, silentLog)
+      t.teardown(() => store.close())
+      await store.connected(5000)
+      return store
+    }
+    await storeContract(t, open, true)
+    await ledgerContract(t, await open(), await open())
+    t.same(await deniedOn(topology.nodes), [], 'nothing was denied')
   })
 
   await test(`${where}, no session and no logout is lost with a master`, async (t) => {

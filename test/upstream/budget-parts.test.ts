@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { LedgerBook } from '../../src/store/ledger/ledger-book.ts'
+import { LedgerModel } from '../support/ledger-model.ts'
 import { PresentSubjects } from '../../src/upstream/budget/present-subjects.ts'
 import { ManualBudget } from '../support/manual-budget.ts'
 
@@ -261,7 +261,7 @@ await test('a session whose calls all wait keeps no other session from waiting',
 })
 
 await test('tokens that nobody spends go back, and a process that closes returns its own', async (t) => {
-  const book = new LedgerBook()
+  const book = new LedgerModel()
   const [one, two] = [0, 1].map(() => new ManualBudget({ windows: WINDOW, instances: 2 }, book)) as [
     ManualBudget,
     ManualBudget,

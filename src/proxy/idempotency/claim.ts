@@ -1,12 +1,12 @@
 import type { Envelope, Session } from '../../sessions/index.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
 import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
 
 /** What the records work with. */
 export interface RecordDependencies {
-  readonly store: Store
+  readonly store: StoreData & StoreHealth
   /** For what must outlive a failover: that a key is taken, and that nobody knows what became of its call. */
   readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope

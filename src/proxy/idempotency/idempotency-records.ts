@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
@@ -59,7 +59,7 @@ export class IdempotencyRecords {
 
   /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
   constructor(
-    store: Store,
+    store: StoreData & StoreHealth,
     envelope: Envelope,
     config: Config['idempotency'],
     times = TIMES,

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Session } from '../../sessions/index.ts'
 import { idempotencyUsageKey } from '../../store/keys.ts'
-import type { Store } from '../../store/store.ts'
+import type { StoreData } from '../../store/store.ts'
 
 /** The keys of a session, and the bytes of responses kept for them. */
 export interface Usage {
@@ -19,10 +19,10 @@ const RECORD = 2 ** 32
 export class KeyUsage {
   /** Counted with every record, so that a response up to this size needs no counting of its own. */
   readonly prepaidBytes: number
-  readonly #store: Store
+  readonly #store: StoreData
   readonly #limits: Config['idempotency']
 
-  constructor(store: Store, limits: Config['idempotency']) {
+  constructor(store: StoreData, limits: Config['idempotency']) {
     this.#store = store
     this.#limits = limits
     this.prepaidBytes = Math.floor(limits.maxKeptBytes / limits.maxRecords)

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import type { Envelope } from '../../sessions/index.ts'
-import type { ConfirmableWrites, Store } from '../../store/store.ts'
+import type { ConfirmableWrites, StoreData, StoreHealth } from '../../store/store.ts'
 import { within } from '../../time/within.ts'
 import { IdempotencyRecords } from './idempotency-records.ts'
 
@@ -15,7 +15,12 @@ export class KeyedCalls {
   readonly #running = new Set<Promise<void>>()
 
   /** @param confirmed see {@link IdempotencyRecords} */
-  constructor(store: Store, envelope: Envelope, config: Config['idempotency'], confirmed: ConfirmableWrites) {
+  constructor(
+    store: StoreData & StoreHealth,
+    envelope: Envelope,
+    config: Config['idempotency'],
+    confirmed: ConfirmableWrites,
+  ) {
     this.records = new IdempotencyRecords(store, envelope, config, undefined, confirmed)
     this.maxBodyBytes = config.maxBodyBytes
     this.maxAnswerBytes = config.maxAnswerBytes

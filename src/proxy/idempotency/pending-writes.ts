@@ -1,4 +1,4 @@
-import { StoreUnavailable, type Store } from '../../store/store.ts'
+import { StoreUnavailable, type StoreData, type StoreHealth } from '../../store/store.ts'
 
 /** A write to the store that failed because the store was unavailable. */
 interface PendingWrite {
@@ -15,13 +15,13 @@ const MAX_BYTES = 16_777_216
 
 /** Repeats writes until the store is available again. Costs nothing while there are none. */
 export class PendingWrites {
-  readonly #store: Pick<Store, 'unavailableSince'>
+  readonly #store: Pick<StoreHealth, 'unavailableSince'>
   readonly #writes = new Set<PendingWrite>()
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
   #repetition: Promise<void> | undefined
 
-  constructor(store: Pick<Store, 'unavailableSince' | 'onChange'>) {
+  constructor(store: Pick<StoreHealth, 'unavailableSince'> & Pick<StoreData, 'onChange'>) {
     this.#store = store
     // The store reports that any key may have changed when its link is back. Others may ask for these records at once.
     store.onChange((key) => {

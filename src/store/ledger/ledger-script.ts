@@ -1,3 +1,4 @@
+import { evenWhenFull } from '../script.ts'
 import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
@@ -16,10 +17,9 @@ const SERVER_CLOCK = `redis.call('TIME')`
  */
 const SERVER_RUN = `string.match(tostring(redis.pcall('INFO', 'server')), 'run_id:(%w+)') or ''`
 
-/** Reads the whole ledger. It starts with a removal, so that a full server accepts what follows (see redis-scripts.ts). */
+/** Reads the whole ledger. */
 const STATE = `
 local key, terms, report = KEYS[1], cjson.decode(ARGV[1]), cjson.decode(ARGV[2])
-redis.call('HDEL', key, '')
 local classes = {'orders', 'otps', 'reads'}
 local function whole(number) return string.format('%.0f', number) end
 local function total(held) return held.orders + held.otps + held.reads end
@@ -220,10 +220,10 @@ changes['keepMs'] = whole(keepMs)`
 }
 
 /**
- * The script of {@link LedgerBook.settle} on one hash. Keys: the ledger. Arguments: the terms and the report, both JSON.
+ * Settles a report on one hash (see {@link Ledger.settle}). Keys: the ledger. Arguments: the terms and the report, both JSON.
  * Returns the reply as JSON.
- * @param clock another expression for the time, for a test that compares this script with {@link LedgerBook}
+ * @param clock another expression for the time, for a test that compares this script with a model of it
  */
 export function settleScript(clock = SERVER_CLOCK, run = SERVER_RUN): string {
-  return STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT
+  return evenWhenFull(STATE + clockScript(clock, run) + ENDED + REPORT + USED + GRANT)
 }

@@ -1,6 +1,6 @@
 import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig, type ByClass } from '../../config/upstream-budget.ts'
 import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
-import type { Store } from '../../store/store.ts'
+import type { SharedState } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { AlonePart } from './alone.ts'
 import { newCounts } from './budget-counts.ts'
@@ -89,11 +89,11 @@ export class UpstreamBudget implements Budget {
     this.#refreshMs = refreshMs(terms, config.instances)
   }
 
-  /** Opens the budget of a store. @param nameOf see {@link UpstreamRefusals} */
-  static async open(config: BudgetConfig, store: Store, nameOf: (user: string) => string): Promise<UpstreamBudget> {
+  /** Opens the budget of a store. @param name see {@link UpstreamRefusals} */
+  static async open(config: BudgetConfig, store: SharedState, name: (user: string) => string): Promise<UpstreamBudget> {
     const terms = ledgerTerms(config)
     const ledger = await store.openLedger(config.name, terms)
-    const refusals = new UpstreamRefusals(PROCESS_CLOCK, nameOf)
+    const refusals = new UpstreamRefusals(PROCESS_CLOCK, name)
     refusals.share(await store.openRefusals(config.name, () => refusals.reread()))
     return new UpstreamBudget(config, terms, ledger, PROCESS_CLOCK, refusals)
   }

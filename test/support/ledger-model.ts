@@ -1,4 +1,4 @@
-import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../src/config/upstream-budget.ts'
 import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,
@@ -9,7 +9,7 @@ import {
   type LedgerReport,
   type LedgerTerms,
   type LedgerWindow,
-} from './ledger.ts'
+} from '../../src/store/ledger/ledger.ts'
 
 /** Who keeps the ledger: its clock (epoch ms), and an id that changes when it may have forgotten something. */
 export interface Keeper {
@@ -31,10 +31,9 @@ interface Holder {
 const NOTHING: ByClass = { orders: 0, otps: 0, reads: 0 }
 
 /**
- * A ledger as plain data, for the memory store and for simulations. The script of the Redis store does the same; a test runs
- * both on the same reports.
+ * What the script of the Redis store does, as plain data: for simulations, and for a test that runs both on the same reports.
  */
-export class LedgerBook {
+export class LedgerModel {
   #id: string | undefined
   #run = ''
   /** The ledger's clock, and its distance from that of its keeper. It never runs faster than its holders' clocks. */
@@ -73,8 +72,8 @@ export class LedgerBook {
   }
 
   /** A copy, as a replica has one. */
-  clone(): LedgerBook {
-    const copy = new LedgerBook()
+  clone(): LedgerModel {
+    const copy = new LedgerModel()
     copy.#id = this.#id
     copy.#run = this.#run
     copy.#now = this.#now

@@ -1,3 +1,5 @@
+import { evenWhenFull } from './script.ts'
+
 /** Extends the expiry of a key and reads it. The script reads even if the server refuses the write (no disk, no replica). */
 export const EXTEND = `
 local moved = redis.pcall('PEXPIREAT', KEYS[1], ARGV[1], 'GT')
@@ -6,25 +8,15 @@ return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1]), refusal}
 /** The reply to {@link EXTEND}: what {@link READ} replies, and the error of a server that refuses the write. */
 export type ExtendReply = [...ReadReply, refusal: string | null]
 
-/*
- * A full server (maxmemory, noeviction) refuses every command that may need memory, except in a script that has called
- * DEL. So the scripts below start with DEL. Otherwise strangers could fill the server with logins that they start, and
- * so prevent the renewal of every token. What these scripts add is small, and bounded per session.
- */
-
 /** Writes a key if it still holds the expected value. */
-export const REPLACE = `
+export const REPLACE = evenWhenFull(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
-return 1`
+return 1`)
 
 /** Writes a key if it does not exist yet. */
-export const LOCK = `
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-redis.call('DEL', KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
-return 1`
+export const LOCK = evenWhenFull(`
+return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PXAT', ARGV[2]) and 1 or 0`)
 
 /** Removes a key if it still holds the expected value. */
 export const REMOVE_IF = `
@@ -35,13 +27,13 @@ return redis.call('DEL', KEYS[1])`
  * Removes a key, writes its tombstone, publishes both, and returns the value. Does nothing if the key does not exist. A user
  * who may not publish can still remove.
  */
-export const BURY = `
+export const BURY = evenWhenFull(`
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], ARGV[1], 'PXAT', ARGV[2])
 redis.pcall('PUBLISH', ARGV[3], KEYS[1] .. ' ' .. ARGV[1])
-return value`
+return value`)
 
 /** Reads a key and its expiry. */
 export const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`

@@ -1,0 +1,46 @@
+import { test } from 'tap'
+import { tombstoneKey } from '../../src/store/keys.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { askRedis } from '../support/redis-topologies.ts'
+import { testRedis } from '../support/world.ts'
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+const soon = (): number => Date.now() + 60_000
+const NONE = { orders: 0, otps: 0, reads: 0 }
+
+await test('a full Redis takes no new session, but whatever keeps sessions going, ends them and counts their calls', async (t) => {
+  const redis = await testRedis(t)
+  const store = RedisStore.connect(redis.url, quiet)
+  t.teardown(() => store.close())
+  await store.connected(5000)
+  const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
+  const ledger = await store.openLedger('default', { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 })
+  const document = await store.openRefusals('default', () => undefined)
+  t.teardown(() => document.close())
+  const index = await store.openIndex()
+  for (const id of ['a', 'b']) await index.add('subject', { id, value: 'v', expiresAt: soon() }, 0)
+  for (const key of ['one', 'two']) await store.create(key, 'v', soon())
+
+  // It has far more than that already, so it has no room for anything, whatever is removed.
+  await askRedis(redis, ['CONFIG', 'SET', 'maxmemory', '1'])
+  await t.rejects(store.create('new', 'v', soon()), StoreUnavailable)
+  t.ok(await store.replace('one', 'v', 'w', soon()))
+  t.ok(await store.lock('lock', 'owner', soon()))
+  t.ok(await store.removeIf('lock', 'owner'))
+  t.match(await store.extend('one', soon() + 1000), { value: 'w' })
+  t.equal(await store.bury('one', { key: tombstoneKey('one'), value: 'logout', expiresAt: soon() }), 'w')
+  t.match(await store.readUntracked(tombstoneKey('one')), { value: 'logout' })
+  t.ok(await store.remove('two'))
+  await index.end('subject', ['a'])
+  t.match(await index.look('subject', 'a'), { isListed: false })
+  t.equal((await index.endAll('subject')).length, 2)
+  t.match(await index.look('subject', 'b'), { endedAgoMs: Number })
+  t.ok(await store.limits.claim({ key: 'permits', holder: 'one', count: 1 }, 1))
+  t.notOk(await store.limits.claim({ key: 'permits', holder: 'two', count: 1 }, 1))
+  t.match(await store.limits.leaseCalls('calls', 10), { calls: 5 })
+  t.equal(await store.limits.enqueue('queue', 1000), 0)
+  t.ok(await document.write('', 'text', 1000))
+  const unheard = { ledger: '', heardAt: 0, sinceMs: 0, spent: 0, held: NONE, lapsed: 0, spends: [], isWhole: true }
+  t.match(await ledger.settle({ holder: 'one', sequence: 1, ...unheard, wanted: NONE }), { is: 'settled' })
+})

@@ -1,0 +1,51 @@
+import { test } from 'tap'
+import { sessionKey } from '../../src/store/keys.ts'
+import { probeRedis } from '../../src/store/probe.ts'
+import { RedisStore } from '../../src/store/redis-store.ts'
+import { DOCUMENTED_COMMANDS, deniedOn, withDocumentedRights } from '../support/redis-rights.ts'
+import { askRedis } from '../support/redis-topologies.ts'
+import { until } from '../support/until.ts'
+import { testRedis } from '../support/world.ts'
+import { ledgerContract } from './ledger-contract.ts'
+import { storeContract } from './store-contract.ts'
+
+const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
+/** Commands of this test, of a replica, and those that need no right. */
+const OTHERS: ReadonlySet<string> = new Set(['acl|log', 'config|resetstat', 'replconf', 'psync', 'hello', 'auth'])
+
+await test('a user of Redis with the rights that the documentation names may do everything, and needs each of them', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  const url = `${await withDocumentedRights({ url: master.url, nodes: [master] })}/1`
+  await askRedis(master, ['CONFIG', 'RESETSTAT'])
+
+  const open = async (): Promise<RedisStore> => {
+    const store = RedisStore.connect(url, quiet)
+    t.teardown(() => store.close())
+    await store.connected(5000)
+    return store
+  }
+  const store = await open()
+  await until(async () => (await store.isReplicated(sessionKey('any'))) === true)
+  await storeContract(t, open, true)
+  await ledgerContract(t, await open(), await open())
+  const writes = await store.openConfirmed(1)
+  t.ok(await writes.create(sessionKey('confirmed'), 'v', Date.now() + 1000))
+  let news = 0
+  const document = await store.openRefusals('default', () => void news++)
+  t.teardown(() => document.close())
+  await until(() => news > 0, 'the subscription is in place')
+  t.ok(await document.write('', 'text', 1000))
+  const facts = { sessions: Number, memory: { usedBytes: Number } }
+  t.match(await store.facts(), facts)
+  // More keys than are counted one by one.
+  const fill = "for at = 1, 600 do redis.call('SET', 'bff:1:other:' .. at, '') end"
+  await askRedis({ url: `${master.url}/1` }, ['EVAL', fill, '0'])
+  t.match(await (await open()).facts(), facts)
+  t.match(await probeRedis(url, { timeoutMs: 5000, replicas: 1 }), [{ is: 'ok' }, { message: /append-only/ }])
+
+  t.same(await deniedOn([master]), [], 'nothing was denied')
+  const stats = String(await askRedis(master, ['INFO', 'commandstats']))
+  const used = [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name = '']) => name)
+  t.same(used.filter((name) => !OTHERS.has(name)).toSorted(), DOCUMENTED_COMMANDS.toSorted())
+})

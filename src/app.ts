@@ -1,8 +1,7 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
-import { flushAudit } from './telemetry/bounded-audit.ts'
-import { flushFailures } from './telemetry/failure-log.ts'
+import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
@@ -130,8 +129,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
       await budget?.close()
-      flushAudit(log)
-      flushFailures(log)
+      flushBoundedLines(log)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Requester } from '../http/requester.ts'
 import { isSubject, type Sessions, type Subjects, type SubjectSession } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 
 /** What an operator asks for. */
 export interface AdminOrder {

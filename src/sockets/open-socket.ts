@@ -1,4 +1,4 @@
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketSlot } from './slot.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'

@@ -64,12 +64,15 @@ await test('auditBounded bounds lines and memory for ever new sources, and loses
 })
 
 await test('flushBoundedLines writes what is still only counted, once', (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
   const lines: Line[] = []
   const log = logInto(lines)
   for (let call = 0; call < 9; call++)
     auditBounded(log.child({ reqId: `r${call}` }), 'ops_refused', { client: 'one' }, 'one')
   flushBoundedLines(log)
   flushBoundedLines(log)
+  mock.timers.tick(WINDOW_MS)
   t.equal(lines.length, 6)
   t.equal(total(lines), 9)
   t.end()

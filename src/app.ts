@@ -5,7 +5,7 @@ import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
-import type { CallLimit } from './http/call-limit.ts'
+import type { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
@@ -137,7 +137,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
 /** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
 async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
   if (perMinute === 0) return undefined
-  const { CallLimit } = await import('./http/call-limit.ts')
+  const { CallLimit } = await import('./limits/call-limit.ts')
   return new CallLimit(store, perMinute)
 }
 

@@ -29,7 +29,7 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   exit(`Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}.`)
 }
 if (isWarmUp) {
-  const { warmUp } = await import('./ops/warm-up.ts')
+  const { warmUp } = await import('./warm-up.ts')
   const failure = await warmUp()
   if (failure !== undefined) exit(failure)
   process.exit(0)

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { network } from './client-address.ts'
+import { network } from '../limits/networks.ts'
 
 /** Longer than any address with its zone. */
 const MAX_ADDRESS = 64

@@ -1,6 +1,6 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { network } from '../http/client-address.ts'
+import { network } from '../limits/networks.ts'
 import { loggedAddress } from '../http/requester.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
 import type { AdminOrder, AdminOutcome, CarryOut } from './session-admin.ts'

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { CallLimit } from '../../http/call-limit.ts'
+import type { CallLimit } from '../../limits/call-limit.ts'
 import { requesterOf } from '../../http/requester.ts'
 import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
@@ -7,7 +7,6 @@ import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
-import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketSlot } from '../slot.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OpenSocket } from '../open-socket.ts'
@@ -26,7 +25,7 @@ export interface RelayDependencies extends SocketDependencies {
 
 /** Opens the public market data socket. */
 export async function openPublicRelay(handshake: Handshake, deps: RelayDependencies): Promise<Opened | undefined> {
-  if (!acquirePublicPermits(handshake, deps.caps)) return
+  if (!handshake.acquirePublic()) return
   return openUpstream(handshake, deps.config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
 }
 

@@ -1,4 +1,4 @@
-import { networks } from '../http/client-address.ts'
+import { networks } from './networks.ts'
 import { startsKey } from '../store/keys.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'

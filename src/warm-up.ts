@@ -1,13 +1,13 @@
 import { flushCompileCache, getCompileCacheDir } from 'node:module'
 import { pino } from 'pino'
-import { buildApp } from '../app.ts'
-import { readConfig } from '../config/config.ts'
-import { createOpsListener } from './ops-listener.ts'
-import { MemoryStore } from '../store/memory-store.ts'
+import { buildApp } from './app.ts'
+import { readConfig } from './config/config.ts'
+import { createOpsListener } from './ops/ops-listener.ts'
+import { MemoryStore } from './store/memory-store.ts'
 // Loads the other modules of a start, with one process and with several.
-import './ops-port.ts'
-import './supervise.ts'
-import '../serve.ts'
+import './ops/ops-port.ts'
+import './ops/supervise.ts'
+import './serve.ts'
 
 /** Minimal settings. A server that is only built from them opens no connections. */
 const NOWHERE = {

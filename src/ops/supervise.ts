@@ -1,4 +1,5 @@
-import { workerEnvironment, type Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { workerEnvironment } from '../config/worker-environment.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { exitAfterFlush } from './exit.ts'
 import type { OpsPort } from './ops-port.ts'

@@ -6,7 +6,7 @@ import type { SettingProblem } from './config/setting-rule.ts'
 import { createLog } from './telemetry/log.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
-import type { OpsPort } from './ops/ops-port.ts'
+import type { OpsPort } from './ops/ops-listener.ts'
 import { summary } from './ops/summary.ts'
 
 const OLDEST_NODE = 24
@@ -57,7 +57,7 @@ if (cluster.isPrimary) {
 }
 
 if (cluster.isPrimary) {
-  const { OpsPort } = await import('./ops/ops-port.ts')
+  const { OpsPort } = await import('./ops/ops-listener.ts')
   const ops = new OpsPort(config, log)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
   if (config.workers > 1) {

@@ -5,7 +5,6 @@ import { readConfig } from './config/config.ts'
 import { createOpsListener } from './ops/ops-listener.ts'
 import { MemoryStore } from './store/memory-store.ts'
 // Loads the other modules of a start, with one process and with several.
-import './ops/ops-port.ts'
 import './ops/supervise.ts'
 import './serve.ts'
 

@@ -5,8 +5,7 @@ import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { methodLabel } from './method-label.ts'
-import { callerOnAccount, sourceOf } from './requester.ts'
+import { callerOnAccount, methodLabel, sourceOf } from './requester.ts'
 import { sendProblem } from './send-problem.ts'
 
 type RefusalCode = AuditFields<'refused'>['code']

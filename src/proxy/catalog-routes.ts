@@ -10,7 +10,7 @@ import type { CallDependencies } from './call.ts'
 import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
 import { KeyedCalls } from './idempotency/keyed-calls.ts'
-import { noteAccount } from '../http/path-id.ts'
+import { noteAccount } from '../http/requester.ts'
 import { proxy } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
 

@@ -5,7 +5,7 @@ import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
-import type { CallLimit } from './limits/call-limit.ts'
+import { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
@@ -30,7 +30,7 @@ import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
 import { Readiness } from './ops/readiness.ts'
-import type { CarryOut, SessionAdmin } from './ops/session-admin.ts'
+import { SessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -91,7 +91,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   })
 
   const { http, upstream, idempotency, secrets } = config
-  const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
+  // REST calls and one-time URLs of a session share it.
+  const callLimit = http.apiRequestsPerMinute === 0 ? undefined : new CallLimit(store, http.apiRequestsPerMinute)
   const endpoints = catalog(upstream.partnerOverviewPath)
   await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, secrets, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
@@ -121,7 +122,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons: () => readiness.reasons(),
       warnings: () => readiness.warnings(),
       registry: () => metrics.registry,
-      carryOut: subjects && (await operatorsHand(sessions, subjects, log)),
+      carryOut: subjects && new SessionAdmin(sessions, subjects, log).carryOut,
     },
     async close(waitMs = 0) {
       readiness.drain()
@@ -132,17 +133,4 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushBoundedLines(log)
     },
   }
-}
-
-/** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
-async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
-  if (perMinute === 0) return undefined
-  const { CallLimit } = await import('./limits/call-limit.ts')
-  return new CallLimit(store, perMinute)
-}
-
-/** What operators do with the sessions of a subject. Nothing of it is loaded where sessions have none. */
-async function operatorsHand(...deps: ConstructorParameters<typeof SessionAdmin>): Promise<CarryOut> {
-  const { SessionAdmin } = await import('./ops/session-admin.ts')
-  return new SessionAdmin(...deps).carryOut
 }

@@ -4,6 +4,8 @@ import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
 import type { SettingProblem } from './config/setting-rule.ts'
 import { createLog } from './telemetry/log.ts'
+import { overviewPathProblems } from './proxy/overview-path.ts'
+import { keyPathProblems } from './proxy/required-key-paths.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
 import type { OpsPort } from './ops/ops-listener.ts'
@@ -36,7 +38,7 @@ if (isWarmUp) {
 }
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
-const config = configOrExit(await catalogProblems())
+const config = configOrExit(catalogProblems())
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
@@ -78,18 +80,9 @@ async function discovered(ops: OpsPort): Promise<Config> {
 }
 
 /** What is wrong with the settings that name paths of the catalog. */
-async function catalogProblems(): Promise<SettingProblem[]> {
+function catalogProblems(): SettingProblem[] {
   const { REQUIRE_IDEMPOTENCY_KEY: keyPaths, PARTNER_OVERVIEW_PATH: overviewPath } = process.env
-  const problems: SettingProblem[] = []
-  if (keyPaths) {
-    const { keyPathProblems } = await import('./proxy/required-key-paths.ts')
-    problems.push(...keyPathProblems(keyPaths))
-  }
-  if (overviewPath) {
-    const { overviewPathProblems } = await import('./proxy/overview-path.ts')
-    problems.push(...overviewPathProblems(overviewPath))
-  }
-  return problems
+  return [...(keyPaths ? keyPathProblems(keyPaths) : []), ...(overviewPath ? overviewPathProblems(overviewPath) : [])]
 }
 
 /** Container tools make a folder of a file that they are to mount and that does not exist. */

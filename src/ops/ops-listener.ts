@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { listenOrExit } from './exit.ts'
+import { operatorRoutes } from './operator-routes.ts'
 import type { CarryOut } from './session-admin.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
@@ -53,10 +54,7 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
 
   const { carryOut } = operations
   if (token !== undefined && carryOut !== undefined) {
-    void ops.register(async function operators(scope) {
-      const { operatorRoutes } = await import('./operator-routes.ts')
-      await scope.register(operatorRoutes, { token, carryOut, log })
-    })
+    void ops.register(operatorRoutes, { token, carryOut, log })
   }
 
   const own = new Registry()

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problem.ts'
+import { within } from '../time/within.ts'
 import { renderProblem } from './problem-pages.ts'
 
 /** Longest wait for the rest of a refused upload. */
@@ -13,7 +15,9 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
   // Closing during an upload resets the connection and loses the response. An untrusted connection may lose it.
   const isTrusted = reply.getHeader('connection') !== 'close'
   if (isTrusted && !reply.raw.shouldKeepAlive && isUploading(request.raw)) {
-    afterUpload(request.raw, () => void reply.send(body))
+    // The rest of the upload is discarded meanwhile.
+    const ended = once(request.raw.resume(), 'close').catch(() => undefined)
+    void within(UPLOAD_GRACE_MS, ended).then(() => void reply.send(body))
     return reply
   }
   return reply.send(body)
@@ -22,16 +26,4 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
 function isUploading({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-}
-
-/** Discards the rest of an upload, then continues; after the grace period at the latest. */
-function afterUpload(request: IncomingMessage, then: () => void): void {
-  const finish = (): void => {
-    clearTimeout(timer)
-    request.off('close', finish)
-    then()
-  }
-  const timer = setTimeout(finish, UPLOAD_GRACE_MS)
-  request.once('close', finish)
-  request.resume()
 }

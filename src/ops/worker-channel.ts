@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
+import { within } from '../time/within.ts'
 import type { OpsSource } from './ops-listener.ts'
 import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 
@@ -25,7 +26,7 @@ const TIMEOUT_MS = 500
 let lastId = 0
 
 /** The questions that a worker has not replied to yet, by their id. Called without a reply if there will be none. */
-type Pending = Map<number, (reply?: Replies[Question]) => void>
+type Pending = Map<number, (reply: Replies[Question] | undefined) => void>
 const pendingByWorker = new WeakMap<Worker, Pending>()
 
 /** Asks a worker. Returns undefined if it does not reply in time, or exits. */
@@ -36,18 +37,17 @@ export async function ask<Asked extends Question>(
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
-  return new Promise((resolve) => {
-    const settle = (reply?: Replies[Question]): void => {
-      clearTimeout(timer)
-      pending.delete(id)
-      resolve(reply as Replies[Asked] | undefined)
-    }
-    const timer = setTimeout(settle, timeoutMs)
-    pending.set(id, settle)
+  const reply = new Promise<Replies[Question] | undefined>((resolve) => {
+    pending.set(id, resolve)
     worker.send({ ask: question, id, ...(admin && { admin }) } satisfies Order, (error: Error | null) => {
-      if (error !== null) settle()
+      if (error !== null) resolve(undefined)
     })
   })
+  try {
+    return (await within(timeoutMs, reply)) as Replies[Asked] | undefined
+  } finally {
+    pending.delete(id)
+  }
 }
 
 /** Adds each listener to a worker only once, however many probes ask at the same time. */
@@ -58,7 +58,7 @@ function pendingOf(worker: Worker): Pending {
     pendingByWorker.set(worker, (pending = added))
     worker.on('message', ({ id, reply }: Reply) => added.get(id)?.(reply))
     worker.once('exit', () => {
-      for (const settle of added.values()) settle()
+      for (const settle of added.values()) settle(undefined)
     })
   }
   return pending

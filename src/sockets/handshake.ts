@@ -40,7 +40,7 @@ export class Handshake implements Registered {
     this.request = request
     this.#reply = reply
     this.#deps = deps
-    this.#slot = new SocketSlot(deps.registry, this)
+    this.#slot = new SocketSlot(deps, this)
     const { socket } = request.raw
     // The HTTP server keeps half-open sockets, so only `end` tells that a browser has closed its half.
     socket.once('end', this.#onBrowserLeft).once('close', this.#onBrowserLeft)

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import type { Opened } from '../handshake.ts'
-import { OpenSocket } from '../open-socket.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { Feed } from './feed.ts'
@@ -19,8 +18,7 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   // Nothing upstream is opened for it, so its handshake waits for nothing.
   const opened: Opened = {
     join(browser, slot, identity) {
-      const open = new OpenSocket(identity, slot, deps)
-      const member = new Member(browser, identity.client, feed, (close) => open.ended(close))
+      const member = new Member(browser, identity.client, feed, slot.opened(identity))
       slot.owner = member
       feed.joined(member)
     },

@@ -9,7 +9,6 @@ import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import type { SocketSlot } from '../slot.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
-import { OpenSocket } from '../open-socket.ts'
 import type { OtpClient } from './otp.ts'
 import { Relay, type RelayPeers } from './relay.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
@@ -132,7 +131,7 @@ async function openUpstream(
 
 function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
   const { metrics, log, config } = deps
-  const open = new OpenSocket(identity, slot, deps)
+  const ended = slot.opened(identity)
   // A public relay comes back without a one-time URL.
   const returns = identity.kind === 'public' ? undefined : deps.returns
   if (returns !== undefined) slot.onRelease(returns.join())
@@ -145,7 +144,7 @@ function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity
       if (violation !== undefined) {
         logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
       }
-      open.ended(close)
+      ended(close)
     },
   })
 }

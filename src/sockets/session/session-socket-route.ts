@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { sharerOf } from '../../sessions/index.ts'
 import { CLOSE } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
-import { OpenSocket } from '../open-socket.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { SessionSocket } from './session-socket.ts'
@@ -30,8 +29,7 @@ async function openSessionSocket(handshake: Handshake, deps: SocketDependencies)
   if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
     join: (browser, slot, identity) => {
-      const open = new OpenSocket(identity, slot, deps)
-      slot.owner = new SessionSocket(browser, session, { sessions, onEnd: (close) => open.ended(close) })
+      slot.owner = new SessionSocket(browser, session, { sessions, onEnd: slot.opened(identity) })
     },
     drop: () => undefined,
   }

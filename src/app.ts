@@ -2,16 +2,14 @@ import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
 import { flushBoundedLines } from './telemetry/bounded-lines.ts'
-import { createMetrics } from './telemetry/metrics.ts'
-import { addSecretsInfo } from './telemetry/secrets-info.ts'
+import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
 import type { Store } from './store/store.ts'
 import { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
-import { problemRoutes } from './http/problem-pages.ts'
-import { sendProblem } from './http/send-problem.ts'
+import { problemRoutes, sendProblem } from './http/problem-pages.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { openBudget } from './upstream/open-budget.ts'
@@ -29,8 +27,8 @@ import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
-import { Readiness } from './ops/readiness.ts'
-import { SessionAdmin } from './ops/session-admin.ts'
+import { readiness } from './ops/readiness.ts'
+import { sessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -115,17 +113,17 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
   )
 
-  const readiness = new Readiness(server, store, config.readyGraceMs)
+  const { reasons, warnings, drain } = readiness(server, store, config.readyGraceMs)
   return {
     server,
     ops: {
-      reasons: () => readiness.reasons(),
-      warnings: () => readiness.warnings(),
+      reasons,
+      warnings,
       registry: () => metrics.registry,
-      carryOut: subjects && new SessionAdmin(sessions, subjects, log).carryOut,
+      carryOut: subjects && sessionAdmin(sessions, subjects, log),
     },
     async close(waitMs = 0) {
-      readiness.drain()
+      drain()
       opening.abort()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])

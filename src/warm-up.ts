@@ -26,7 +26,7 @@ export async function warmUp(): Promise<string | undefined> {
   const config = readConfig(NOWHERE)
   const log = pino({ enabled: false })
   const app = await buildApp(config, { store: new MemoryStore(), log })
-  const ops = createOpsListener(app.ops, { token: config.ops.token, log })
+  const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })
   await Promise.all([app.server.ready(), ops.ready()])
   flushCompileCache()
   await Promise.all([app.close(), ops.close()])

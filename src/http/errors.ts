@@ -6,7 +6,7 @@ import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { callerOnAccount, methodLabel, sourceOf } from './requester.ts'
-import { sendProblem } from './send-problem.ts'
+import { sendProblem } from './problem-pages.ts'
 
 type RefusalCode = AuditFields<'refused'>['code']
 

@@ -20,7 +20,7 @@ import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './listener.ts'
 import { PendingResponses } from './pending-responses.ts'
 import { requestRecorder } from './request-log.ts'
-import { sendProblem } from './send-problem.ts'
+import { sendProblem } from './problem-pages.ts'
 import { refuseUnparsable } from './unparsable.ts'
 import { requireWellFormed } from './well-formed.ts'
 

@@ -1,5 +1,6 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isWellEncoded } from '../config/authorization-params.ts'
 import { network } from '../limits/networks.ts'
 import { loggedAddress } from '../http/requester.ts'
 import { auditBounded } from '../telemetry/audit/audit.ts'
@@ -92,7 +93,8 @@ function readQuery(
   is: AdminOrder['is'],
 ): Pick<AdminOrder, 'subject' | 'tag'> | { readonly error: string } {
   const query = QUERY.exec(url)?.[1] ?? ''
-  if (!isEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
+  // Otherwise it would be the query of another subject.
+  if (!isWellEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
   const parameters = [...new URLSearchParams(query)]
   const { subject = '', tag } = Object.fromEntries<string | undefined>(parameters)
   const names = parameters.map(([name]) => name)
@@ -102,16 +104,6 @@ function readQuery(
   if (subject === '') return { error: SUBJECT_RULE }
   if (tag !== undefined && !TAG.test(tag)) return { error: 'The tag must be that of a session, of 10 characters' }
   return { subject, ...(tag !== undefined && { tag }) }
-}
-
-/** Whether each escape stands for UTF-8. URLSearchParams would put a replacement character, and so another subject. */
-function isEncoded(query: string): boolean {
-  try {
-    decodeURIComponent(query)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -26,8 +26,11 @@ export interface OperatorAccess {
   readonly log: FastifyBaseLogger
 }
 
-/** Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these. */
-export function createOpsListener(operations: OpsSource, { token, log }: OperatorAccess): FastifyInstance {
+/**
+ * Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these.
+ * @param source is asked anew for each request
+ */
+export function createOpsListener(source: () => OpsSource, { token, log }: OperatorAccess): FastifyInstance {
   const ops = Fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
@@ -47,15 +50,13 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
 
   // The provider does not count: no restart and no other instance would help while it fails.
   ops.get('/readyz', async (_request, reply) => {
-    const [reasons, warnings] = await Promise.all([operations.reasons(), operations.warnings()])
+    const [reasons, warnings] = await Promise.all([source().reasons(), source().warnings()])
     const ready = reasons.length === 0
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
-  const { carryOut } = operations
-  if (token !== undefined && carryOut !== undefined) {
-    void ops.register(operatorRoutes, { token, carryOut, log })
-  }
+  const carryOut: CarryOut = async (order) => (await source().carryOut?.(order)) ?? { is: 'noWorker' }
+  if (token !== undefined) void ops.register(operatorRoutes, { token, carryOut, log })
 
   const own = new Registry()
   const readiness = new Gauge({
@@ -64,8 +65,8 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
     registers: [own],
   })
   ops.get('/metrics', async (_request, reply) => {
-    const registry = await operations.registry()
-    readiness.set(Number((await operations.reasons()).length === 0))
+    const registry = await source().registry()
+    readiness.set(Number((await source().reasons()).length === 0))
     return reply.type(registry.contentType).send((await registry.metrics()) + (await own.metrics()))
   })
   return ops
@@ -91,22 +92,11 @@ export class OpsPort {
     this.#source = source
     if (this.#listener !== undefined) return
     const { listen, ops } = this.#config
-    this.#listener = createOpsListener(this.#latest(source), { token: ops.token, log: this.#log })
+    this.#listener = createOpsListener(() => this.#source ?? source, { token: ops.token, log: this.#log })
     await listenOrExit(this.#listener, { host: listen.opsHost, port: listen.opsPort }, this.#log)
   }
 
   async close(): Promise<void> {
     await this.#listener?.close()
-  }
-
-  /** Whatever source was the last to be reported. */
-  #latest(first: OpsSource): OpsSource {
-    const latest = (): OpsSource => this.#source ?? first
-    return {
-      reasons: () => latest().reasons(),
-      warnings: () => latest().warnings(),
-      registry: () => latest().registry(),
-      carryOut: async (order) => (await latest().carryOut?.(order)) ?? { is: 'noWorker' },
-    }
   }
 }

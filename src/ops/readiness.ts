@@ -2,37 +2,26 @@ import type { FastifyInstance } from 'fastify'
 import type { Store } from '../store/store.ts'
 import type { OpsSource } from './ops-listener.ts'
 
-/** Whether this process should get traffic, and why not. */
-export class Readiness implements Pick<OpsSource, 'reasons' | 'warnings'> {
-  readonly #server: FastifyInstance
-  readonly #store: Store
-  readonly #graceMs: number
-  #isDraining = false
-
-  /** @param graceMs an outage of the store shorter than this does not make the process unready */
-  constructor(server: FastifyInstance, store: Store, graceMs: number) {
-    this.#server = server
-    this.#store = store
-    this.#graceMs = graceMs
-  }
-
-  /** From now on the process is not ready. */
-  drain(): void {
-    this.#isDraining = true
-  }
-
-  reasons(): string[] {
-    const reasons: string[] = []
-    if (this.#isDraining) reasons.push('draining')
-    else if (!this.#server.server.listening) reasons.push('starting')
-    const downSince = this.#store.unavailableSince()
-    const isDown = downSince !== undefined && Date.now() - downSince >= this.#graceMs
-    if (isDown) reasons.push('session store unavailable')
-    return reasons
-  }
-
-  warnings(): string[] {
-    const refusal = this.#store.refusesWrites()
-    return [...(refusal === undefined ? [] : [refusal]), ...this.#store.confirmationWarnings()]
-  }
+/**
+ * Whether a server should get traffic, and why not.
+ * @param graceMs an outage of the store shorter than this does not make the server unready
+ */
+export function readiness({ server }: FastifyInstance, store: Store, graceMs: number) {
+  let isDraining = false
+  return {
+    /** From now on the server is not ready. */
+    drain: (): void => void (isDraining = true),
+    reasons: (): string[] => {
+      const downSince = store.unavailableSince()
+      const isDown = downSince !== undefined && Date.now() - downSince >= graceMs
+      return [
+        ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
+        ...(isDown ? ['session store unavailable'] : []),
+      ]
+    },
+    warnings: (): string[] => {
+      const refusal = store.refusesWrites()
+      return [...(refusal === undefined ? [] : [refusal]), ...store.confirmationWarnings()]
+    },
+  } satisfies Pick<OpsSource, 'reasons' | 'warnings'> & { drain: () => void }
 }

@@ -28,47 +28,39 @@ export type AdminOutcome =
 /** Carries out an order, in this process or in a worker. Never rejects. */
 export type CarryOut = (order: AdminOrder) => Promise<AdminOutcome>
 
-/** Lists and ends the sessions of subjects for operators. Writes an audit line for each order, also for one that fails half-way. */
-export class SessionAdmin {
-  readonly #sessions: Sessions
-  readonly #subjects: Subjects
-  readonly #log: FastifyBaseLogger
-
-  constructor(sessions: Sessions, subjects: Subjects, log: FastifyBaseLogger) {
-    this.#sessions = sessions
-    this.#subjects = subjects
-    this.#log = log
+/**
+ * Makes the function that lists and ends the sessions of subjects for operators. It writes an audit line for each order, also for
+ * one that fails half-way.
+ */
+export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: FastifyBaseLogger): CarryOut {
+  const list = async ({ subject, requester }: AdminOrder): Promise<AdminOutcome> => {
+    const listed = await subjects.list(subject)
+    const who = { subject: sessions.subjectTag(subject), ...requester }
+    audit(log, 'sessions_listed', { sessions: listed.length, ...who })
+    return { is: 'listed', sessions: listed }
   }
-
-  readonly carryOut: CarryOut = async (order) => {
-    if (!isSubject(order.subject)) return { is: 'noSubject' }
+  const end = async ({ subject, tag, requester }: AdminOrder): Promise<AdminOutcome> => {
+    const who = { session: tag, subject: sessions.subjectTag(subject), ...requester }
+    const by = { reason: 'revoked', requester } as const
     try {
-      return order.is === 'list' ? await this.#list(order) : await this.#end(order)
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return { is: 'storeDown' }
-      this.#log.error({ err: error }, 'an order of an operator failed')
-      return { is: 'failed' }
+      const ended =
+        tag === undefined ? await subjects.endAll(subject, by) : Number(await subjects.endTagged(subject, tag, by))
+      audit(log, 'sessions_revoked', { ended, ...who })
+      return { is: 'ended', count: ended }
+    } catch (cause) {
+      const message = 'sessions could not be revoked'
+      audit(log, 'sessions_revoked', { outcome: 'incomplete', cause, ...who }, { message })
+      throw cause
     }
   }
-
-  async #list({ subject, requester }: AdminOrder): Promise<AdminOutcome> {
-    const sessions = await this.#subjects.list(subject)
-    const who = { subject: this.#sessions.subjectTag(subject), ...requester }
-    audit(this.#log, 'sessions_listed', { sessions: sessions.length, ...who })
-    return { is: 'listed', sessions }
-  }
-
-  async #end({ subject, tag, requester }: AdminOrder): Promise<AdminOutcome> {
-    const who = { session: tag, subject: this.#sessions.subjectTag(subject), ...requester }
-    const by = { reason: 'revoked', requester } as const
-    const ending =
-      tag === undefined ? this.#subjects.endAll(subject, by) : this.#subjects.endTagged(subject, tag, by).then(Number)
-    const ended = await ending.catch((cause: unknown) => {
-      const message = 'sessions could not be revoked'
-      audit(this.#log, 'sessions_revoked', { outcome: 'incomplete', cause, ...who }, { message })
-      throw cause
-    })
-    audit(this.#log, 'sessions_revoked', { ended, ...who })
-    return { is: 'ended', count: ended }
+  return async (order) => {
+    if (!isSubject(order.subject)) return { is: 'noSubject' }
+    try {
+      return await (order.is === 'list' ? list(order) : end(order))
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return { is: 'storeDown' }
+      log.error({ err: error }, 'an order of an operator failed')
+      return { is: 'failed' }
+    }
   }
 }

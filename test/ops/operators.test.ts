@@ -194,21 +194,6 @@ await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async
   }
 })
 
-await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {
-  const world = await identityWorld(t, { redis: true })
-  await world.logIn('CR1')
-  await world.redis?.close()
-  for (const method of ['GET', 'DELETE'] as const) {
-    const answer = await operate(world.server, method, { subject: 'CR1' })
-    t.equal(answer.status, 503)
-    t.equal(answer.headers.get('retry-after'), '1')
-    t.same(await answer.json(), { error: 'The session store is unavailable' })
-  }
-  const audits = world.server.log.filter(({ audit }) => String(audit).startsWith('sessions_'))
-  t.match(audits, [{ audit: 'sessions_revoked', outcome: 'incomplete', cause: { message: String } }], 'for the end alone')
-  t.notOk('ended' in (audits[0] ?? {}))
-})
-
 await test('With WORKERS, a worker lists and ends sessions, also when another one hangs; npm run sessions shows them', async (t) => {
   const world = await identityWorld(t, { redis: true })
   const settings = {

@@ -120,7 +120,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons,
       warnings,
       registry: () => metrics.registry,
-      carryOut: subjects && sessionAdmin(sessions, subjects, log),
+      runCommand: subjects && sessionAdmin(sessions, subjects, log),
     },
     async close(waitMs = 0) {
       drain()

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import type { CarryOut } from './session-admin.ts'
+import type { RunCommand } from './session-admin.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
@@ -16,7 +16,7 @@ export interface OpsSource {
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
   /** Lists and ends sessions. Absent where sessions have no subject. */
-  readonly carryOut?: CarryOut | undefined
+  readonly runCommand?: RunCommand | undefined
 }
 
 /** What the ops listener needs in order to let operators list and end sessions. */
@@ -55,8 +55,8 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
-  const carryOut: CarryOut = async (order) => (await source().carryOut?.(order)) ?? { is: 'noWorker' }
-  if (token !== undefined) void ops.register(operatorRoutes, { token, carryOut, log })
+  const runCommand: RunCommand = async (command) => (await source().runCommand?.(command)) ?? { is: 'noWorker' }
+  if (token !== undefined) void ops.register(operatorRoutes, { token, runCommand, log })
 
   const own = new Registry()
   const readiness = new Gauge({

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 
 /** What an operator asks for. */
-export interface AdminOrder {
+export interface AdminCommand {
   readonly is: 'list' | 'end'
   readonly subject: string
   /** Names the session, if only one is meant. */
@@ -13,7 +13,7 @@ export interface AdminOrder {
   readonly requester: Requester
 }
 
-/** What became of an {@link AdminOrder}. It crosses the channel between processes, so it is plain data. */
+/** What became of an {@link AdminCommand}. It crosses the channel between processes, so it is plain data. */
 export type AdminOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
@@ -25,21 +25,21 @@ export type AdminOutcome =
   | { readonly is: 'noWorker' }
   | { readonly is: 'failed' }
 
-/** Carries out an order, in this process or in a worker. Never rejects. */
-export type CarryOut = (order: AdminOrder) => Promise<AdminOutcome>
+/** Runs a command, in this process or in a worker. Never rejects. */
+export type RunCommand = (command: AdminCommand) => Promise<AdminOutcome>
 
 /**
- * Makes the function that lists and ends the sessions of subjects for operators. It writes an audit line for each order, also for
+ * Makes the function that lists and ends the sessions of subjects for operators. It writes an audit line for each command, also for
  * one that fails half-way.
  */
-export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: FastifyBaseLogger): CarryOut {
-  const list = async ({ subject, requester }: AdminOrder): Promise<AdminOutcome> => {
+export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: FastifyBaseLogger): RunCommand {
+  const list = async ({ subject, requester }: AdminCommand): Promise<AdminOutcome> => {
     const listed = await subjects.list(subject)
     const who = { subject: sessions.subjectTag(subject), ...requester }
     audit(log, 'sessions_listed', { sessions: listed.length, ...who })
     return { is: 'listed', sessions: listed }
   }
-  const end = async ({ subject, tag, requester }: AdminOrder): Promise<AdminOutcome> => {
+  const end = async ({ subject, tag, requester }: AdminCommand): Promise<AdminOutcome> => {
     const who = { session: tag, subject: sessions.subjectTag(subject), ...requester }
     const by = { reason: 'revoked', requester } as const
     try {
@@ -53,10 +53,10 @@ export function sessionAdmin(sessions: Sessions, subjects: Subjects, log: Fastif
       throw cause
     }
   }
-  return async (order) => {
-    if (!isSubject(order.subject)) return { is: 'noSubject' }
+  return async (command) => {
+    if (!isSubject(command.subject)) return { is: 'noSubject' }
     try {
-      return await (order.is === 'list' ? list(order) : end(order))
+      return await (command.is === 'list' ? list(command) : end(command))
     } catch (error) {
       if (error instanceof StoreUnavailable) return { is: 'storeDown' }
       log.error({ err: error }, 'an order of an operator failed')

@@ -1,18 +1,15 @@
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config/config.ts'
-import { flushAudit } from './telemetry/bounded-audit.ts'
-import { flushFailures } from './telemetry/failure-log.ts'
-import { createMetrics } from './telemetry/metrics.ts'
-import { addSecretsInfo } from './telemetry/secrets-info.ts'
-import type { SharedState, Store, StoreHealth } from './store/store.ts'
-import type { CallLimit } from './http/call-limit.ts'
+import { flushBoundedLines } from './telemetry/bounded-lines.ts'
+import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
+import type { Store } from './store/store.ts'
+import { CallLimit } from './limits/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
-import { problemRoutes } from './http/problem-pages.ts'
-import { sendProblem } from './http/send-problem.ts'
+import { problemRoutes, sendProblem } from './http/problem-pages.ts'
 import { createServer } from './http/server.ts'
 import { registerStaticPages } from './http/static-pages.ts'
 import { openBudget } from './upstream/open-budget.ts'
@@ -25,13 +22,13 @@ import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
-import { openApiRoute } from './openapi/openapi-route.ts'
+import { openApiRoute } from './openapi/document.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
-import { Readiness } from './ops/readiness.ts'
-import type { CarryOut, SessionAdmin } from './ops/session-admin.ts'
+import { readiness } from './ops/readiness.ts'
+import { sessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -92,7 +89,8 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   })
 
   const { http, upstream, idempotency, secrets } = config
-  const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
+  // REST calls and one-time URLs of a session share it.
+  const callLimit = http.apiRequestsPerMinute === 0 ? undefined : new CallLimit(store, http.apiRequestsPerMinute)
   const endpoints = catalog(upstream.partnerOverviewPath)
   await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, secrets, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
@@ -115,36 +113,22 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),
   )
 
-  const readiness = new Readiness(server, store, config.readyGraceMs)
+  const { reasons, warnings, drain } = readiness(server, store, config.readyGraceMs)
   return {
     server,
     ops: {
-      reasons: () => readiness.reasons(),
-      warnings: () => readiness.warnings(),
+      reasons,
+      warnings,
       registry: () => metrics.registry,
-      carryOut: subjects && (await operatorsHand(sessions, subjects, log)),
+      runCommand: subjects && sessionAdmin(sessions, subjects, log),
     },
     async close(waitMs = 0) {
-      readiness.drain()
+      drain()
       opening.abort()
       await closeServer(server, waitMs)
       await Promise.all([provider.close(), clients.close(), subjects?.identity.close()])
       await budget?.close()
-      flushAudit(log)
-      flushFailures(log)
+      flushBoundedLines(log)
     },
   }
-}
-
-/** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
-async function createCallLimit(perMinute: number, store: SharedState & StoreHealth): Promise<CallLimit | undefined> {
-  if (perMinute === 0) return undefined
-  const { CallLimit } = await import('./http/call-limit.ts')
-  return new CallLimit(store, perMinute)
-}
-
-/** What operators do with the sessions of a subject. Nothing of it is loaded where sessions have none. */
-async function operatorsHand(...deps: ConstructorParameters<typeof SessionAdmin>): Promise<CarryOut> {
-  const { SessionAdmin } = await import('./ops/session-admin.ts')
-  return new SessionAdmin(...deps).carryOut
 }

@@ -2,11 +2,13 @@ import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
-import type { SettingProblem } from './config/settings.ts'
+import type { SettingProblem } from './config/setting-rule.ts'
 import { createLog } from './telemetry/log.ts'
+import { overviewPathProblems } from './proxy/overview-path.ts'
+import { keyPathProblems } from './proxy/required-key-paths.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
-import type { OpsPort } from './ops/ops-port.ts'
+import type { OpsPort } from './ops/ops-listener.ts'
 import { summary } from './ops/summary.ts'
 
 const OLDEST_NODE = 24
@@ -29,14 +31,14 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   exit(`Node ${OLDEST_NODE} or newer is needed; this is ${process.versions.node}.`)
 }
 if (isWarmUp) {
-  const { warmUp } = await import('./ops/warm-up.ts')
+  const { warmUp } = await import('./warm-up.ts')
   const failure = await warmUp()
   if (failure !== undefined) exit(failure)
   process.exit(0)
 }
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
-const config = configOrExit(await catalogProblems())
+const config = configOrExit(catalogProblems())
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
@@ -57,7 +59,7 @@ if (cluster.isPrimary) {
 }
 
 if (cluster.isPrimary) {
-  const { OpsPort } = await import('./ops/ops-port.ts')
+  const { OpsPort } = await import('./ops/ops-listener.ts')
   const ops = new OpsPort(config, log)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
   if (config.workers > 1) {
@@ -78,18 +80,9 @@ async function discovered(ops: OpsPort): Promise<Config> {
 }
 
 /** What is wrong with the settings that name paths of the catalog. */
-async function catalogProblems(): Promise<SettingProblem[]> {
+function catalogProblems(): SettingProblem[] {
   const { REQUIRE_IDEMPOTENCY_KEY: keyPaths, PARTNER_OVERVIEW_PATH: overviewPath } = process.env
-  const problems: SettingProblem[] = []
-  if (keyPaths) {
-    const { keyPathProblems } = await import('./proxy/required-key-paths.ts')
-    problems.push(...keyPathProblems(keyPaths))
-  }
-  if (overviewPath) {
-    const { overviewPathProblems } = await import('./proxy/overview-path.ts')
-    problems.push(...overviewPathProblems(overviewPath))
-  }
-  return problems
+  return [...(keyPaths ? keyPathProblems(keyPaths) : []), ...(overviewPath ? overviewPathProblems(overviewPath) : [])]
 }
 
 /** Container tools make a folder of a file that they are to mount and that does not exist. */

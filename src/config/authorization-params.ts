@@ -64,8 +64,8 @@ function isAllowed([name, value]: AuthorizationParam, index: number, all: readon
   return name === REPEATABLE || all.findIndex(([other]) => other.toLowerCase() === lower) === index
 }
 
-/** URLSearchParams would take a broken percent-encoding literally. */
-function isWellEncoded(value: string): boolean {
+/** Whether each escape stands for UTF-8. URLSearchParams would take any other literally, or replace it. */
+export function isWellEncoded(value: string): boolean {
   try {
     decodeURIComponent(value)
     return true

@@ -1,22 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { serializeClientKeys } from './client-key.ts'
-import { idempotencyConfig } from './idempotency-config.ts'
-import { misspeltSettings } from './misspelt-settings.ts'
-import { providerChecks, providerConfig, providerEnvironment } from './provider-config.ts'
+import { feedConfig } from './feed.ts'
+import { idempotencyConfig } from './idempotency.ts'
+import { providerChecks, providerConfig } from './provider.ts'
 import { crossChecks, isProduction, settingWarnings, workerCount } from './setting-checks.ts'
 import { isOn, seconds, splitList } from './setting-formats.ts'
-import { settingsWithoutEffect } from './settings-without-effect.ts'
-import { relayConfig, feedConfig } from './socket-config.ts'
+import type { SettingProblem, SettingRule } from './setting-rule.ts'
 import { parseBudget, parseShares, type BudgetConfig } from './upstream-budget.ts'
-import {
-  readSettings,
-  SECRET_SETTINGS,
-  settingRules,
-  type SettingProblem,
-  type SettingRule,
-  type Settings,
-} from './settings.ts'
+import { readSettings, SECRET_SETTINGS, settingRules, type Settings } from './settings.ts'
+import { misspeltSettings, settingsWithoutEffect } from './silent-settings.ts'
 
 /** Every wrong or missing setting. The message has a line for each, then the hints, and no value. */
 export class ConfigError extends Error {
@@ -82,27 +74,6 @@ function withSecretFiles(
   return raw
 }
 
-/**
- * Returns what must override this process's environment so that a worker has the same configuration: the secrets as
- * this process read them, since their files may have changed, and the random secret of development. A worker gets no
- * OPS_TOKEN, because only this process has the ops listener.
- */
-export function workerEnvironment(config: Config): Record<string, string> {
-  const secrets: Record<(typeof SECRET_SETTINGS)[number], string> = {
-    SESSION_SECRETS: config.secrets.join(','),
-    CLIENT_SECRET: config.oauth.clientSecret ?? '',
-    CLIENT_KEY: config.oauth.clientKeys.length === 0 ? '' : serializeClientKeys(config.oauth.clientKeys),
-    REDIS_URL: config.redisUrl ?? '',
-    OPS_TOKEN: '',
-  }
-  // An empty value counts as unset.
-  return {
-    ...providerEnvironment(config.oauth),
-    ...secrets,
-    ...Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, ''])),
-  }
-}
-
 function drainWaitSeconds(settings: Settings, production: boolean): number {
   return settings.DRAIN_WAIT_SECONDS ?? (production ? Math.min(5, settings.DRAIN_SECONDS / 4) : 0)
 }
@@ -130,6 +101,25 @@ function changedLimits(settings: Settings): Record<string, number> {
     if (typeof value === 'number' && value !== rule.default) changed[name] = value
   }
   return changed
+}
+
+/** The settings of browser sockets, parsed. */
+function relayConfig(settings: Settings, wsUrl: string) {
+  return {
+    wsUrl,
+    otpUrlPointer: settings.OTP_URL_POINTER,
+    otpHosts: settings.OTP_HOSTS === undefined ? [] : splitList(settings.OTP_HOSTS),
+    maxPerSession: settings.MAX_RELAYS_PER_SESSION,
+    maxSessionSockets: settings.MAX_SESSION_SOCKETS,
+    maxSessionSocketsPerIp: settings.MAX_SESSION_SOCKETS_PER_IP,
+    maxPublicPerIp: settings.MAX_PUBLIC_RELAYS_PER_IP,
+    publicHandshakesPerMinute: settings.PUBLIC_HANDSHAKES_PER_MINUTE ?? 4 * settings.MAX_PUBLIC_RELAYS_PER_IP,
+    maxRelays: settings.MAX_RELAYS,
+    maxBufferedBytes: settings.MAX_BUFFERED_BYTES,
+    maxMessageBytes: settings.MAX_MESSAGE_BYTES,
+    maxUpstreamMessageBytes: settings.MAX_UPSTREAM_MESSAGE_BYTES,
+    slowConsumerMs: seconds(settings.SLOW_CONSUMER_SECONDS),
+  }
 }
 
 /** Undefined where there is no budget. */

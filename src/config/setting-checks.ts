@@ -1,89 +1,78 @@
 import { availableParallelism } from 'node:os'
 import { isLoopbackHost, isPublicHost } from './hostname.ts'
-import { providerWarnings } from './provider-config.ts'
-import { settingRules, type SettingProblem, type Settings } from './settings.ts'
+import { feedChecks } from './feed.ts'
+import { providerWarnings } from './provider.ts'
+import { problemsWhere, type SettingProblem } from './setting-rule.ts'
+import { settingRules, type Settings } from './settings.ts'
 import { parseBudget, parseShares, windowsWithoutEffect } from './upstream-budget.ts'
 
 /** Finds contradictions between settings. `settings` lacks those that are wrong by themselves; `raw` has those that are set. */
 export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
-  const { WORKERS = '1', DRAIN_SECONDS, DRAIN_WAIT_SECONDS = 0, PORT, OPS_PORT } = settings
-  const problems: SettingProblem[] = []
-  if (raw['REDIS_URL'] === undefined && workerCount(WORKERS) > 1) {
-    const message = 'must be 1 without REDIS_URL: processes cannot share sessions in memory'
-    problems.push({ setting: 'WORKERS', message })
-  }
-  if (raw['REDIS_URL'] === undefined && (settings.IDEMPOTENCY_REPLICAS ?? 0) > 0) {
-    problems.push({ setting: 'IDEMPOTENCY_REPLICAS', message: 'must be 0 without REDIS_URL, which has the replicas' })
-  }
-  if (DRAIN_SECONDS !== undefined && DRAIN_WAIT_SECONDS > DRAIN_SECONDS) {
-    const message = 'must not be more than DRAIN_SECONDS, of which it is a part'
-    problems.push({ setting: 'DRAIN_WAIT_SECONDS', message })
-  }
-  if (PORT !== undefined && PORT !== 0 && PORT === OPS_PORT) {
-    problems.push({ setting: 'OPS_PORT', message: 'must differ from PORT: it is for operators only' })
-  }
-  const { SESSION_IDLE_SECONDS = 0, SESSION_MAX_SECONDS = Infinity } = settings
+  const { WORKERS = '1', DRAIN_SECONDS = Infinity, DRAIN_WAIT_SECONDS = 0, PORT = 0, OPS_PORT } = settings
+  const { SESSION_IDLE_SECONDS = 0, SESSION_MAX_SECONDS = Infinity, IDEMPOTENCY_REPLICAS = 0 } = settings
+  const hasRedis = raw['REDIS_URL'] !== undefined
   // A default gives way (`parse` in config.ts).
   const areLimitsSet = raw['SESSION_IDLE_SECONDS'] !== undefined && raw['SESSION_MAX_SECONDS'] !== undefined
-  if (areLimitsSet && SESSION_IDLE_SECONDS > SESSION_MAX_SECONDS) {
-    const message = 'must not be more than SESSION_MAX_SECONDS, at which a session ends in any case'
-    problems.push({ setting: 'SESSION_IDLE_SECONDS', message })
-  }
-  return [...problems, ...identityChecks(settings, raw), ...feedChecks(settings, raw), ...budgetChecks(settings)]
+  const general = problemsWhere([
+    [
+      'WORKERS',
+      !hasRedis && workerCount(WORKERS) > 1,
+      'must be 1 without REDIS_URL: processes cannot share sessions in memory',
+    ],
+    [
+      'IDEMPOTENCY_REPLICAS',
+      !hasRedis && IDEMPOTENCY_REPLICAS > 0,
+      'must be 0 without REDIS_URL, which has the replicas',
+    ],
+    [
+      'DRAIN_WAIT_SECONDS',
+      DRAIN_WAIT_SECONDS > DRAIN_SECONDS,
+      'must not be more than DRAIN_SECONDS, of which it is a part',
+    ],
+    ['OPS_PORT', PORT !== 0 && PORT === OPS_PORT, 'must differ from PORT: it is for operators only'],
+    [
+      'SESSION_IDLE_SECONDS',
+      areLimitsSet && SESSION_IDLE_SECONDS > SESSION_MAX_SECONDS,
+      'must not be more than SESSION_MAX_SECONDS, at which a session ends in any case',
+    ],
+  ])
+  return [...general, ...identityChecks(settings, raw), ...feedChecks(settings, raw), ...budgetChecks(settings)]
 }
 
-/** Without a subject, these settings would silently do nothing. */
+/** Without a subject, these settings would silently do nothing. One that is wrong by itself is not missing, too. */
 function identityChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
   const { OPS_TOKEN, MAX_SESSIONS_PER_SUBJECT = 0, LOG_SUBJECT } = settings
-  // One that is wrong by itself is not missing, too.
-  const { IDENTITY_PATH, IDENTITY_POINTER } = raw
-  const problems: SettingProblem[] = []
-  const check = (setting: string, isWrong: boolean, message: string): void => {
-    if (isWrong) problems.push({ setting, message })
+  const hasPointer = raw['IDENTITY_POINTER'] !== undefined
+  if (raw['IDENTITY_PATH'] !== undefined) {
+    return problemsWhere([['IDENTITY_POINTER', !hasPointer, 'is required with IDENTITY_PATH']])
   }
-  const hasPath = IDENTITY_PATH !== undefined
-  check('IDENTITY_POINTER', hasPath && IDENTITY_POINTER === undefined, 'is required with IDENTITY_PATH')
-  check('IDENTITY_PATH', !hasPath && IDENTITY_POINTER !== undefined, 'is required with IDENTITY_POINTER')
-  check('OPS_TOKEN', !hasPath && OPS_TOKEN !== undefined, 'needs IDENTITY_PATH: sessions are found by their subject')
-  check('MAX_SESSIONS_PER_SUBJECT', !hasPath && MAX_SESSIONS_PER_SUBJECT > 0, 'needs IDENTITY_PATH')
-  check('LOG_SUBJECT', !hasPath && LOG_SUBJECT === 'plain', 'needs IDENTITY_PATH: without it no line has a subject')
-  return problems
+  return problemsWhere([
+    ['IDENTITY_PATH', hasPointer, 'is required with IDENTITY_POINTER'],
+    ['OPS_TOKEN', OPS_TOKEN !== undefined, 'needs IDENTITY_PATH: sessions are found by their subject'],
+    ['MAX_SESSIONS_PER_SUBJECT', MAX_SESSIONS_PER_SUBJECT > 0, 'needs IDENTITY_PATH'],
+    ['LOG_SUBJECT', LOG_SUBJECT === 'plain', 'needs IDENTITY_PATH: without it no line has a subject'],
+  ])
 }
 
 /** A class without a single call in a window could never make one, and a window that never binds is a mistake. */
 function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   const { UPSTREAM_BUDGET = '', UPSTREAM_BUDGET_SHARES = '', UPSTREAM_BUDGET_ALONE = '0' } = settings
-  const problems: SettingProblem[] = []
   const idle = windowsWithoutEffect(UPSTREAM_BUDGET)
-  if (idle.length > 0) {
-    const message = `must not have window ${idle.join(', ')} of its list: another window is always the tighter one`
-    problems.push({ setting: 'UPSTREAM_BUDGET', message })
-  }
   const windows = parseBudget(UPSTREAM_BUDGET) ?? []
   const { reads = 1 } = parseShares(UPSTREAM_BUDGET_SHARES) ?? {}
   const shared = (calls: number): number => calls - Math.floor(calls * Number(UPSTREAM_BUDGET_ALONE))
-  if (windows.every(({ calls }) => Math.floor(shared(calls) * reads) >= 1)) return problems
-  const message =
-    'is too small: less than one call of a window is left for reads (UPSTREAM_BUDGET_SHARES, UPSTREAM_BUDGET_ALONE)'
-  return [...problems, { setting: 'UPSTREAM_BUDGET', message }]
-}
-
-/** The settings of a feed that is off do not matter, and the defaults give way (`feedConfig`). */
-function feedChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
-  if (settings.PUBLIC_FEED !== 'shared') return []
-  const { FEED_CONFLATE_BYTES = 0, MAX_BUFFERED_BYTES = Infinity } = settings
-  const { FEED_SUBSCRIPTIONS = 0, FEED_MAX_SOCKETS = Infinity, FEED_SUBSCRIPTIONS_PER_SOCKET = Infinity } = settings
-  const problems: SettingProblem[] = []
-  if (raw['FEED_CONFLATE_BYTES'] !== undefined && FEED_CONFLATE_BYTES >= MAX_BUFFERED_BYTES) {
-    const message = 'must be less than MAX_BUFFERED_BYTES, from which on a slow browser is cut off'
-    problems.push({ setting: 'FEED_CONFLATE_BYTES', message })
-  }
-  const places = FEED_MAX_SOCKETS * FEED_SUBSCRIPTIONS_PER_SOCKET
-  if (raw['FEED_SUBSCRIPTIONS'] !== undefined && FEED_SUBSCRIPTIONS > places) {
-    const message = 'must not be more than FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET, which all browsers share'
-    problems.push({ setting: 'FEED_SUBSCRIPTIONS', message })
-  }
-  return problems
+  return problemsWhere([
+    [
+      'UPSTREAM_BUDGET',
+      idle.length > 0,
+      `must not have window ${idle.join(', ')} of its list: another window is always the tighter one`,
+    ],
+    [
+      'UPSTREAM_BUDGET',
+      windows.some(({ calls }) => Math.floor(shared(calls) * reads) < 1),
+      'is too small: less than one call of a window is left for reads (UPSTREAM_BUDGET_SHARES, UPSTREAM_BUDGET_ALONE)',
+    ],
+  ])
 }
 
 /** Returns warnings about settings that are allowed but have consequences an operator should know. */

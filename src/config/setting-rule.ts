@@ -33,3 +33,37 @@ export const whole = (fallback: number, minimum: number, maximum: number, descri
   ({ kind: 'whole', description, minimum, maximum, default: fallback }) as const
 /** A setting that is true or false. */
 export const flag = (fallback: boolean, description: string) => textOr(String(fallback), 'flag', description)
+
+type Always = { readonly isRequired: true } | { readonly default: string | number }
+type ValueOf<Rule extends SettingRule> =
+  | (Rule['kind'] extends 'whole' ? number : string)
+  | (Rule extends Always ? never : undefined)
+
+/** The values of settings with these rules, as text and numbers. Each is valid by itself. */
+export type ValuesOf<Rules extends Readonly<Record<string, SettingRule>>> = {
+  readonly [Name in keyof Rules]: ValueOf<Rules[Name]>
+}
+
+/** A wrong or missing setting. */
+export interface SettingProblem {
+  readonly setting: string
+  /** Completes a sentence that starts with the name of the setting. Never contains the value. */
+  readonly message: string
+}
+
+/** The problems of a list that are there. */
+export function problemsWhere(
+  checks: readonly (readonly [setting: string, isWrong: boolean, message: string])[],
+): SettingProblem[] {
+  return checks.flatMap(([setting, isWrong, message]) => (isWrong ? [{ setting, message }] : []))
+}
+
+/** The result of one check by `--check`, for an operator. Contains no secret. */
+export interface CheckResult {
+  readonly is: 'ok' | 'warning' | 'failed'
+  /** The setting that names what was checked. */
+  readonly setting: string
+  readonly message: string
+  /** What the operator can do about it. */
+  readonly advice?: string
+}

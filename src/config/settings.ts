@@ -1,20 +1,21 @@
-import { feedRules } from './feed-settings.ts'
-import { idempotencyRules } from './idempotency-settings.ts'
-import { providerRules } from './provider-settings.ts'
+import { feedRules } from './feed.ts'
+import { idempotencyRules } from './idempotency.ts'
+import { providerRules } from './provider.ts'
 import { isOn, settingFormats } from './setting-formats.ts'
-import { flag, oneOf, required, text, textOr, whole, type SettingRule } from './setting-rule.ts'
-
-export type { SettingRule }
+import {
+  flag,
+  oneOf,
+  required,
+  text,
+  textOr,
+  whole,
+  type SettingProblem,
+  type SettingRule,
+  type ValuesOf,
+} from './setting-rule.ts'
 
 /** Settings whose values must never be printed. `NAME_FILE` may name a file that holds the value instead. */
 export const SECRET_SETTINGS = ['SESSION_SECRETS', 'CLIENT_SECRET', 'CLIENT_KEY', 'REDIS_URL', 'OPS_TOKEN'] as const
-
-/** A wrong or missing setting. */
-export interface SettingProblem {
-  readonly setting: string
-  /** Completes a sentence that starts with the name of the setting. Never contains the value. */
-  readonly message: string
-}
 
 const DAY = 86_400
 const MIB = 1_048_576
@@ -168,14 +169,8 @@ export const settingRules = {
   },
 } as const satisfies Record<string, SettingRule>
 
-type Rules = typeof settingRules
-type Always = { readonly isRequired: true } | { readonly default: string | number }
-type ValueOf<Rule extends SettingRule> =
-  | (Rule['kind'] extends 'whole' ? number : string)
-  | (Rule extends Always ? never : undefined)
-
 /** The settings as text and numbers. Each is valid by itself. */
-export type Settings = { readonly [Name in keyof Rules]: ValueOf<Rules[Name]> }
+export type Settings = ValuesOf<typeof settingRules>
 
 /** Returns the settings that are valid, and adds the others to `problems`. */
 export function readSettings(

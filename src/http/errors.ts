@@ -1,13 +1,12 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { auditBounded } from '../telemetry/bounded-audit.ts'
+import { auditBounded } from '../telemetry/audit/audit.ts'
 import type { AuditFields } from '../telemetry/audit/events.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { methodLabel } from './method-label.ts'
-import { callerOnAccount, sourceOf } from './requester.ts'
-import { sendProblem } from './send-problem.ts'
+import { callerOnAccount, methodLabel, sourceOf } from './requester.ts'
+import { sendProblem } from './problem-pages.ts'
 
 type RefusalCode = AuditFields<'refused'>['code']
 

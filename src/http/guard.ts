@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
-import { MinuteCounts } from './minute-counts.ts'
+import { MinuteCounts } from '../limits/minute-counts.ts'
 
 const ALLOWED_HEADERS =
   'accept, accept-language, content-type, if-none-match, if-modified-since, idempotency-key, traceparent, tracestate, x-csrf'

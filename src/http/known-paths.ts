@@ -4,6 +4,9 @@ import { Problem } from '../problem.ts'
 /** Path prefixes that belong to this server and never to the frontend. */
 export const RESERVED_PREFIXES = ['/api', '/auth', '/ws'] as const
 
+/** What an id in a path may be (docs/reference.md, REST). */
+export const ID = /^[A-Za-z0-9_-]{1,64}$/
+
 /**
  * The paths that have routes, with their methods, so that a wrong method on one of them is a 405 and not a 404. OPTIONS
  * does not count as a method, because it serves only preflights.

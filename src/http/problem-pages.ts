@@ -1,13 +1,35 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problemCodeOf } from '../problem.ts'
+import { within } from '../time/within.ts'
 import { html, page, renderPage, wantsPage, type Html } from './html.ts'
 
+/** Longest wait for the rest of a refused upload. */
+const UPLOAD_GRACE_MS = 1000
+
+/** Sends a problem document (RFC 9457), or a page with the same facts for a navigation. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+  reply.code(problem.status).headers({ 'cache-control': 'no-store', ...problem.headers() })
+  const body = renderProblem(request, reply, problem)
+  // Closing during an upload resets the connection and loses the response. An untrusted connection may lose it.
+  const isTrusted = reply.getHeader('connection') !== 'close'
+  if (isTrusted && !reply.raw.shouldKeepAlive && isUploading(request.raw)) {
+    // The rest of the upload is discarded meanwhile.
+    const ended = once(request.raw.resume(), 'close').catch(() => undefined)
+    void within(UPLOAD_GRACE_MS, ended).then(() => void reply.send(body))
+    return reply
+  }
+  return reply.send(body)
+}
+
+function isUploading({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
 /** Sets the headers for the body of a problem, and returns the body: a page for a navigation, otherwise the document. */
-export function renderProblem(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  problem: Problem,
-): Buffer | string | undefined {
+function renderProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): Buffer | string | undefined {
   const body = wantsPage(request.headers.accept)
     ? renderPage(reply, problemPage(problem, request.id))
     : Buffer.from(problem.body(request.id))

@@ -2,8 +2,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { symbols } from 'pino'
 import { logTime } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { traceIdOf } from '../telemetry/trace-id.ts'
-import { methodLabel } from './method-label.ts'
+import { methodLabel } from './requester.ts'
 
 /** Internals of a pino logger: the destination of its lines, and the fields that all lines share, as JSON. */
 type Log = FastifyBaseLogger & {
@@ -12,6 +11,8 @@ type Log = FastifyBaseLogger & {
   readonly [symbols.chindingsSym]: string
 }
 
+/** `version-trace-parent-flags` (W3C Trace Context §3.2). Future versions may append more fields. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 /** The client closed the connection before the response began. 499 is no HTTP status, but proxies log it for this. */
 const CLIENT_CLOSED = 499
 
@@ -50,4 +51,9 @@ function requestLine(
   // A client that disconnected before its request was handled has no address.
   const caller = `"session":"${sessionTag}","client":${JSON.stringify(ip ?? null)}`
   return `${start},${outcome},"ms":${ms},${caller}${trace === undefined ? '' : `,"trace_id":"${trace}"`},"msg":"request"}\n`
+}
+
+/** Returns the trace id of a `traceparent` header, for the log, or undefined if there is no valid one. */
+function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
+  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined
 }

@@ -1,8 +1,18 @@
 import type { FastifyRequest } from 'fastify'
-import { network } from './client-address.ts'
+import { accountTag } from '../telemetry/log-tag.ts'
+import { ID } from './known-paths.ts'
+import { network } from '../limits/networks.ts'
 
 /** Longer than any address with its zone. */
 const MAX_ADDRESS = 64
+
+/** The methods that metrics distinguish. Node accepts some thirty, so the others share a label. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** The method of a request for metrics and audit lines; `other` for a rare one. */
+export function methodLabel(method: string): string {
+  return METHODS.has(method) ? method : 'other'
+}
 
 /** The request that caused an event and the address of its client, as log lines name them. */
 export type Requester = ReturnType<typeof requesterOf>
@@ -20,6 +30,12 @@ export function callerOf({ sessionTag, subjectTag, ip }: FastifyRequest) {
 /** The same for an event that may concern the trading account which the path names. */
 export function callerOnAccount(request: FastifyRequest) {
   return { ...callerOf(request), account: request.accountTag }
+}
+
+/** Notes for the log which trading account the path of a request names, if it can be one. */
+export function noteAccount(request: FastifyRequest, parameter: string, secrets: readonly string[]): void {
+  const { [parameter]: id = '' } = request.params as Record<string, string>
+  if (ID.test(id)) request.accountTag = accountTag(secrets, id)
 }
 
 /** The address of a client for the log: empty if it left at once, and cut if a proxy passed on something endless instead. */

@@ -13,15 +13,14 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Problem } from '../problem.ts'
 import { baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
-import { withoutPorts } from './client-address.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
 import { responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
-import { NO_SCHEMAS } from './no-schemas.ts'
+import { NO_SCHEMAS } from './listener.ts'
 import { PendingResponses } from './pending-responses.ts'
 import { requestRecorder } from './request-log.ts'
-import { sendProblem } from './send-problem.ts'
+import { sendProblem } from './problem-pages.ts'
 import { refuseUnparsable } from './unparsable.ts'
 import { requireWellFormed } from './well-formed.ts'
 
@@ -49,6 +48,8 @@ const TIMEOUT_CHECK_MS = 1000
 const MAX_TARGET_LENGTH = 16_384
 /** Longer than balancers keep idle connections, so that the balancer closes first and never meets a closed connection. */
 const KEEP_ALIVE_MS = 72_000
+/** An address with the port that some gateways append. */
+const WITH_PORT = /^[ \t]*(?:\[([0-9A-Fa-f:.]+)\]|(\d+(?:\.\d+){3}))(?::\d{1,5})?[ \t]*$/
 
 /** Makes a Fastify instance with what all routes share: limits, headers, error handling, one log line per request. */
 export function createServer(
@@ -146,12 +147,18 @@ function mayUpgrade({ url = '', socket }: IncomingMessage): boolean {
   return isPathOf(url, '/ws') && responseInProgress(socket) === undefined
 }
 
-/** Removes ports from X-Forwarded-For, so that `request.ip` is the client's address alone. */
+/**
+ * Removes the ports that some gateways write into X-Forwarded-For (`192.0.2.1:4711`, `[2001:db8::1]:4711`). With a port
+ * no address would match TRUST_PROXY, and every connection would count as another client.
+ */
 function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
   const forwarded = headers['x-forwarded-for']
-  if (typeof forwarded === 'string' && forwarded.includes(':')) {
-    headers['x-forwarded-for'] = withoutPorts(forwarded)
-  }
+  if (typeof forwarded !== 'string' || !forwarded.includes(':')) return
+  const elements = forwarded.split(',').map((element) => {
+    const [, bracketed, dotted] = WITH_PORT.exec(element) ?? []
+    return bracketed ?? dotted ?? element
+  })
+  headers['x-forwarded-for'] = elements.join(',')
 }
 
 /**

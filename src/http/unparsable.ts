@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { Problem } from '../problem.ts'
 import { rawBaseHeaders } from './base-headers.ts'
-import { WRONG_VERSION } from './http-version.ts'
+import { WRONG_VERSION } from './listener.ts'
 import { requestInProgress, responseInProgress } from './http-socket.ts'
 
 /** Any other error code is a 400. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
-import { isHttp1, WRONG_VERSION } from './http-version.ts'
+import { isHttp1, WRONG_VERSION } from './listener.ts'
 
 /** Origin form (RFC 9112 §3.2.1) in printable ASCII. No fragment, and no backslash in the path: some parsers read it as `/`. */
 const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(?:\?[\x21\x22\x24-\x7e]*)?$/

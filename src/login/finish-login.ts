@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { callerOf, requesterOf } from '../http/requester.ts'
 import { newSessionId, recordOf, saveNewSession } from '../sessions/index.ts'

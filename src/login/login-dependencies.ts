@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { AttributionCookie } from './attribution-cookie.ts'
 import { LoginCookies } from './login-cookies.ts'
 import { LoginTransactions } from './login-transactions.ts'
-import { StartLimit } from './start-limit.ts'
+import { StartLimit } from '../limits/start-limit.ts'
 
 interface Shared {
   readonly guard: Guard

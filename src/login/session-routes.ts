@@ -5,9 +5,9 @@ import type { RawQuery } from '../http/server.ts'
 import type { Session, SessionLookup } from '../sessions/index.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
-import { START_WINDOW_SECONDS } from './start-limit.ts'
+import { START_WINDOW_SECONDS } from '../limits/start-limit.ts'
 
 /** `GET` and `POST /auth/session`, and `POST /auth/logout`: what pages ask about their session and do with it. */
 export async function sessionRoutes(fastify: FastifyInstance, deps: LoginDependencies): Promise<void> {

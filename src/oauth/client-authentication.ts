@@ -1,7 +1,7 @@
 import type { webcrypto } from 'node:crypto'
 import * as client from 'openid-client'
 import type { ClientKey } from '../config/client-key.ts'
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 
 /** How requests prove that they are this client's, as CLIENT_AUTH says. @throws Error if the credential is missing */
 export function clientAuthentication(config: ProviderConfig): client.ClientAuth {

@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 
 /** What openid-client needs for one kind of request. */
 interface RequestOptions {

@@ -1,6 +1,6 @@
 import type { ServerMetadata } from 'openid-client'
 import { isInQuery } from '../config/authorization-params.ts'
-import type { NamedEndpoints, ProviderConfig } from '../config/provider-config.ts'
+import type { NamedEndpoints, ProviderConfig } from '../config/provider.ts'
 import { settingFormats } from '../config/setting-formats.ts'
 import { DocumentFault } from './metadata-requests.ts'
 

@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import { isInsecure } from './client-configuration.ts'
 import { DocumentFault, MetadataRequests } from './metadata-requests.ts'
 import { endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'

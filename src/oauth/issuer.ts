@@ -1,4 +1,4 @@
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 
 /**
  * Whether an `iss` is that of the provider. RFC 9207 §2.4 compares it exactly, but AUTH_URL is stored without the trailing

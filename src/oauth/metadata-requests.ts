@@ -1,5 +1,5 @@
 import { Agent, fetch as undiciFetch } from 'undici'
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import { isIssuer } from './issuer.ts'
 import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
 import { PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'

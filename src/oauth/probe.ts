@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import type { Config } from '../config/config.ts'
 import { ProviderRefusal, type GrantOutcome } from './grant-outcome.ts'

@@ -1,5 +1,5 @@
 import * as client from 'openid-client'
-import type { ProviderConfig } from '../config/provider-config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import { clientConfiguration } from './client-configuration.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { ProblemCode } from '../problem.ts'
-import { ID } from '../http/path-id.ts'
+import { ID } from '../http/known-paths.ts'
 import { CREDENTIALS, takesBody, takesKey, type Endpoint } from '../proxy/endpoint.ts'
 import { requiresKey } from '../proxy/idempotency/key-header.ts'
 import { ref, type Json } from '../proxy/json-schema.ts'

@@ -1,5 +1,5 @@
 import { PROBLEM_CODES, type ProblemCode } from '../problem.ts'
-import { ID } from '../http/path-id.ts'
+import { ID } from '../http/known-paths.ts'
 import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
 import { content, parameter } from './parts.ts'
 import { PROBLEM, problemResponses } from './problems.ts'

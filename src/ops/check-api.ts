@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import { reach } from './reach.ts'
 

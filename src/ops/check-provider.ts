@@ -1,4 +1,4 @@
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import { discover } from '../oauth/discovery.ts'
 import { probeIssuer, probePush } from '../oauth/probe-authorization.ts'

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../sockets/upstream-socket.ts'
 import { probeRedis } from '../store/probe.ts'
 import { checkApi } from './check-api.ts'

@@ -6,8 +6,7 @@ import { PROVIDER_BACKOFF } from '../oauth/circuit-breaker.ts'
 import { discover } from '../oauth/discovery.ts'
 import { backoffMs } from '../time/backoff.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
-import type { OpsSource } from './ops-listener.ts'
-import type { OpsPort } from './ops-port.ts'
+import type { OpsPort, OpsSource } from './ops-listener.ts'
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 

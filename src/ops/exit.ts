@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 
 /** Exit codes after a failure, so that an operator or process manager can tell them apart (sysexits.h). */
@@ -24,4 +25,20 @@ const LOG_TIMEOUT_MS = 2000
 export function exitAfterFlush(log: Pick<Logger, 'flush'>, code: number): void {
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), LOG_TIMEOUT_MS)
   log.flush(() => process.exit(code))
+}
+
+/** Listens. If that fails, logs and prints why and ends the process; the promise then never settles. */
+export async function listenOrExit(
+  server: FastifyInstance,
+  address: { readonly host: string; readonly port: number },
+  log: Logger,
+): Promise<void> {
+  try {
+    await server.listen(address)
+  } catch (error) {
+    log.fatal({ err: error }, 'cannot listen')
+    process.stderr.write(`Cannot listen on ${address.host}, port ${address.port}: ${(error as Error).message}\n`)
+    exitAfterFlush(log, EXIT.cannotListen)
+    await new Promise(() => undefined)
+  }
 }

@@ -1,8 +1,11 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
-import { isHttp1, WRONG_VERSION } from '../http/http-version.ts'
-import { NO_SCHEMAS } from '../http/no-schemas.ts'
-import type { CarryOut } from './session-admin.ts'
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
+import { listenOrExit } from './exit.ts'
+import { operatorRoutes } from './operator-routes.ts'
+import type { RunCommand } from './session-admin.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
@@ -13,7 +16,7 @@ export interface OpsSource {
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
   /** Lists and ends sessions. Absent where sessions have no subject. */
-  readonly carryOut?: CarryOut | undefined
+  readonly runCommand?: RunCommand | undefined
 }
 
 /** What the ops listener needs in order to let operators list and end sessions. */
@@ -23,8 +26,11 @@ export interface OperatorAccess {
   readonly log: FastifyBaseLogger
 }
 
-/** Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these. */
-export function createOpsListener(operations: OpsSource, { token, log }: OperatorAccess): FastifyInstance {
+/**
+ * Creates the listener for operators, with liveness, readiness and metrics. The public port has none of these.
+ * @param source is asked anew for each request
+ */
+export function createOpsListener(source: () => OpsSource, { token, log }: OperatorAccess): FastifyInstance {
   const ops = Fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
@@ -44,18 +50,13 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
 
   // The provider does not count: no restart and no other instance would help while it fails.
   ops.get('/readyz', async (_request, reply) => {
-    const [reasons, warnings] = await Promise.all([operations.reasons(), operations.warnings()])
+    const [reasons, warnings] = await Promise.all([source().reasons(), source().warnings()])
     const ready = reasons.length === 0
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
-  const { carryOut } = operations
-  if (token !== undefined && carryOut !== undefined) {
-    void ops.register(async function operators(scope) {
-      const { operatorRoutes } = await import('./operator-routes.ts')
-      await scope.register(operatorRoutes, { token, carryOut, log })
-    })
-  }
+  const runCommand: RunCommand = async (command) => (await source().runCommand?.(command)) ?? { is: 'noWorker' }
+  if (token !== undefined) void ops.register(operatorRoutes, { token, runCommand, log })
 
   const own = new Registry()
   const readiness = new Gauge({
@@ -64,9 +65,38 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
     registers: [own],
   })
   ops.get('/metrics', async (_request, reply) => {
-    const registry = await operations.registry()
-    readiness.set(Number((await operations.reasons()).length === 0))
+    const registry = await source().registry()
+    readiness.set(Number((await source().reasons()).length === 0))
     return reply.type(registry.contentType).send((await registry.metrics()) + (await own.metrics()))
   })
   return ops
+}
+
+/**
+ * The ops listener of a process. It stays open from the first report to the end, since a liveness probe that finds the
+ * port closed for a moment may have the process killed.
+ */
+export class OpsPort {
+  readonly #config: Pick<Config, 'listen' | 'ops'>
+  readonly #log: Logger
+  #source: OpsSource | undefined
+  #listener: ReturnType<typeof createOpsListener> | undefined
+
+  constructor(config: Pick<Config, 'listen' | 'ops'>, log: Logger) {
+    this.#config = config
+    this.#log = log
+  }
+
+  /** Answers from now on with what this source says. The first call opens the port; if it cannot, the process ends. */
+  async report(source: OpsSource): Promise<void> {
+    this.#source = source
+    if (this.#listener !== undefined) return
+    const { listen, ops } = this.#config
+    this.#listener = createOpsListener(() => this.#source ?? source, { token: ops.token, log: this.#log })
+    await listenOrExit(this.#listener, { host: listen.opsHost, port: listen.opsPort }, this.#log)
+  }
+
+  async close(): Promise<void> {
+    await this.#listener?.close()
+  }
 }

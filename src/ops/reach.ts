@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import { withoutBrackets } from '../config/hostname.ts'
 
 type Result = Omit<CheckResult, 'setting'>

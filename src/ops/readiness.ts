@@ -2,36 +2,23 @@ import type { FastifyInstance } from 'fastify'
 import type { StoreHealth } from '../store/store.ts'
 import type { OpsSource } from './ops-listener.ts'
 
-/** Whether this process should get traffic, and why not. */
-export class Readiness implements Pick<OpsSource, 'reasons' | 'warnings'> {
-  readonly #server: FastifyInstance
-  readonly #store: StoreHealth
-  readonly #graceMs: number
-  #isDraining = false
-
-  /** @param graceMs an outage of the store shorter than this does not make the process unready */
-  constructor(server: FastifyInstance, store: StoreHealth, graceMs: number) {
-    this.#server = server
-    this.#store = store
-    this.#graceMs = graceMs
-  }
-
-  /** From now on the process is not ready. */
-  drain(): void {
-    this.#isDraining = true
-  }
-
-  reasons(): string[] {
-    const reasons: string[] = []
-    if (this.#isDraining) reasons.push('draining')
-    else if (!this.#server.server.listening) reasons.push('starting')
-    const downSince = this.#store.unavailableSince()
-    const isDown = downSince !== undefined && Date.now() - downSince >= this.#graceMs
-    if (isDown) reasons.push('session store unavailable')
-    return reasons
-  }
-
-  warnings(): string[] {
-    return this.#store.warnings()
-  }
+/**
+ * Whether a server should get traffic, and why not.
+ * @param graceMs an outage of the store shorter than this does not make the server unready
+ */
+export function readiness({ server }: FastifyInstance, store: StoreHealth, graceMs: number) {
+  let isDraining = false
+  return {
+    /** From now on the server is not ready. */
+    drain: (): void => void (isDraining = true),
+    reasons: (): string[] => {
+      const downSince = store.unavailableSince()
+      const isDown = downSince !== undefined && Date.now() - downSince >= graceMs
+      return [
+        ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
+        ...(isDown ? ['session store unavailable'] : []),
+      ]
+    },
+    warnings: (): string[] => store.warnings(),
+  } satisfies Pick<OpsSource, 'reasons' | 'warnings'> & { drain: () => void }
 }

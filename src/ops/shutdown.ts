@@ -1,7 +1,6 @@
 import { constants } from 'node:os'
 import type { Logger } from 'pino'
-import { flushAudit } from '../telemetry/bounded-audit.ts'
-import { flushFailures } from '../telemetry/failure-log.ts'
+import { flushBoundedLines } from '../telemetry/bounded-lines.ts'
 import { EXIT, exitAfterFlush } from './exit.ts'
 
 /** What a shutdown needs from the process. */
@@ -33,8 +32,7 @@ export function installShutdown(deps: ShutdownDependencies): Shutdown {
   let isClosing = false
   const exit = (code: number): void => {
     deps.abandon?.()
-    flushAudit(log)
-    flushFailures(log)
+    flushBoundedLines(log)
     exitAfterFlush(log, code)
   }
 

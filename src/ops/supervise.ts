@@ -1,7 +1,8 @@
-import { workerEnvironment, type Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { workerEnvironment } from '../config/worker-environment.ts'
 import type { ServerLog } from '../telemetry/log.ts'
 import { exitAfterFlush } from './exit.ts'
-import type { OpsPort } from './ops-port.ts'
+import type { OpsPort } from './ops-listener.ts'
 import { installShutdown } from './shutdown.ts'
 import { Supervisor } from './supervisor.ts'
 

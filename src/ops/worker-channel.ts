@@ -1,7 +1,8 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
+import { within } from '../time/within.ts'
 import type { OpsSource } from './ops-listener.ts'
-import type { AdminOrder, AdminOutcome } from './session-admin.ts'
+import type { AdminCommand, AdminOutcome } from './session-admin.ts'
 
 /** The questions of a supervisor to its workers, and the types of the replies. */
 interface Replies {
@@ -14,7 +15,7 @@ type Question = keyof Replies
 type Order =
   | { readonly drain: true }
   /** `admin` belongs to the question `sessions`. */
-  | { readonly ask: Question; readonly id: number; readonly admin?: AdminOrder }
+  | { readonly ask: Question; readonly id: number; readonly admin?: AdminCommand }
 interface Reply {
   readonly id: number
   readonly reply: Replies[Question]
@@ -25,29 +26,28 @@ const TIMEOUT_MS = 500
 let lastId = 0
 
 /** The questions that a worker has not replied to yet, by their id. Called without a reply if there will be none. */
-type Pending = Map<number, (reply?: Replies[Question]) => void>
+type Pending = Map<number, (reply: Replies[Question] | undefined) => void>
 const pendingByWorker = new WeakMap<Worker, Pending>()
 
 /** Asks a worker. Returns undefined if it does not reply in time, or exits. */
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminOrder } = {},
+  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminCommand } = {},
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
-  return new Promise((resolve) => {
-    const settle = (reply?: Replies[Question]): void => {
-      clearTimeout(timer)
-      pending.delete(id)
-      resolve(reply as Replies[Asked] | undefined)
-    }
-    const timer = setTimeout(settle, timeoutMs)
-    pending.set(id, settle)
+  const reply = new Promise<Replies[Question] | undefined>((resolve) => {
+    pending.set(id, resolve)
     worker.send({ ask: question, id, ...(admin && { admin }) } satisfies Order, (error: Error | null) => {
-      if (error !== null) settle()
+      if (error !== null) resolve(undefined)
     })
   })
+  try {
+    return (await within(timeoutMs, reply)) as Replies[Asked] | undefined
+  } finally {
+    pending.delete(id)
+  }
 }
 
 /** Adds each listener to a worker only once, however many probes ask at the same time. */
@@ -58,7 +58,7 @@ function pendingOf(worker: Worker): Pending {
     pendingByWorker.set(worker, (pending = added))
     worker.on('message', ({ id, reply }: Reply) => added.get(id)?.(reply))
     worker.once('exit', () => {
-      for (const settle of added.values()) settle()
+      for (const settle of added.values()) settle(undefined)
     })
   }
   return pending
@@ -83,7 +83,7 @@ export function handleSupervisorMessages(operations: OpsSource, drain: () => voi
   })
 }
 
-async function replyTo(question: Question, operations: OpsSource, admin?: AdminOrder): Promise<Replies[Question]> {
+async function replyTo(question: Question, operations: OpsSource, admin?: AdminCommand): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()
@@ -92,6 +92,6 @@ async function replyTo(question: Question, operations: OpsSource, admin?: AdminO
     case 'metrics':
       return (await operations.registry()).getMetricsAsJSON()
     case 'sessions':
-      return (admin && (await operations.carryOut?.(admin))) ?? { is: 'noWorker' }
+      return (admin && (await operations.runCommand?.(admin))) ?? { is: 'noWorker' }
   }
 }

@@ -1,5 +1,5 @@
 import { callerOnAccount } from '../http/requester.ts'
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { Stale } from '../upstream/exchange.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'

@@ -1,4 +1,4 @@
-import { ID } from '../http/path-id.ts'
+import { ID } from '../http/known-paths.ts'
 import type { FieldError } from '../problem.ts'
 import type { Json } from './json-schema.ts'
 import type { BodyName } from './upstream-bodies.ts'

@@ -1,4 +1,4 @@
-import type { SettingProblem } from '../config/settings.ts'
+import type { SettingProblem } from '../config/setting-rule.ts'
 import { catalog } from './catalog.ts'
 
 /** Finds a PARTNER_OVERVIEW_PATH that another GET of the catalog has: the two could not both be routed. */

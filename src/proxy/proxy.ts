@@ -1,4 +1,4 @@
-import type { Permits } from '../http/permits.ts'
+import type { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import { sharerOf, type Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'

@@ -1,6 +1,6 @@
-import { requiredFor } from '../config/idempotency-config.ts'
+import { requiredFor } from '../config/idempotency.ts'
 import { settingFormats } from '../config/setting-formats.ts'
-import type { SettingProblem } from '../config/settings.ts'
+import type { SettingProblem } from '../config/setting-rule.ts'
 import { catalog } from './catalog.ts'
 import { takesKey } from './endpoint.ts'
 

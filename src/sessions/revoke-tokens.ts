@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Provider } from '../oauth/provider.ts'
-import { audit } from '../telemetry/audit.ts'
+import { audit } from '../telemetry/audit/audit.ts'
 import type { SessionRepository } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
 

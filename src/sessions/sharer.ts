@@ -1,4 +1,4 @@
-import { networks } from '../http/client-address.ts'
+import { networks } from '../limits/networks.ts'
 import type { Session } from './repository.ts'
 
 /**

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { Session } from '../sessions/index.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { Release } from '../http/permits.ts'
-import { CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
+import type { Release } from '../limits/permits.ts'
+import { after, CLOSE, closeOf, closeSocket, type CloseStatus } from './close-codes.ts'
 import type { PeerConnection } from './peer.ts'
 import type { Registered } from './registry.ts'
 import { SocketSlot } from './slot.ts'
@@ -40,7 +40,7 @@ export class Handshake implements Registered {
     this.request = request
     this.#reply = reply
     this.#deps = deps
-    this.#slot = new SocketSlot(deps.registry, this)
+    this.#slot = new SocketSlot(deps, this)
     const { socket } = request.raw
     // The HTTP server keeps half-open sockets, so only `end` tells that a browser has closed its half.
     socket.once('end', this.#onBrowserLeft).once('close', this.#onBrowserLeft)
@@ -78,6 +78,18 @@ export class Handshake implements Registered {
     if (permit === undefined) this.end(CLOSE.tooManyRelays)
     else this.#onRelease(permit)
     return !this.isOver
+  }
+
+  /** Takes what a socket that needs no login costs: a handshake of its address, and permits of this process. False once it is over. */
+  acquireUnreserved(): boolean {
+    const { caps } = this.#deps
+    if (!caps.allowsHandshake(this.request.ip)) this.end(after(CLOSE.rateLimited, 1000 * caps.handshakeSecondsLeft))
+    return !this.isOver && this.acquire(caps.acquireProcess()) && this.acquire(caps.acquireUnreserved())
+  }
+
+  /** Takes the permits of a public socket. False once the handshake is over. */
+  acquirePublic(): boolean {
+    return this.acquireUnreserved() && this.acquire(this.#deps.caps.acquireAddress(this.request.ip))
   }
 
   /** The session of the browser, with a token that is good for use. Undefined once the handshake is over. */

@@ -31,10 +31,8 @@ export interface PeerEvents {
   readonly error: (error: SocketError) => void
   /** Its close frame has arrived or, without one, its connection has ended. It may be called twice. */
   readonly closed: (code: number, reason: Buffer) => void
-  /** Control frames pile up in the middle of a message. The owner ends the socket; the connection is hung up afterwards. */
+  /** Control frames pile up in the middle of a message. The owner ends the socket; the connection is hung up afterwards. It may be called twice. */
   readonly tooManyControls: () => void
-  /** Whether the socket has ended, so that control frames matter no more. */
-  readonly isOver: () => boolean
 }
 
 const noop = (): void => undefined
@@ -109,7 +107,7 @@ export class Peer {
   }
 
   /** Reports what happens to its socket. Pings are answered, and messages and pongs noted as signs of life. */
-  listen({ message, error, closed, tooManyControls, isOver }: PeerEvents): void {
+  listen({ message, error, closed, tooManyControls }: PeerEvents): void {
     const { socket } = this
     socket.on('message', (data, isBinary) => {
       this.receivedMessage()
@@ -118,7 +116,7 @@ export class Peer {
     socket.on('error', error)
     onPeerClose(socket, closed)
     const control = (data: Buffer): void => {
-      if (isOver() || this.receivedControl(data)) return
+      if (this.receivedControl(data)) return
       tooManyControls()
       // Reading on would let the unfinished message grow.
       this.hangUp()

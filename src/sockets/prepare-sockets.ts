@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
-import { noteAccount } from '../http/path-id.ts'
+import { noteAccount } from '../http/requester.ts'
 import { returnsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
-import { Caps } from './caps.ts'
+import { Caps } from '../limits/caps.ts'
 import { CLOSE, closeSocket } from './close-codes.ts'
 import { SocketRegistry } from './registry.ts'
-import type { Returns } from './returns.ts'
+import { Returns } from './returns.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
 import { requireWebSocket } from './websocket-request.ts'
@@ -32,7 +32,7 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
 ): Promise<Dependencies & SocketDependencies> {
   const { config, metrics, log, store } = deps
   const registry = new SocketRegistry()
-  const returns = await createReturns(deps)
+  const returns = createReturns(deps)
   metrics.relayLimit.set(config.relay.maxRelays)
   metrics.relayTraffic.bufferedBytes = () => registry.bufferedBytes
   const drainMs = config.drainMs - config.drainWaitMs
@@ -61,11 +61,9 @@ export async function prepareSockets<Dependencies extends SharedDependencies>(
   return { ...deps, caps: new Caps(config.relay, store), registry, returns }
 }
 
-/** Nothing of it is loaded without a budget. */
-async function createReturns({ config, budget, store, log }: SharedDependencies): Promise<Returns | undefined> {
+function createReturns({ config, budget, store, log }: SharedDependencies): Returns | undefined {
   const { budget: settings } = config.upstream
   if (settings === undefined || budget === undefined) return undefined
-  const { Returns } = await import('./returns.ts')
   const enqueue = (durationMs: number): Promise<number> => store.limits.enqueue(returnsKey(settings.name), durationMs)
   return new Returns({ budget, instances: settings.instances, enqueue, log })
 }

@@ -1,18 +1,26 @@
-import type { CloseStatus } from './close-codes.ts'
-import type { Registered, SocketRegistry } from './registry.ts'
+import { audit } from '../telemetry/audit/audit.ts'
+import { codeLabel, type CloseStatus } from './close-codes.ts'
+import type { Registered } from './registry.ts'
+import type { SocketDependencies } from './socket-dependencies.ts'
+import { endedKind, type SocketIdentity } from './socket-log.ts'
+
+type SlotDependencies = Pick<SocketDependencies, 'registry' | 'metrics' | 'log'>
 
 /**
- * What one browser's socket occupies in this process from the start of its handshake until it closes: its permits and the
- * watch on its session. It is separate from both, so that an open socket keeps nothing of its handshake alive.
+ * What one browser's socket occupies in this process from the start of its handshake until it closes: its permits, the watch on
+ * its session, and its place among the open sockets. It is separate from the handshake, so that an open socket keeps nothing of
+ * that alive.
  */
 export class SocketSlot implements Registered {
-  readonly #releases: (() => void)[] = []
   /** The handshake first, the open socket later. */
   owner: Registered
+  readonly #deps: SlotDependencies
+  readonly #releases: (() => void)[] = []
 
-  constructor(registry: SocketRegistry, owner: Registered) {
+  constructor(deps: SlotDependencies, owner: Registered) {
+    this.#deps = deps
     this.owner = owner
-    this.onRelease(registry.add(this))
+    this.onRelease(deps.registry.add(this))
   }
 
   get bufferedBytes(): number {
@@ -31,5 +39,23 @@ export class SocketSlot implements Registered {
   /** Releases everything, once. */
   release(): void {
     for (const release of this.#releases.splice(0)) release()
+  }
+
+  /**
+   * Counts an open socket.
+   * @returns how to end it, once: it is released, and its end counted and logged
+   */
+  opened(identity: SocketIdentity): (close: CloseStatus | undefined) => void {
+    const { metrics, log } = this.#deps
+    const { kind } = identity
+    const openedAt = performance.now()
+    metrics.relays.inc({ kind })
+    return (close) => {
+      this.release()
+      metrics.relays.dec({ kind })
+      metrics.relayCloses.inc({ kind: endedKind(kind), code: codeLabel(close) })
+      const seconds = Math.round((performance.now() - openedAt) / 1000)
+      audit(log, 'relay_ended', { ...identity, code: close?.code, seconds })
+    }
   }
 }

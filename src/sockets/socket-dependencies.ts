@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Sessions } from '../sessions/index.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Caps } from './caps.ts'
+import type { Caps } from '../limits/caps.ts'
 import type { SocketRegistry } from './registry.ts'
 import type { Returns } from './returns.ts'
 

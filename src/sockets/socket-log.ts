@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerOf, sourceOf } from '../http/requester.ts'
-import { audit } from '../telemetry/audit.ts'
-import { auditBounded } from '../telemetry/bounded-audit.ts'
+import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import { codeLabel, type CloseStatus } from './close-codes.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 

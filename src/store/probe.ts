@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisClientOptions } from 'redis'
-import type { CheckResult } from '../config/check-result.ts'
+import type { CheckResult } from '../config/setting-rule.ts'
 import { probeKey } from './keys.ts'
 import { parseRedisUrl, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { forbiddenCommands, forbiddenToConfirm, PERMISSION_ADVICE, WAIT_ADVICE } from './permissions.ts'

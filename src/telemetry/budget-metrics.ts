@@ -1,13 +1,13 @@
 import type { Registry } from 'prom-client'
 import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../config/upstream-budget.ts'
-import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
+import { Instruments } from './instruments.ts'
 
 /** What a scrape reads of a budget. */
 interface BudgetSource {
   readonly counts: {
-    readonly granted: Readonly<Record<BudgetClass, number>>
-    readonly refused: Readonly<Record<BudgetClass, number>>
-    readonly limited: Readonly<Record<BudgetClass, number>>
+    readonly granted: ByClass
+    readonly refused: ByClass
+    readonly limited: ByClass
     readonly alone: number
   }
   readonly isAlone: boolean
@@ -19,89 +19,74 @@ interface BudgetSource {
 
 /** Registers the metrics of the upstream budget. Without UPSTREAM_BUDGET they do not exist. */
 export function createBudgetMetrics(registry: Registry, budget: BudgetSource): void {
-  scrapedCounter(
-    registry,
-    'bff_upstream_budget_calls_total',
-    'Calls to upstream that the budget granted or refused, by class',
-    ['class', 'outcome'],
-    () =>
-      BUDGET_CLASSES.flatMap((each) => [
-        [{ class: each, outcome: 'granted' }, budget.counts.granted[each]] as const,
-        [{ class: each, outcome: 'refused' }, budget.counts.refused[each]] as const,
-      ]),
-  )
-  scrapedCounter(
-    registry,
-    'bff_upstream_budget_alone_calls_total',
-    'Calls that were granted from the part that is set aside, because Redis could not be reached or had just come back',
-    [],
-    () => budget.counts.alone,
-  )
-  const byWindow = (name: string, help: string, read: 'calls' | 'limit') =>
-    scrapedGauge(
-      registry,
-      name,
-      help,
-      () =>
-        budget.left().flatMap(({ windowMs, ...window }) => {
-          const value = window[read]
-          return value === undefined ? [] : [[{ window: String(windowMs / 1000) }, value] as const]
-        }),
-      'min',
-      ['window'],
-    )
+  const make = new Instruments(registry)
+  createCounters(make, budget)
+  const byWindow = (name: string, help: string, read: 'calls' | 'limit'): void => {
+    const values = () =>
+      budget.left().flatMap(({ windowMs, ...window }) => {
+        const value = window[read]
+        return value === undefined ? [] : [[{ window: String(windowMs / 1000) }, value] as const]
+      })
+    make.scrapedGauge(name, help, values, 'min', ['window'])
+  }
   byWindow(
     'bff_upstream_budget_left',
     'Calls that are left for orders in each window, for all instances together; none while Redis is away',
     'calls',
   )
   byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')
-  byClass(registry, budget)
-}
-
-/** Registers what is known of each class. */
-function byClass(registry: Registry, budget: BudgetSource): void {
-  scrapedGauge(
-    registry,
+  make.scrapedGauge(
     'bff_upstream_budget_leased',
     'Calls that a process may make with the tokens that it holds, by class; bff_upstream_budget_left counts them as used',
-    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.leased(each)] as const),
+    () => byClass((each) => budget.leased(each)),
     'sum',
     ['class'],
   )
-  scrapedGauge(
-    registry,
+  make.scrapedGauge(
     'bff_upstream_budget_alone',
     'Whether the ledger of the budget in Redis cannot be reached',
     () => Number(budget.isAlone),
     'max',
   )
-  createLimitMetrics(registry, budget)
-}
-
-/** Registers the metrics of the calls that upstream's own 429s hold back. */
-function createLimitMetrics(registry: Registry, budget: BudgetSource): void {
-  scrapedCounter(
-    registry,
-    'bff_upstream_limit_refusals_total',
-    'Calls that were not sent because upstream limits their user, by class',
-    ['class'],
-    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.counts.limited[each]] as const),
-  )
-  scrapedGauge(
-    registry,
+  make.scrapedGauge(
     'bff_upstream_limited_users',
     'Users, else sessions, whose calls of a class are held back, because upstream answered 429 to them; known to all instances',
-    () => BUDGET_CLASSES.map((each) => [{ class: each }, budget.usersHeldBack[each]] as const),
+    () => byClass((each) => budget.usersHeldBack[each]),
     'max',
     ['class'],
   )
-  scrapedGauge(
-    registry,
+  make.scrapedGauge(
     'bff_upstream_budget_held_back',
     'Whether all calls of a class are held back, because upstream answered 429 to several users, and to the probe of another',
-    () => BUDGET_CLASSES.map((each) => [{ class: each }, Number(budget.isHeldBack(each))] as const),
+    () => byClass((each) => Number(budget.isHeldBack(each))),
     'max',
     ['class'],
   )
+}
+
+function createCounters(make: Instruments, { counts }: BudgetSource): void {
+  make.scrapedCounter(
+    'bff_upstream_budget_calls_total',
+    'Calls to upstream that the budget granted or refused, by class',
+    () => [
+      ...byClass((each) => counts.granted[each], { outcome: 'granted' }),
+      ...byClass((each) => counts.refused[each], { outcome: 'refused' }),
+    ],
+    ['class', 'outcome'],
+  )
+  make.scrapedCounter(
+    'bff_upstream_budget_alone_calls_total',
+    'Calls that were granted from the part that is set aside, because Redis could not be reached or had just come back',
+    () => counts.alone,
+  )
+  make.scrapedCounter(
+    'bff_upstream_limit_refusals_total',
+    'Calls that were not sent because upstream limits their user, by class',
+    () => byClass((each) => counts.limited[each]),
+    ['class'],
+  )
+}
+
+function byClass(read: (budgetClass: BudgetClass) => number, labels: Record<string, string> = {}) {
+  return BUDGET_CLASSES.map((each) => [{ class: each, ...labels }, read(each)] as const)
 }

@@ -1,5 +1,5 @@
-import { Counter, type Registry } from 'prom-client'
-import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
+import type { Registry } from 'prom-client'
+import { Instruments } from './instruments.ts'
 
 /** The gauges, by what the feed calls them. */
 const GAUGES = {
@@ -13,71 +13,48 @@ const GAUGES = {
   ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
 } as const
 
+type Counts = Record<keyof typeof GAUGES, () => number>
+
 /** Registers the metrics of shared market data. Without PUBLIC_FEED=shared they do not exist. */
 export function createFeedMetrics(registry: Registry) {
-  const counter = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
-  const { hit, conflated } = createFrequent(registry)
-  return {
-    /** What the feed holds at a moment. Replaced by the owner of the feed. */
-    counts: createGauges(registry),
-    conflated,
-    hit,
-    reconnects: counter('bff_feed_reconnects_total', 'Times that a lost upstream socket of the feed was opened again'),
-    unattributed: counter(
-      'bff_feed_unattributed_messages_total',
-      'Messages from upstream to the feed that answered no request',
-    ),
-    refused: counter(
-      'bff_feed_refused_resubscriptions_total',
-      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
-    ),
-  }
-}
-
-const zero = (): number => 0
-
-function createGauges(registry: Registry): Record<keyof typeof GAUGES, () => number> {
-  const counts = {
-    upstreamSockets: zero,
-    retryingSockets: zero,
-    streams: zero,
-    takenPlaces: zero,
-    places: zero,
-    subscribers: zero,
-    ownSockets: zero,
-    ownSocketLimit: zero,
-  }
-  for (const key of Object.keys(GAUGES) as (keyof typeof GAUGES)[]) {
-    const [name, help] = GAUGES[key]
-    scrapedGauge(registry, name, help, () => counts[key]())
-  }
-  return counts
-}
-
-/** Plain numbers, since they are counted for every message. */
-function createFrequent(registry: Registry) {
+  const make = new Instruments(registry)
+  const names = Object.keys(GAUGES) as (keyof Counts)[]
+  const counts = Object.fromEntries(names.map((key) => [key, () => 0])) as unknown as Counts
+  for (const key of names) make.scrapedGauge(GAUGES[key][0], GAUGES[key][1], () => counts[key]())
+  // Plain numbers, since they are counted for every message.
   const hits = new Map<string, number>()
   const conflated = { messages: 0 }
-  scrapedCounter(
-    registry,
+  make.scrapedCounter(
     'bff_feed_cache_hits_total',
     'Requests of browsers that needed none upstream, by operation',
-    ['operation'],
     () => [...hits].map(([operation, count]) => [{ operation }, count]),
+    ['operation'],
   )
-  scrapedCounter(
-    registry,
+  make.scrapedCounter(
     'bff_feed_conflated_messages_total',
     'Stream messages that a slow browser did not get, because a newer one replaced them',
-    [],
     () => conflated.messages,
   )
   return {
+    /** What the feed holds at a moment. Replaced by the owner of the feed. */
+    counts,
     conflated,
     /** Counts a request that needed none upstream. */
     hit: (operation: string): void => {
       hits.set(operation, (hits.get(operation) ?? 0) + 1)
     },
+    reconnects: make.counter(
+      'bff_feed_reconnects_total',
+      'Times that a lost upstream socket of the feed was opened again',
+    ),
+    unattributed: make.counter(
+      'bff_feed_unattributed_messages_total',
+      'Messages from upstream to the feed that answered no request',
+    ),
+    refused: make.counter(
+      'bff_feed_refused_resubscriptions_total',
+      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
+    ),
   }
 }
 

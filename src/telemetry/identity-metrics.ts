@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { Instruments } from './instruments.ts'
 
 /** What became of a request to IDENTITY_PATH. */
 export type IdentityOutcome = 'found' | 'refused' | 'unusable' | 'over_budget' | 'unreachable' | 'timeout' | 'lost'
@@ -6,12 +7,11 @@ export type IdentityOutcome = 'found' | 'refused' | 'unusable' | 'over_budget' |
 /** Registers the metrics of subjects. Without IDENTITY_PATH they do not exist. */
 export function createIdentityMetrics(registry: Registry) {
   return {
-    requests: new Counter({
-      name: 'bff_identity_requests_total',
-      help: 'Requests to IDENTITY_PATH after a login, by outcome: all but found leave the session without a subject',
-      labelNames: ['outcome'],
-      registers: [registry],
-    }),
+    requests: new Instruments(registry).counter(
+      'bff_identity_requests_total',
+      'Requests to IDENTITY_PATH after a login, by outcome: all but found leave the session without a subject',
+      ['outcome'],
+    ),
   }
 }
 

@@ -1,7 +1,8 @@
+import { hkdfSync } from 'node:crypto'
 import program from '../../package.json' with { type: 'json' }
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Instruments } from './instruments.ts'
 import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
-import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
 import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
@@ -14,19 +15,18 @@ const DIRECTIONS = ['to_browser', 'to_upstream'] as const
 /** Creates a server's metrics. Label values come from closed sets (routes, codes, outcomes), never from a request. */
 export function createMetrics() {
   const registry = new Registry()
-  const registers = [registry]
+  const make = new Instruments(registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
-  addBuildInfo(registry)
+  const versions = { version: program.version, node: process.versions.node }
+  make.info('bff_build_info', 'The version of this server, and of Node', versions)
   // promtool refuses gauges whose names end in _total. Each is only the sum of the gauge without that suffix.
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-    new Counter({ name, help, labelNames, registers })
   // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
   type Durations = Pick<RouteHistogram, 'add'>
   const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
-    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers })
+    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   return {
     registry,
     requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [
@@ -34,85 +34,84 @@ export function createMetrics() {
       'route',
       'status',
     ]),
-    logins: createLogins(registry),
-    attributionLinks: counter(
+    logins: createLogins(make),
+    attributionLinks: make.counter(
       'bff_attribution_links_total',
       'Visits of sign-up links by how complete their attribution is, and by navigation or bare fetch',
       ['outcome', 'by'],
     ),
-    signupsCompleted: counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
+    signupsCompleted: make.counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
       'attributed',
     ]),
-    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by a login'),
-    sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
-    unreplicatedEnds: counter(
+    sessionsCreated: make.counter('bff_sessions_created_total', 'Sessions created by a login'),
+    sessionsEnded: make.counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
+    unreplicatedEnds: make.counter(
       'bff_session_ends_unreplicated_total',
       'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
     ),
-    sessionStore: createSessionStoreMetrics(registry),
-    provider: createProviderMetrics(registry, BUCKETS),
-    logLines: createLogMetrics(registry),
-    refreshes: createRefreshes(registry),
-    upstreamRequests: createUpstreamRequests(registry),
+    sessionStore: createSessionStoreMetrics(make),
+    provider: createProviderMetrics(make, BUCKETS),
+    logLines: createLogMetrics(make),
+    refreshes: createRefreshes(make),
+    upstreamRequests: createUpstreamRequests(make),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
       'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
       ['method', 'route'],
     ),
-    idempotency: counter('bff_idempotency_requests_total', 'Requests with an Idempotency-Key, by what became of them', [
-      'outcome',
-    ]),
-    relays: createRelays(registry),
-    relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
-    relayCloses: counter(
+    idempotency: make.counter(
+      'bff_idempotency_requests_total',
+      'Requests with an Idempotency-Key, by what became of them',
+      ['outcome'],
+    ),
+    relays: createRelays(make),
+    relayLimit: make.gauge('bff_relay_limit', 'Limit of open sockets (MAX_RELAYS)'),
+    relayCloses: make.counter(
       'bff_relay_endings_total',
       'Closed and refused sockets, by kind and by close code sent to the browser',
       ['kind', 'code'],
     ),
-    relayRefusals: counter(
+    relayRefusals: make.counter(
       'bff_relay_refusals_total',
       'Handshakes that were refused or whose browser left, by reason',
       ['reason'],
     ),
-    relayTraffic: createRelayTraffic(registry),
-    relayOperations: createRelayOperations(registry),
+    relayTraffic: createRelayTraffic(make),
+    relayOperations: createRelayOperations(make),
   }
 }
 
-function addBuildInfo(registry: Registry): void {
-  const info = new Gauge({
-    name: 'bff_build_info',
-    help: 'The version of this server, and of Node',
-    labelNames: ['version', 'node'],
-    aggregator: 'first',
-    registers: [registry],
-  })
-  info.set({ version: program.version, node: process.versions.node }, 1)
+/**
+ * Adds a metric that reveals instances with different SESSION_SECRETS, which would log users out. The fingerprint
+ * cannot be reversed, and does not depend on the order of the secrets, which differs for a while during a rotation.
+ */
+export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
+  const set = secrets.toSorted().join(',')
+  const fingerprint = Buffer.from(hkdfSync('sha256', set, '', 'fingerprint', 6)).toString('hex')
+  const help = 'A fingerprint of the set of SESSION_SECRETS: all instances should have the same'
+  new Instruments(registry).info('bff_session_secrets_info', help, { fingerprint })
 }
 
-function createLogMetrics(registry: Registry) {
+function createLogMetrics(make: Instruments) {
   /** Replaced by the owner of the log. */
   const lines = { dropped: () => 0 }
-  scrapedCounter(
-    registry,
+  make.scrapedCounter(
     'bff_log_lines_dropped_total',
     'Lines of the log that were lost: nobody read them in time, or they could not be written',
-    [],
     () => lines.dropped(),
   )
   return lines
 }
 
 /** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */
-function createRelays(registry: Registry): Gauge<'kind'> {
-  const help = 'Open sockets, by kind'
-  const relays = new Gauge({ name: 'bff_relays', help, labelNames: ['kind'], registers: [registry] })
+function createRelays(make: Instruments): Gauge<'kind'> {
+  const relays = make.gauge('bff_relays', 'Open sockets, by kind', ['kind'])
   for (const kind of ['public', 'demo', 'real', 'session']) relays.set({ kind }, 0)
   return relays
 }
 
 /** Plain numbers, since relays count every message. */
-function createRelayTraffic(registry: Registry) {
+function createRelayTraffic(make: Instruments) {
   const traffic = {
     to_browser: { messages: 0, bytes: 0 },
     to_upstream: { messages: 0, bytes: 0 },
@@ -121,11 +120,10 @@ function createRelayTraffic(registry: Registry) {
   }
   for (const unit of ['messages', 'bytes'] as const) {
     const what = unit === 'messages' ? 'Messages' : 'Payload bytes'
-    scrapedCounter(registry, `bff_relay_${unit}_total`, `${what} relayed, by direction`, ['direction'], () =>
-      DIRECTIONS.map((direction) => [{ direction }, traffic[direction][unit]]),
-    )
+    const read = () => DIRECTIONS.map((direction) => [{ direction }, traffic[direction][unit]] as const)
+    make.scrapedCounter(`bff_relay_${unit}_total`, `${what} relayed, by direction`, read, ['direction'])
   }
-  scrapedGauge(registry, 'bff_relay_buffered_bytes', 'Bytes of messages that wait for a slow peer', () =>
+  make.scrapedGauge('bff_relay_buffered_bytes', 'Bytes of messages that wait for a slow peer', () =>
     traffic.bufferedBytes(),
   )
   return traffic
@@ -134,24 +132,20 @@ function createRelayTraffic(registry: Registry) {
 /** Creates the metrics that a supervisor counts itself. */
 export function createSupervisorMetrics() {
   const registry = new Registry()
-  const registers = [registry]
+  const make = new Instruments(registry)
   // prom-client leaves the starts of workers out. That of the supervisor tells an alert that the whole server restarts.
   const startTime = new Gauge({
     name: 'process_start_time_seconds',
     help: 'Start time of the process since unix epoch in seconds.',
     aggregator: 'first',
-    registers,
+    registers: [registry],
   })
   startTime.set(Math.round(Date.now() / 1000 - process.uptime()))
   return {
     registry,
-    logLines: createLogMetrics(registry),
-    workers: new Gauge({ name: 'bff_workers', help: 'Running worker processes', registers }),
-    workerRestarts: new Counter({
-      name: 'bff_worker_restarts_total',
-      help: 'Worker processes that died and were replaced',
-      registers,
-    }),
+    logLines: createLogMetrics(make),
+    workers: make.gauge('bff_workers', 'Running worker processes'),
+    workerRestarts: make.counter('bff_worker_restarts_total', 'Worker processes that died and were replaced'),
   }
 }
 
@@ -161,17 +155,16 @@ interface CountedEndpoint {
   readonly path: string
 }
 
-function createUpstreamRequests(registry: Registry) {
+function createUpstreamRequests(make: Instruments) {
   const counts = new Map<CountedEndpoint, Map<string, number>>()
-  scrapedCounter(
-    registry,
+  make.scrapedCounter(
     'bff_upstream_requests_total',
     'REST requests sent upstream, by catalog route and outcome',
-    ['method', 'route', 'outcome'],
     () =>
       [...counts].flatMap(([{ method, path: route }, outcomes]) =>
         [...outcomes].map(([outcome, count]) => [{ method, route, outcome }, count] as const),
       ),
+    ['method', 'route', 'outcome'],
   )
   return {
     count(endpoint: CountedEndpoint, outcome: string): void {
@@ -183,11 +176,10 @@ function createUpstreamRequests(registry: Registry) {
 }
 
 /** The number of browsers' messages that named each operation. */
-function createRelayOperations(registry: Registry) {
+function createRelayOperations(make: Instruments) {
   const counts = new Map<string, number>()
-  scrapedCounter(registry, 'bff_relay_operations_total', 'Messages from browsers by operation', ['operation'], () =>
-    [...counts].map(([operation, count]) => [{ operation }, count]),
-  )
+  const read = () => [...counts].map(([operation, count]) => [{ operation }, count] as const)
+  make.scrapedCounter('bff_relay_operations_total', 'Messages from browsers by operation', read, ['operation'])
   return counts
 }
 

@@ -1,57 +1,40 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
-import { scrapedGauge } from './scraped-metrics.ts'
+import type { Counter } from 'prom-client'
+import type { Instruments } from './instruments.ts'
 
 const FLOWS = ['login', 'signup', 'unknown']
 const REFUSALS = ['access_denied', 'invalid_grant', 'invalid_client', 'login_failed']
 const LOGIN_OUTCOMES = [...REFUSALS, 'finished', 'state_mismatch', 'provider_unavailable', 'try_later', 'rate_limited']
 const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 
-/** Counts logins by outcome. Without a series at 0, an alert on an increase would miss the first login. */
-export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
-  const logins = new Counter({
-    name: 'bff_logins_total',
-    help: 'Logins and sign-ups, by flow and outcome',
-    labelNames: ['flow', 'outcome'],
-    registers: [registry],
-  })
-  for (const flow of FLOWS) for (const outcome of LOGIN_OUTCOMES) logins.inc({ flow, outcome }, 0)
-  return logins
+/** Counts logins by outcome. */
+export function createLogins(make: Instruments): Counter<'flow' | 'outcome'> {
+  const series = FLOWS.flatMap((flow) => LOGIN_OUTCOMES.map((outcome) => ({ flow, outcome })))
+  return make.counterFrom0('bff_logins_total', 'Logins and sign-ups, by flow and outcome', series)
 }
 
-/** Counts token refreshes by outcome. Every series starts at 0, too. */
-export function createRefreshes(registry: Registry): Counter<'outcome'> {
-  const refreshes = new Counter({
-    name: 'bff_token_refreshes_total',
-    help: 'Token refreshes, by outcome',
-    labelNames: ['outcome'],
-    registers: [registry],
-  })
-  for (const outcome of REFRESH_OUTCOMES) refreshes.inc({ outcome }, 0)
-  return refreshes
+/** Counts token refreshes by outcome. */
+export function createRefreshes(make: Instruments): Counter<'outcome'> {
+  const series = REFRESH_OUTCOMES.map((outcome) => ({ outcome }))
+  return make.counterFrom0('bff_token_refreshes_total', 'Token refreshes, by outcome', series)
 }
 
 /** Creates the metrics of requests to the provider. */
-export function createProviderMetrics(registry: Registry, buckets: number[]) {
-  const registers = [registry]
-  const durations = new Histogram({
-    name: 'bff_provider_request_duration_seconds',
-    help: 'From sending a request to the provider to the end of its response, or to its failure',
-    labelNames: ['request'],
+export function createProviderMetrics(make: Instruments, buckets: number[]) {
+  const durations = make.histogram(
+    'bff_provider_request_duration_seconds',
+    'From sending a request to the provider to the end of its response, or to its failure',
     buckets,
-    registers,
-  })
-  const outcomes = new Counter({
-    name: 'bff_provider_requests_total',
-    help: 'Requests sent to the provider, by outcome',
-    labelNames: ['request', 'outcome'],
-    registers,
-  })
-  const refreshSkipped = new Counter({
-    name: 'bff_token_refreshes_held_back_total',
-    help: 'Token refreshes that were not tried because one has just failed, for this session or for any (provider)',
-    labelNames: ['by'],
-    registers,
-  })
+    ['request'],
+  )
+  const outcomes = make.counter('bff_provider_requests_total', 'Requests sent to the provider, by outcome', [
+    'request',
+    'outcome',
+  ])
+  const refreshSkipped = make.counter(
+    'bff_token_refreshes_held_back_total',
+    'Token refreshes that were not tried because one has just failed, for this session or for any (provider)',
+    ['by'],
+  )
   const metrics = {
     /** Whether refreshes are withheld because the provider fails. Replaced by the owner of the provider. */
     isCircuitOpen: () => false,
@@ -61,8 +44,7 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
     },
     refreshSkipped: (by: 'session' | 'provider'): void => refreshSkipped.inc({ by }),
   }
-  scrapedGauge(
-    registry,
+  make.scrapedGauge(
     'bff_provider_circuit_open',
     'Whether refreshes are withheld because the provider fails',
     () => Number(metrics.isCircuitOpen()),

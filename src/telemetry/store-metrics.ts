@@ -1,5 +1,4 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
-import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
+import type { Instruments } from './instruments.ts'
 import { STORE_FAILURES, WRITE_REFUSALS, type StoreFacts, type StoreObserver } from './store-observer.ts'
 
 /** In seconds, from a round trip in the same building to longer than any request waits. */
@@ -13,28 +12,25 @@ interface Source {
 }
 
 /** Creates the metrics of the session store and the near cache. The store notifies `observer`. */
-export function createSessionStoreMetrics(registry: Registry): Source & { readonly observer: StoreObserver } {
+export function createSessionStoreMetrics(make: Instruments): Source & { readonly observer: StoreObserver } {
   const source: Source = {
     isUp: () => true,
     nearCache: () => ({ hits: 0, misses: 0, sessions: 0, bytes: 0 }),
     facts: async () => undefined,
   }
-  addNearCache(registry, source)
-  addFacts(registry, source)
-  return Object.assign(source, { observer: createObserver(registry) })
+  addNearCache(make, source)
+  addFacts(make, source)
+  return Object.assign(source, { observer: createObserver(make) })
 }
 
-function addNearCache(registry: Registry, source: Source): void {
-  const gauge = scrapedGauge.bind(undefined, registry)
+function addNearCache(make: Instruments, source: Source): void {
   // Of several processes, one that has lost the store suffices to report it as down.
-  gauge('bff_session_store_up', 'Whether the session store responds', () => Number(source.isUp()), 'min')
-  gauge('bff_near_cache_sessions', 'Sessions in the near cache', () => source.nearCache().sessions)
-  gauge('bff_near_cache_bytes', 'Approximate bytes used by the near cache', () => source.nearCache().bytes)
-  scrapedCounter(
-    registry,
+  make.scrapedGauge('bff_session_store_up', 'Whether the session store responds', () => Number(source.isUp()), 'min')
+  make.scrapedGauge('bff_near_cache_sessions', 'Sessions in the near cache', () => source.nearCache().sessions)
+  make.scrapedGauge('bff_near_cache_bytes', 'Approximate bytes used by the near cache', () => source.nearCache().bytes)
+  make.scrapedCounter(
     'bff_near_cache_lookups_total',
     'Sessions looked up in the near cache, by outcome',
-    ['outcome'],
     () => {
       const { hits, misses } = source.nearCache()
       return [
@@ -42,17 +38,18 @@ function addNearCache(registry: Registry, source: Source): void {
         [{ outcome: 'miss' }, misses],
       ]
     },
+    ['outcome'],
   )
 }
 
 /** Adds what only the servers of the store know. All processes report the same, or no value while it is unknown. */
-function addFacts(registry: Registry, source: Source): void {
-  const gauge = (name: string, help: string, read: (facts: StoreFacts) => number | undefined) => {
+function addFacts(make: Instruments, source: Source): void {
+  const gauge = (name: string, help: string, read: (facts: StoreFacts) => number | undefined): void => {
     const readFacts = async () => {
       const facts = await source.facts()
       return facts && read(facts)
     }
-    scrapedGauge(registry, name, help, readFacts, 'max')
+    make.scrapedGauge(name, help, readFacts, 'max')
   }
   gauge(
     'bff_sessions',
@@ -71,29 +68,22 @@ function addFacts(registry: Registry, source: Source): void {
   )
 }
 
-function createObserver(registry: Registry): StoreObserver {
-  const registers = [registry]
-  const durations = new Histogram({
-    name: 'bff_session_store_request_duration_seconds',
-    help: 'Round trips to the session store, including failed ones; most calls make none',
-    buckets: BUCKETS,
-    registers,
-  })
-  const errors = new Counter({
-    name: 'bff_session_store_errors_total',
-    help: 'Requests to the session store that failed, by kind',
-    labelNames: ['kind'],
-    registers,
-  })
-  const refusedWrites = new Counter({
-    name: 'bff_session_store_refused_writes_total',
-    help: 'Writes that the session store refused, by reason',
-    labelNames: ['reason'],
-    registers,
-  })
-  // Without a series at 0, an alert on an increase would miss the first failure.
-  for (const kind of STORE_FAILURES) errors.inc({ kind }, 0)
-  for (const reason of WRITE_REFUSALS) refusedWrites.inc({ reason }, 0)
+function createObserver(make: Instruments): StoreObserver {
+  const durations = make.histogram(
+    'bff_session_store_request_duration_seconds',
+    'Round trips to the session store, including failed ones; most calls make none',
+    BUCKETS,
+  )
+  const errors = make.counterFrom0(
+    'bff_session_store_errors_total',
+    'Requests to the session store that failed, by kind',
+    STORE_FAILURES.map((kind) => ({ kind })),
+  )
+  const refusedWrites = make.counterFrom0(
+    'bff_session_store_refused_writes_total',
+    'Writes that the session store refused, by reason',
+    WRITE_REFUSALS.map((reason) => ({ reason })),
+  )
   return {
     asked: (seconds) => durations.observe(seconds),
     failed: (kind) => errors.inc({ kind }),

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
+import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { workerEnvironment } from '../../src/config/worker-environment.ts'
 import { ALONE } from '../support/settings.ts'
 
 const PRODUCTION = {

@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { ConfigError, readConfig, workerEnvironment } from '../../src/config/config.ts'
+import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { workerEnvironment } from '../../src/config/worker-environment.ts'
 import { newClientKey } from '../support/client-keys.ts'
 import { ALONE } from '../support/settings.ts'
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { settingRules, type SettingRule } from '../../src/config/settings.ts'
+import type { SettingRule } from '../../src/config/setting-rule.ts'
+import { settingRules } from '../../src/config/settings.ts'
 
 const settings = Object.entries<SettingRule>(settingRules)
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
-import { network } from '../../src/http/client-address.ts'
+import { network } from '../../src/limits/networks.ts'
 import { loginWorld, startLogin, storeClient, type LoginWorld } from '../support/token-endpoint.ts'
 import { testServer } from '../support/world.ts'
 

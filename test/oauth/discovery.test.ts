@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
-import type { ProviderConfig } from '../../src/config/provider-config.ts'
+import type { ProviderConfig } from '../../src/config/provider.ts'
 import { discover, type Discovery } from '../../src/oauth/discovery.ts'
 import {
   document,

@@ -9,8 +9,7 @@ import { startUpstream } from '../../sandbox/upstream.ts'
 import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
 import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
 import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { addSecretsInfo } from '../../src/telemetry/secrets-info.ts'
+import { addSecretsInfo, createMetrics } from '../../src/telemetry/metrics.ts'
 import {
   fullStoreScenarios,
   limitScenario,

@@ -106,7 +106,7 @@ await test('a line with a field that nobody described, a missing one or an unkno
 })
 
 await test('every audit line is written through the table', (t) => {
-  const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => file !== 'src/telemetry/audit.ts')
+  const files = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) => file !== 'src/telemetry/audit/audit.ts')
   t.ok(files.length > 150)
   t.same(
     files.filter((file) => /\baudit: ['"`]/.test(readFileSync(ROOT + file, 'utf8'))),

@@ -10,7 +10,7 @@ function workersOf(replies: readonly (AdminOutcome | undefined)[]) {
   const asked: AdminOutcome[] = []
   const channel = {
     isResponsive: async () => true,
-    carryOut: async (reply: AdminOutcome | undefined, _order: unknown, timeoutMs: number) => {
+    runCommand: async (reply: AdminOutcome | undefined, _order: unknown, timeoutMs: number) => {
       asked.push(reply ?? { is: 'noWorker' })
       if (reply === undefined) time += timeoutMs
       return reply
@@ -39,7 +39,7 @@ await test('an order of an operator goes to no worker that does not say how it i
   const asked: string[] = []
   const outcome = await delegate(['hangs', 'works'], ORDER, {
     isResponsive: async (worker) => worker === 'works',
-    carryOut: async (worker) => {
+    runCommand: async (worker) => {
       asked.push(worker)
       return { is: 'ended', count: 1 }
     },

@@ -1,6 +1,7 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { fillRedis } from '../support/full-redis.ts'
+import { identityWorld, operate } from '../support/identity-world.ts'
 import { samplesOf } from '../support/metrics.ts'
 import { until, untilSlow } from '../support/until.ts'
 import { testServer, testWorld, type TestServer } from '../support/world.ts'
@@ -49,4 +50,23 @@ await test('GET /readyz on three instances: all of them warn of a Redis that ref
   await until(noneWarns, 'all instances learn that there is room again', RECOVERY_MS)
 
   t.same(await client.keys('*probe*'), [], 'nothing is written for that')
+})
+
+await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {
+  const world = await identityWorld(t, { redis: true })
+  await world.logIn('CR1')
+  await world.redis?.close()
+  for (const method of ['GET', 'DELETE'] as const) {
+    const answer = await operate(world.server, method, { subject: 'CR1' })
+    t.equal(answer.status, 503)
+    t.equal(answer.headers.get('retry-after'), '1')
+    t.same(await answer.json(), { error: 'The session store is unavailable' })
+  }
+  const audits = world.server.log.filter(({ audit }) => String(audit).startsWith('sessions_'))
+  t.match(
+    audits,
+    [{ audit: 'sessions_revoked', outcome: 'incomplete', cause: { message: String } }],
+    'for the end alone',
+  )
+  t.notOk('ended' in (audits[0] ?? {}))
 })

@@ -194,17 +194,6 @@ await test('GET /sessions: + is a space, as in a form, and %2B is a plus', async
   }
 })
 
-await test('/sessions: 503 while the store is down, and nothing is claimed', async (t) => {
-  const world = await identityWorld(t, { redis: true })
-  await world.logIn('CR1')
-  await world.redis?.close()
-  for (const method of ['GET', 'DELETE'] as const) {
-    const answer = await operate(world.server, method, { subject: 'CR1' })
-    t.equal(answer.status, 503)
-    t.equal(answer.headers.get('retry-after'), '1')
-  }
-})
-
 await test('With WORKERS, a worker lists and ends sessions, also when another one hangs; npm run sessions shows them', async (t) => {
   const world = await identityWorld(t, { redis: true })
   const settings = {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { Caps } from '../../src/sockets/caps.ts'
+import { Caps } from '../../src/limits/caps.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
 import { until } from '../support/until.ts'

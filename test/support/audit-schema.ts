@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { AUDIT_EVENTS } from '../../src/telemetry/audit/events.ts'
-import type { FieldSchema } from '../../src/telemetry/audit/fields.ts'
-import type { AuditRule } from '../../src/telemetry/audit/rule.ts'
+import type { AuditRule, FieldSchema } from '../../src/telemetry/audit/fields.ts'
 
 const FILE = fileURLToPath(new URL('../../docs/audit.schema.json', import.meta.url))
 const GUIDE = fileURLToPath(new URL('../../docs/audit.md', import.meta.url))

@@ -69,7 +69,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   const app = await buildApp(config, { store, log })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })
-  const ops = createOpsListener(app.ops, { token: config.ops.token, log })
+  const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })
   const opsUrl = await ops.listen({ host: '127.0.0.1', port: 0 })
   let closed: Promise<void> | undefined
   const close = (): Promise<void> =>

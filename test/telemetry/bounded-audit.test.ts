@@ -1,7 +1,8 @@
 import { mock } from 'node:test'
 import { pino } from 'pino'
 import { test } from 'tap'
-import { auditBounded, flushAudit } from '../../src/telemetry/bounded-audit.ts'
+import { auditBounded } from '../../src/telemetry/audit/audit.ts'
+import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
 
 type Line = Record<string, unknown>
@@ -62,13 +63,16 @@ await test('auditBounded bounds lines and memory for ever new sources, and loses
   t.end()
 })
 
-await test('flushAudit writes what is still only counted, once', (t) => {
+await test('flushBoundedLines writes what is still only counted, once', (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
   const lines: Line[] = []
   const log = logInto(lines)
   for (let call = 0; call < 9; call++)
     auditBounded(log.child({ reqId: `r${call}` }), 'ops_refused', { client: 'one' }, 'one')
-  flushAudit(log)
-  flushAudit(log)
+  flushBoundedLines(log)
+  flushBoundedLines(log)
+  mock.timers.tick(WINDOW_MS)
   t.equal(lines.length, 6)
   t.equal(total(lines), 9)
   t.end()

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { test } from 'tap'
-import { flushFailures, logFailure } from '../../src/telemetry/failure-log.ts'
+import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
+import { logFailure } from '../../src/telemetry/failure-log.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
 import { failureCount } from '../support/failure-count.ts'
 import { until } from '../support/until.ts'
@@ -23,7 +24,7 @@ await test('logFailure logs the first failure at once and counts the others in o
   t.match(lines[1], { count: 9, reqId: 'r9' })
   logFailure(log, 'it failed', { code: 'lost' }, new Error('another cause'))
   t.equal(lines.length, 3, 'another cause is logged at once')
-  flushFailures(log)
+  flushBoundedLines(log)
   t.equal(lines.length, 3, 'no failure is logged twice')
 })
 
@@ -35,6 +36,6 @@ await test('logFailure bounds the number of lines, and of kinds that it remember
   }
   t.equal(lines.length, 101)
   t.ok(lines.every((line) => JSON.stringify(line).length < 1000))
-  flushFailures(log)
+  flushBoundedLines(log)
   t.equal(failureCount(lines, 'it failed') + failureCount(lines, 'failures of too many kinds to tell them apart'), 5000)
 })

@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/config.ts'
 import type { Opened } from '../handshake.ts'
-import { OpenSocket } from '../open-socket.ts'
-import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { Feed } from './feed.ts'
@@ -14,14 +12,13 @@ interface FeedRouteDependencies extends SocketDependencies {
 
 /** `GET /ws/public` where browsers share the market data (docs/reference.md, Shared market data). */
 export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDependencies): Promise<void> {
-  const { config, metrics, log, caps } = deps
+  const { config, metrics, log } = deps
   const feed = new Feed({ wsUrl: config.relay.wsUrl, limits: { ...config.relay, ...config.feed }, metrics, log })
   fastify.addHook('onClose', async () => feed.close())
   // Nothing upstream is opened for it, so its handshake waits for nothing.
   const opened: Opened = {
     join(browser, slot, identity) {
-      const open = new OpenSocket(identity, slot, deps)
-      const member = new Member(browser, identity.client, feed, (close) => open.ended(close))
+      const member = new Member(browser, identity.client, feed, slot.opened(identity))
       slot.owner = member
       feed.joined(member)
     },
@@ -29,6 +26,6 @@ export async function feedRoutes(fastify: FastifyInstance, deps: FeedRouteDepend
   }
   socketRoute(fastify, '/ws/public', deps, {
     purposeOf: () => ({ kind: 'public' }),
-    open: async (handshake) => (acquirePublicPermits(handshake, caps) ? opened : undefined),
+    open: async (handshake) => (handshake.acquirePublic() ? opened : undefined),
   })
 }

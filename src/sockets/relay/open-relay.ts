@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { CallLimit } from '../../http/call-limit.ts'
+import type { CallLimit } from '../../limits/call-limit.ts'
 import { requesterOf } from '../../http/requester.ts'
 import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
 import { logFailure } from '../../telemetry/failure-log.ts'
@@ -7,10 +7,8 @@ import type { RestClients } from '../../upstream/rest-clients.ts'
 import { after, CLOSE, closeOf } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
-import { acquirePublicPermits } from '../public-permits.ts'
 import type { SocketSlot } from '../slot.ts'
 import type { SocketIdentity, SocketKind } from '../socket-log.ts'
-import { OpenSocket } from '../open-socket.ts'
 import type { OtpClient } from './otp.ts'
 import { Relay, type RelayPeers } from './relay.ts'
 import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
@@ -26,7 +24,7 @@ export interface RelayDependencies extends SocketDependencies {
 
 /** Opens the public market data socket. */
 export async function openPublicRelay(handshake: Handshake, deps: RelayDependencies): Promise<Opened | undefined> {
-  if (!acquirePublicPermits(handshake, deps.caps)) return
+  if (!handshake.acquirePublic()) return
   return openUpstream(handshake, deps.config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
 }
 
@@ -133,7 +131,7 @@ async function openUpstream(
 
 function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
   const { metrics, log, config } = deps
-  const open = new OpenSocket(identity, slot, deps)
+  const ended = slot.opened(identity)
   // A public relay comes back without a one-time URL.
   const returns = identity.kind === 'public' ? undefined : deps.returns
   if (returns !== undefined) slot.onRelease(returns.join())
@@ -146,7 +144,7 @@ function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity
       if (violation !== undefined) {
         logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
       }
-      open.ended(close)
+      ended(close)
     },
   })
 }

@@ -103,12 +103,8 @@ export class OtpClient {
 
   /** The URL in a response, or why it cannot be used. The reason never quotes the response. */
   #find(body: Buffer): URL | string {
-    let document: unknown
-    try {
-      document = JSON.parse(body.toString('utf8'))
-    } catch {
-      return 'the response is not JSON'
-    }
+    const document = parsed(body.toString('utf8'))
+    if (document === undefined) return 'the response is not JSON'
     const found = valueAt(document, this.#config.otpUrlPointer)
     const candidates = typeof found === 'string' ? [found] : [...new Set(socketUrls(document, MAX_DEPTH))]
     const [text, ...more] = candidates

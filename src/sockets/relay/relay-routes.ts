@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
-import { ID } from '../../http/path-id.ts'
+import { ID } from '../../http/known-paths.ts'
 import { accountTag } from '../../telemetry/log-tag.ts'
 import { socketRoute } from '../socket-route.ts'
 import { openPublicRelay, openTradingRelay, type RelayDependencies } from './open-relay.ts'

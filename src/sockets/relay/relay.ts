@@ -95,7 +95,6 @@ export class Relay implements Registered {
       error: ({ code }) => this.#finish(fromViolation(code), GOING_AWAY),
       closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
       tooManyControls: () => this.#finish(POLICY_VIOLATION, GOING_AWAY),
-      isOver: () => this.#ended,
     })
   }
 
@@ -113,7 +112,6 @@ export class Relay implements Registered {
       closed: (code, reason) => this.#finish(fromUpstream(code, reason), GOING_AWAY),
       tooManyControls: () =>
         this.#finish(CLOSE.upstreamLost, POLICY_VIOLATION, 'control frames in the middle of a message'),
-      isOver: () => this.#ended,
     })
   }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { after, CLOSE } from '../close-codes.ts'
+import { sharerOf } from '../../sessions/index.ts'
+import { CLOSE } from '../close-codes.ts'
 import type { Handshake, Opened } from '../handshake.ts'
-import { OpenSocket } from '../open-socket.ts'
 import type { SocketDependencies } from '../socket-dependencies.ts'
 import { socketRoute } from '../socket-route.ts'
 import { SessionSocket } from './session-socket.ts'
@@ -17,22 +17,19 @@ export async function sessionSocketRoute(fastify: FastifyInstance, deps: SocketD
 async function openSessionSocket(handshake: Handshake, deps: SocketDependencies): Promise<Opened | undefined> {
   const { caps, sessions } = deps
   const { ip, headers } = handshake.request
-  if (!caps.allowsHandshake(ip)) return handshake.end(after(CLOSE.rateLimited, 1000 * caps.handshakeSecondsLeft))
-  if (!handshake.acquire(caps.acquireProcess())) return
-  if (!handshake.acquire(caps.acquireUnreserved())) return
+  if (!handshake.acquireUnreserved()) return
   const found = await sessions.read(headers.cookie)
   if (found.is === 'none') return handshake.end(CLOSE.loginRequired)
   if (found.is === 'storeDown') return handshake.end(CLOSE.storeDown)
   const { session } = found
   handshake.request.sessionTag = session.tag
   handshake.request.subjectTag = session.subjectTag
-  if (!handshake.acquire(caps.acquireSessionSocket(session))) return
+  if (!handshake.acquire(caps.acquireSessionSocket(sharerOf(session)))) return
   // Without a subject, one user may have any number of sessions.
   if (session.record.subject === undefined && !handshake.acquire(caps.acquireSessionSocketAt(ip))) return
   return {
     join: (browser, slot, identity) => {
-      const open = new OpenSocket(identity, slot, deps)
-      slot.owner = new SessionSocket(browser, session, { sessions, onEnd: (close) => open.ended(close) })
+      slot.owner = new SessionSocket(browser, session, { sessions, onEnd: slot.opened(identity) })
     },
     drop: () => undefined,
   }

@@ -80,7 +80,6 @@ export class SessionSocket implements Registered {
       error: ({ code }) => this.end(fromViolation(code)),
       closed: (code, reason) => this.end({ code, reason: reason.toString() }),
       tooManyControls: () => this.end(POLICY_VIOLATION),
-      isOver: () => this.#isOver,
     })
   }
 

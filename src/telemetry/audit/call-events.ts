@@ -13,8 +13,8 @@ import {
   SESSION_IF_ANY,
   SUBJECT,
   text,
+  type AuditRule,
 } from './fields.ts'
-import type { AuditRule } from './rule.ts'
 
 const SOCKET = { kind: KIND, session: SESSION_IF_ANY, client: CLIENT } as const
 const OF_USER = { subject: SUBJECT } as const

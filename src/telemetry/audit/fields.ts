@@ -7,6 +7,20 @@ export type FieldSchema =
   /** An error as the log shows it. The caller passes the error itself. */
   | { readonly description: string; readonly $ref: '#/$defs/error' }
 
+/** One kind of audit line (docs/audit.md). */
+export interface AuditRule {
+  /** Unless a line is more serious than usual. */
+  readonly level: 'info' | 'warn'
+  /** The usual `msg`. */
+  readonly message: string
+  /** What has happened, as a sentence for docs/audit.md. */
+  readonly description: string
+  /** True if the line is written with the logger of a request, which adds `reqId`. */
+  readonly inRequest: boolean
+  readonly required: Readonly<Record<string, FieldSchema>>
+  readonly optional: Readonly<Record<string, FieldSchema>>
+}
+
 /** The type of a value that fits a schema. */
 export type FieldValue<Schema extends FieldSchema> = Schema extends { enum: readonly (infer Value)[] }
   ? Value

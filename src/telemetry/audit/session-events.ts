@@ -13,8 +13,8 @@ import {
   SUBJECT,
   tagOf,
   text,
+  type AuditRule,
 } from './fields.ts'
-import type { AuditRule } from './rule.ts'
 
 const OF_USER = { subject: SUBJECT } as const
 const UNKNOWN_COUNT = 'absent if `incomplete`, where the lines session_ended with the same reqId say it'

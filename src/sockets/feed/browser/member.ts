@@ -189,7 +189,6 @@ export class Member implements Registered {
       error: ({ code }) => this.end(fromViolation(code)),
       closed: (code, reason) => this.#finish({ code, reason: reason.toString() }, fromBrowser(code, reason)),
       tooManyControls: () => this.end(POLICY_VIOLATION),
-      isOver: () => this.#isOver,
     })
   }
 

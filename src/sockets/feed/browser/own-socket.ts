@@ -160,7 +160,6 @@ export class OwnSocket {
         this.end(POLICY_VIOLATION)
         this.#member.end(CLOSE.upstreamLost)
       },
-      isOver: () => this.#isOver,
     })
   }
 

@@ -1,4 +1,4 @@
-import { network } from '../../../http/client-address.ts'
+import { network } from '../../../limits/networks.ts'
 import { type FeedRequest, alreadySubscribed, memoryOf, rateLimitError } from '../wire/index.ts'
 import { HistoryStream } from './history-stream.ts'
 import { BROWSERS_PER_ADDRESS, type StreamPool } from '../upstream/index.ts'

@@ -1,5 +1,5 @@
-import { network } from '../../../http/client-address.ts'
-import { MinuteCounts } from '../../../http/minute-counts.ts'
+import { network } from '../../../limits/networks.ts'
+import { MinuteCounts } from '../../../limits/minute-counts.ts'
 
 /** How long a refusal by upstream counts: its limits are by the minute. */
 const PRESSURE_MS = 60_000

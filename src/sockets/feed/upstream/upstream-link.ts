@@ -149,7 +149,6 @@ export class UpstreamLink {
         closeSocket(peer.socket, POLICY_VIOLATION)
         this.#lose(peer, 'control frames in the middle of a message')
       },
-      isOver: () => peer !== this.#peer,
     })
   }
 

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import { startRedis } from '../../sandbox/redis-process.ts'
-import { SessionPermits } from '../../src/sockets/session-permits.ts'
+import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'

@@ -1,6 +1,6 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { CallLimit } from '../../src/http/call-limit.ts'
+import { CallLimit } from '../../src/limits/call-limit.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { apiWorld } from '../support/api-world.ts'
 import { earlyInAMinute } from '../support/clock-minute.ts'

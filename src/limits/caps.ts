@@ -1,7 +1,6 @@
-import { network } from '../http/client-address.ts'
-import { MinuteCounts } from '../http/minute-counts.ts'
-import { Permits, type Release } from '../http/permits.ts'
-import type { Session } from '../sessions/index.ts'
+import { network } from './networks.ts'
+import { MinuteCounts } from './minute-counts.ts'
+import { Permits, type Release } from './permits.ts'
 import { SessionPermits, type PermitStore } from './session-permits.ts'
 
 /** How many sockets this process may have, and all instances together for a session. */
@@ -55,10 +54,9 @@ export class Caps {
     return this.#sessions.acquire(key)
   }
 
-  /** A permit for a session socket of a user: of a subject with all its sessions, or of a session without one. */
-  acquireSessionSocket({ key, record: { subject } }: Session): Release | undefined {
-    const user = subject === undefined ? `session:${key}` : `subject:${subject}`
-    return this.#acquire(`session socket of ${user}`, this.#limits.maxSessionSockets)
+  /** A permit for a session socket. @param sharer the subject with all its sessions, or a session without one */
+  acquireSessionSocket(sharer: string): Release | undefined {
+    return this.#acquire(`session socket of ${sharer}`, this.#limits.maxSessionSockets)
   }
 
   /** A permit for a session socket at a client address, which a session without a subject needs as well. */

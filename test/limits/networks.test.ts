@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { network } from '../../src/http/client-address.ts'
+import { network } from '../../src/limits/networks.ts'
 
 await test('network() groups clients by IPv4 address or IPv6 /64', async (t) => {
   t.equal(network('192.0.2.1'), '192.0.2.1')

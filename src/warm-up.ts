@@ -1,13 +1,12 @@
 import { flushCompileCache, getCompileCacheDir } from 'node:module'
 import { pino } from 'pino'
-import { buildApp } from '../app.ts'
-import { readConfig } from '../config/config.ts'
-import { createOpsListener } from './ops-listener.ts'
-import { MemoryStore } from '../store/memory-store.ts'
+import { buildApp } from './app.ts'
+import { readConfig } from './config/config.ts'
+import { createOpsListener } from './ops/ops-listener.ts'
+import { MemoryStore } from './store/memory-store.ts'
 // Loads the other modules of a start, with one process and with several.
-import './ops-port.ts'
-import './supervise.ts'
-import '../serve.ts'
+import './ops/supervise.ts'
+import './serve.ts'
 
 /** Minimal settings. A server that is only built from them opens no connections. */
 const NOWHERE = {
@@ -27,7 +26,7 @@ export async function warmUp(): Promise<string | undefined> {
   const config = readConfig(NOWHERE)
   const log = pino({ enabled: false })
   const app = await buildApp(config, { store: new MemoryStore(), log })
-  const ops = createOpsListener(app.ops, { token: config.ops.token, log })
+  const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })
   await Promise.all([app.server.ready(), ops.ready()])
   flushCompileCache()
   await Promise.all([app.close(), ops.close()])

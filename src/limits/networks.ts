@@ -1,8 +1,5 @@
 import { isIPv6, SocketAddress } from 'node:net'
 
-/** An address with the port that some gateways append. */
-const WITH_PORT = /^[ \t]*(?:\[([0-9A-Fa-f:.]+)\]|(\d+(?:\.\d+){3}))(?::\d{1,5})?[ \t]*$/
-
 /** The smallest network of a client: its IPv4 address, or the /64 of its IPv6 address, all of which one client controls. */
 export function network(address: string | undefined): string {
   return networks(address)[0]
@@ -24,18 +21,6 @@ export function networks(address: string | undefined): [smallest: string, ...lar
   const site = `${first}:${second}:${third}`
   const upperByte = Number.parseInt(fourth, 16) & 0xff00
   return [`${site}:${fourth}::/64`, `${site}:${upperByte.toString(16)}::/56`, `${site}::/48`]
-}
-
-/**
- * Removes the ports that some gateways write into X-Forwarded-For (`192.0.2.1:4711`, `[2001:db8::1]:4711`). With a port
- * no address would match TRUST_PROXY, and every connection would count as another client.
- */
-export function withoutPorts(forwardedFor: string): string {
-  const elements = forwardedFor.split(',').map((element) => {
-    const [, bracketed, dotted] = WITH_PORT.exec(element) ?? []
-    return bracketed ?? dotted ?? element
-  })
-  return elements.join(',')
 }
 
 /**

@@ -19,8 +19,8 @@ export class MinuteCounts {
     return Math.max(1, Math.ceil((this.#endsAt - performance.now()) / 1000))
   }
 
-  /** Counts one more event. Returns false if that exceeds `limit`; a limit of 0 allows everything. */
-  allows(key: string, limit: number): boolean {
+  /** Counts an event, or as many as `weight`. Returns false if that exceeds `limit`; a limit of 0 allows everything. */
+  allows(key: string, limit: number, weight = 1): boolean {
     if (limit === 0) return true
     const now = performance.now()
     // Too many keys also reset the counts. Without this, made-up keys could fill the memory.
@@ -28,7 +28,7 @@ export class MinuteCounts {
       this.#counts.clear()
       this.#endsAt = now + WINDOW_MS
     }
-    const count = (this.#counts.get(key) ?? 0) + 1
+    const count = (this.#counts.get(key) ?? 0) + weight
     if (count > limit) return false
     this.#counts.set(key, count)
     return true

@@ -1,11 +1,58 @@
 import { isInQuery, parseAuthorizationParams, type AuthorizationParam } from './authorization-params.ts'
 import { parseClientKeys, type ClientKey } from './client-key.ts'
-import type { CLIENT_AUTH_METHODS } from './provider-settings.ts'
 import { isOn } from './setting-formats.ts'
-import type { SettingProblem, Settings } from './settings.ts'
+import {
+  flag,
+  problemsWhere,
+  text,
+  textOr,
+  type SettingProblem,
+  type SettingRule,
+  type ValuesOf,
+} from './setting-rule.ts'
 
 const PUBLIC_CLIENT =
   'CLIENT_AUTH is none: a public client, to which the provider gives tokens without proof of who asks. A backend-for-frontend must be a confidential client (RFC 10017): register it with a key or a secret (docs/providers.md)'
+
+/** How the token endpoint may learn that a request is this client's (RFC 7591 §2, token_endpoint_auth_method). */
+const CLIENT_AUTH_METHODS = ['none', 'client_secret_post', 'client_secret_basic', 'private_key_jwt'] as const
+
+/** The settings of the OAuth 2.0 provider, beside AUTH_URL and CLIENT_ID. */
+export const providerRules = {
+  CLIENT_AUTH: {
+    kind: 'text',
+    choices: CLIENT_AUTH_METHODS,
+    description:
+      'How this client authenticates with the provider (default: client_secret_post if CLIENT_SECRET is set, else none)',
+  },
+  CLIENT_SECRET: text('Client secret, only for a confidential client', 'printable'),
+  CLIENT_KEY: text(
+    'Private key of private_key_jwt as PEM or JWK; two to rotate: the first signs. Needs ISSUER',
+    'clientKeys',
+  ),
+  OAUTH_SCOPE: textOr('trade account_manage', 'scope', 'Space-separated OAuth scopes to request'),
+  LEGACY_APP_ID: text('app_id of an application on the legacy API, sent to the provider', 'printable'),
+  AUTHORIZATION_PARAMS: text(
+    'Query parameters that are added to every authorization request, for example audience=api; prompt is added to logins only',
+    'authorizationParams',
+  ),
+  AUTHORIZATION_URL: text('Authorization endpoint (default: AUTH_URL + /oauth2/auth)', 'endpoint', 'https'),
+  TOKEN_URL: text(
+    'Token endpoint, which may be an inside address (default: AUTH_URL + /oauth2/token)',
+    'endpoint',
+    'https',
+  ),
+  PAR_URL: text('Endpoint to which authorization requests are pushed (RFC 9126)', 'endpoint', 'https'),
+  REVOCATION_URL: text('Token revocation endpoint, called at logout', 'endpoint', 'https'),
+  ISSUER: text("The provider's issuer identifier, to the letter (default: AUTH_URL)", 'httpUrl', 'https'),
+  ISSUER_REQUIRED: flag(false, 'Whether a callback without iss (RFC 9207) is refused'),
+  DISCOVERY: flag(
+    false,
+    "Whether the endpoints are read at the start from the issuer's metadata (RFC 8414, OpenID Connect Discovery)",
+  ),
+} as const satisfies Record<string, SettingRule>
+
+type ProviderSettings = ValuesOf<typeof providerRules> & { readonly AUTH_URL: string; readonly CLIENT_ID: string }
 
 /** How this client authenticates with the provider. */
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
@@ -43,7 +90,7 @@ export interface NamedEndpoints {
 }
 
 /** Reads the settings of the provider. */
-export function providerConfig(settings: Settings): ProviderConfig {
+export function providerConfig(settings: ProviderSettings): ProviderConfig {
   const { AUTHORIZATION_URL, TOKEN_URL, PAR_URL, REVOCATION_URL, ISSUER, CLIENT_SECRET } = settings
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')
   const named = {
@@ -75,27 +122,29 @@ export function providerConfig(settings: Settings): ProviderConfig {
  */
 export function providerChecks(raw: Readonly<Record<string, string>>): SettingProblem[] {
   const { CLIENT_AUTH, CLIENT_SECRET, CLIENT_KEY, ISSUER, AUTHORIZATION_URL = '', AUTHORIZATION_PARAMS = '' } = raw
-  const problems: SettingProblem[] = []
   const isSecret = CLIENT_AUTH === 'client_secret_post' || CLIENT_AUTH === 'client_secret_basic'
-  if (isSecret && CLIENT_SECRET === undefined) {
-    problems.push({ setting: 'CLIENT_SECRET', message: `is required with CLIENT_AUTH=${CLIENT_AUTH}` })
-  }
-  if (CLIENT_AUTH === 'private_key_jwt' && CLIENT_KEY === undefined) {
-    problems.push({ setting: 'CLIENT_KEY', message: 'is required with CLIENT_AUTH=private_key_jwt' })
-  }
-  if (CLIENT_KEY !== undefined && ISSUER === undefined) {
-    const message = 'is required with CLIENT_KEY: it is the audience of what the key signs'
-    problems.push({ setting: 'ISSUER', message })
-  }
-  if (isInQuery(AUTHORIZATION_URL, parseAuthorizationParams(AUTHORIZATION_PARAMS) ?? [])) {
-    const message = 'must not repeat a parameter that AUTHORIZATION_URL has in its query'
-    problems.push({ setting: 'AUTHORIZATION_PARAMS', message })
-  }
-  return problems
+  return problemsWhere([
+    ['CLIENT_SECRET', isSecret && CLIENT_SECRET === undefined, `is required with CLIENT_AUTH=${CLIENT_AUTH}`],
+    [
+      'CLIENT_KEY',
+      CLIENT_AUTH === 'private_key_jwt' && CLIENT_KEY === undefined,
+      'is required with CLIENT_AUTH=private_key_jwt',
+    ],
+    [
+      'ISSUER',
+      CLIENT_KEY !== undefined && ISSUER === undefined,
+      'is required with CLIENT_KEY: it is the audience of what the key signs',
+    ],
+    [
+      'AUTHORIZATION_PARAMS',
+      isInQuery(AUTHORIZATION_URL, parseAuthorizationParams(AUTHORIZATION_PARAMS) ?? []),
+      'must not repeat a parameter that AUTHORIZATION_URL has in its query',
+    ],
+  ])
 }
 
 /** Returns warnings about credentials that are set and never used, and about a client in production that has none. */
-export function providerWarnings(settings: Settings, inProduction: boolean): string[] {
+export function providerWarnings(settings: ProviderSettings, inProduction: boolean): string[] {
   const method = clientAuthOf(settings)
   const warnings: string[] = []
   if (inProduction && method === 'none') warnings.push(PUBLIC_CLIENT)
@@ -108,22 +157,8 @@ export function providerWarnings(settings: Settings, inProduction: boolean): str
   return warnings
 }
 
-function clientAuthOf({ CLIENT_AUTH, CLIENT_SECRET }: Settings): ClientAuthMethod {
+function clientAuthOf({ CLIENT_AUTH, CLIENT_SECRET }: ProviderSettings): ClientAuthMethod {
   // The rule of the setting admits only these values.
   if (CLIENT_AUTH !== undefined) return CLIENT_AUTH as ClientAuthMethod
   return CLIENT_SECRET === undefined ? 'none' : 'client_secret_post'
-}
-
-/** The environment from which a worker reads this configuration of the provider, without the secrets. */
-export function providerEnvironment(config: ProviderConfig): Record<string, string> {
-  return {
-    // The supervisor has discovered the endpoints already. An empty value counts as unset.
-    DISCOVERY: '',
-    AUTHORIZATION_URL: config.authorizationUrl,
-    TOKEN_URL: config.tokenUrl,
-    PAR_URL: config.parUrl ?? '',
-    REVOCATION_URL: config.revocationUrl ?? '',
-    ISSUER: config.isIssuerNamed ? config.issuer : '',
-    ISSUER_REQUIRED: String(config.issuerRequired),
-  }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Release } from '../http/permits.ts'
+import type { Release } from './permits.ts'
 import { permitsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 

@@ -1,7 +1,7 @@
-import { networks } from '../http/client-address.ts'
 import { startsKey } from '../store/keys.ts'
-import { MemoryStore } from '../store/memory-store.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
+import { MinuteCounts } from './minute-counts.ts'
+import { networks } from './networks.ts'
 
 /** How long a client that has reached its limit has to wait at most. */
 export const START_WINDOW_SECONDS = 60
@@ -19,7 +19,7 @@ export class StartLimit {
   readonly #store: StoreData
   readonly #perMinute: number
   /** Counts for this process alone while the shared store is unavailable. */
-  #fallback: MemoryStore | undefined
+  readonly #alone = new MinuteCounts()
 
   /** @param perMinute 0 means no limit */
   constructor(store: StoreData, perMinute: number) {
@@ -35,20 +35,18 @@ export class StartLimit {
     if (this.#perMinute === 0) return true
     // Stops at the smallest network over its limit. Otherwise, one client could use up the limit of its whole site.
     for (const [index, network] of networks(address).entries()) {
-      const limit = this.#perMinute * (FACTORS[index] ?? 1)
-      if ((await this.#count(startsKey(network), weight)) > limit) return false
+      if (!(await this.#isWithin(this.#perMinute * (FACTORS[index] ?? 1), network, weight))) return false
     }
     return true
   }
 
-  async #count(key: string, weight: number): Promise<number> {
-    const windowEnd = Date.now() + START_WINDOW_SECONDS * 1000
+  async #isWithin(limit: number, network: string, weight: number): Promise<boolean> {
     try {
-      return await this.#store.count(key, weight, windowEnd)
+      const windowEnd = Date.now() + START_WINDOW_SECONDS * 1000
+      return (await this.#store.count(startsKey(network), weight, windowEnd)) <= limit
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      this.#fallback ??= new MemoryStore()
-      return this.#fallback.count(key, weight, windowEnd)
+      return this.#alone.allows(network, limit, weight)
     }
   }
 }

@@ -1,0 +1,44 @@
+import type { FastifyBaseLogger } from 'fastify'
+import { BoundedLines } from '../bounded-lines.ts'
+import { AUDIT_EVENTS, type AuditFields, type AuditName } from './events.ts'
+
+/** The kinds of lines that a stranger can cause at will. */
+type BoundedName = 'refused' | 'relay_refused' | 'login_failed' | 'login_not_started' | 'ops_refused'
+
+/** How a line differs from the usual ones of its kind. */
+interface Emphasis {
+  readonly level?: 'info' | 'warn' | 'error'
+  readonly message?: string
+}
+
+const bounded = new BoundedLines({ atOnce: 5, everyMs: 10_000 })
+
+/**
+ * Writes an audit line (docs/audit.md). The types admit only what the schema of its kind describes.
+ * @param log that of the request if the kind is `inRequest`
+ */
+export function audit<Name extends AuditName>(
+  log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>,
+  name: Name,
+  fields: AuditFields<Name>,
+  { level = AUDIT_EVENTS[name].level, message = AUDIT_EVENTS[name].message }: Emphasis = {},
+): void {
+  const line: object = { audit: name, ...fields }
+  log[level](line, message)
+}
+
+/**
+ * Like `audit`, but a stranger cannot fill the log: after a few lines of a source within ten seconds, the next one is written
+ * when that time is over, with the `count` of events that it stands for.
+ * @param source who or what is counted together: the network of a client, for instance
+ */
+export function auditBounded<Name extends BoundedName>(
+  log: FastifyBaseLogger,
+  name: Name,
+  fields: AuditFields<Name>,
+  source: string,
+  emphasis?: Emphasis,
+): void {
+  const write = (count: number): void => audit(log, name, count > 1 ? { ...fields, count } : fields, emphasis)
+  bounded.add(log, { id: `${name}|${source}`, write }, { id: name, write })
+}

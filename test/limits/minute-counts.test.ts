@@ -1,0 +1,25 @@
+import { test } from 'tap'
+import { MinuteCounts } from '../../src/limits/minute-counts.ts'
+
+void test('MinuteCounts allows each key its limit in a minute, where a heavy event counts as several', async (t) => {
+  let now = 5000
+  t.intercept(performance, 'now', { value: () => now })
+  const counts = new MinuteCounts()
+  t.same([counts.allows('a', 4, 3), counts.allows('a', 4, 2), counts.allows('a', 4)], [true, false, true])
+  t.notOk(counts.allows('a', 4), 'what was allowed counts, what was refused does not')
+  t.ok(counts.allows('b', 4), 'another key')
+  t.ok(counts.allows('a', 0, 100), '0 is no limit')
+  now += 59_999
+  t.notOk(counts.allows('a', 4))
+  t.equal(counts.secondsLeft, 1)
+  now += 1
+  t.ok(counts.allows('a', 4, 4), 'a new minute')
+})
+
+void test('MinuteCounts begins anew when there are too many keys', async (t) => {
+  const counts = new MinuteCounts(2)
+  t.same(
+    ['a', 'a', 'b', 'a'].map((key) => counts.allows(key, 1)),
+    [true, false, true, true],
+  )
+})

@@ -9,20 +9,6 @@ interface AuthorizationDependencies {
 }
 
 /**
- * The live session of a request, with a token that is good for use. Synchronous in the steady state.
- * @throws Problem, StoreUnavailable
- */
-export function requireSession(
-  { http, sessions }: AuthorizationDependencies,
-  request: FastifyRequest,
-): Session | Promise<Session> {
-  const found = sessions.authorize(request.headers.cookie)
-  return found instanceof Promise
-    ? found.then((later) => authorizedSession(later, request, http))
-    : authorizedSession(found, request, http)
-}
-
-/**
  * The session of a request that had one when it began.
  * @throws Problem session_expired if it has ended since, StoreUnavailable
  */

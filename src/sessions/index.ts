@@ -14,7 +14,7 @@ import type { OwnedTokens } from './revoke-tokens.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import type { SubjectDependencies } from './open-subjects.ts'
+import { createSubjects, type SubjectDependencies } from './create-subjects.ts'
 import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
@@ -60,8 +60,6 @@ export interface SessionDependencies {
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
 }
-
-const ANONYMOUS: Authorization = { is: 'anonymous' }
 
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
@@ -186,14 +184,12 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Prepares what only sessions with a subject need. Nothing of it is loaded where IDENTITY_PATH is not set. */
-  async openSubjects(
+  /** Creates what only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
+  createSubjects(
     config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
     deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
-    if (config.identity === undefined) return undefined
-    const { openSubjects } = await import('./open-subjects.ts')
-    return openSubjects(config, config.identity, { ...deps, sessions: this.#repository })
+    return createSubjects(config, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */
@@ -204,14 +200,13 @@ export class Sessions {
   #authorize(found: SessionLookup): Authorization | Promise<Authorization> {
     switch (found.is) {
       case 'none':
-        return ANONYMOUS
+        return { is: 'anonymous' }
       case 'storeDown':
         return found
       case 'live': {
         const { session } = found
-        return this.#tokens.isGood(session)
-          ? { is: 'authorized', session }
-          : toAuthorization(session, this.#tokens.renewed(session))
+        if (this.#tokens.isGood(session)) return { is: 'authorized', session }
+        return toAuthorization(session, this.#tokens.renewed(session))
       }
     }
   }

@@ -19,13 +19,12 @@ export interface SubjectDependencies {
   readonly registry: Registry
 }
 
-/** Prepares everything that only sessions with a subject need. */
-export async function openSubjects(
-  config: Pick<Config, 'secrets' | 'upstream'>,
-  identity: NonNullable<Config['identity']>,
+/** Creates what only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
+export async function createSubjects(
+  { identity, secrets, upstream }: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
   { store, envelope, sessions, budget, registry }: SubjectDependencies,
-): Promise<Subjects> {
-  const { upstream, secrets } = config
+): Promise<Subjects | undefined> {
+  if (identity === undefined) return undefined
   const client = createIdentityClient(upstream, budget)
   const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
   return new Subjects({

@@ -124,7 +124,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons: () => readiness.reasons(),
       warnings: () => readiness.warnings(),
       registry: () => metrics.registry,
-      carryOut: subjects && new SessionAdmin(sessions, subjects, log).carryOut,
+      runAdminCommand: subjects && new SessionAdmin(sessions, subjects, log).runAdminCommand,
     },
     async close(waitMs = 0) {
       readiness.drain()

@@ -38,7 +38,7 @@ export class OpsPort {
       reasons: () => latest().reasons(),
       warnings: () => latest().warnings(),
       registry: () => latest().registry(),
-      carryOut: async (order) => (await latest().carryOut?.(order)) ?? { is: 'noWorker' },
+      runAdminCommand: async (command) => (await latest().runAdminCommand?.(command)) ?? { is: 'noWorker' },
     }
   }
 }

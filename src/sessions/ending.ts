@@ -17,7 +17,7 @@ interface EndedBy {
   readonly subjectTag?: string | undefined
 }
 
-/** What the one who ends a session knows of it besides its key. */
+/** What the caller that ends a session knows of it besides its key. */
 export interface EndedWith extends EndedBy {
   /** Its id, from which {@link EndedBy.subjectTag} follows. */
   readonly id?: string | undefined

@@ -120,8 +120,8 @@ export class Sessions {
   }
 
   /**
-   * Whether a session that was authorized earlier is still as it was, as far as this process knows. Synchronous, for those who
-   * have waited: if this is false, the session may have ended and must be authorized again.
+   * Whether a session that was authorized earlier is still as it was, as far as this process knows. For a call that has
+   * waited: if this is false, the session may have ended and must be authorized again.
    */
   isCurrent(session: Session): boolean {
     return this.#reader.isCurrent(session)

@@ -9,8 +9,8 @@ const MAX_KEYS = 20_000
 type Read = (subject: string) => Promise<readonly string[]>
 
 /**
- * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so whoever asks often, or from
- * many tabs, shares a reading. A failure is not kept.
+ * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so a page that asks often, or
+ * from many tabs, shares a reading. A failure is not kept.
  */
 export class LiveSessions {
   readonly #read: Read

@@ -7,7 +7,7 @@ import type { Session, SessionRepository } from './repository.ts'
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
 
-/** Somebody who watches a session. */
+/** A socket, or another part of this process, that watches a session. */
 export interface Watch {
   /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
   readonly isUse: boolean

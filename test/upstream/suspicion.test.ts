@@ -33,7 +33,7 @@ class Fleet {
   /** Sends a call of a user by an instance, as the budget does. @returns upstream's status, or who is limited */
   async send(at: number, user: string, answer: number, source = user): Promise<number | 'user' | 'all'> {
     const call = this.call(at, user, source)
-    if (call.hold()?.limited === 'all' && call.mayProbe) await call.claimProbe()
+    if (call.hold()?.limited === 'all' && call.mayProbe) await call.takeProbe()
     const hold = call.hold()
     if (hold !== undefined) return hold.limited
     call.written()
@@ -172,7 +172,7 @@ await test('a probe that is not sent, or gets no answer, lets the next call be o
   await fleet.hold()
   fleet.pass(1000)
   const call = fleet.call(1, 'd')
-  t.ok(await call.claimProbe())
+  t.ok(await call.takeProbe())
   t.equal(await fleet.send(0, 'e', 200), 'all', 'there is one already')
   call.end()
   await settled()
@@ -184,7 +184,7 @@ await test('an instance that dies with the probe keeps the others waiting for 15
   const fleet = new Fleet()
   await fleet.hold()
   fleet.pass(1000)
-  t.ok(await fleet.call(1, 'd').claimProbe())
+  t.ok(await fleet.call(1, 'd').takeProbe())
   fleet.pass(14_999)
   t.equal(await fleet.send(0, 'e', 200), 'all')
   fleet.pass(1)

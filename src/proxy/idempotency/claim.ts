@@ -7,7 +7,7 @@ import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from '
 /** What the records work with. */
 export interface RecordDependencies {
   readonly store: Store
-  /** For what must outlive a failover: that a key is taken, and that nobody knows what became of its call. */
+  /** For what must outlive a failover: that a key is taken, and that the outcome of its call is unknown. */
   readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope
   readonly usage: KeyUsage
@@ -15,7 +15,7 @@ export interface RecordDependencies {
   readonly leaseMs: number
 }
 
-/** How a call ended, as its record says it to those who repeat the call. */
+/** How a call ended, as its record tells a repeated call. */
 export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
 
 /** The right to send the call of a key, once. */
@@ -51,7 +51,7 @@ export class Claim implements HeldClaim {
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #isLost = false
-  /** Called when somebody else has replaced the record, after a lost lease or a failover. */
+  /** Called when another process has replaced the record, after a lost lease or a failover. */
   onLost: () => void = () => undefined
 
   constructor(deps: RecordDependencies, own: OwnRecord, usage: Usage) {
@@ -63,7 +63,7 @@ export class Claim implements HeldClaim {
     this.#timer = setInterval(() => this.#startRenewal(), deps.leaseMs / 3).unref()
   }
 
-  /** Whether somebody else has replaced the record, as far as this process knows. */
+  /** Whether another process has replaced the record, as far as this process knows. */
   get isLost(): boolean {
     return this.#isLost
   }
@@ -131,7 +131,7 @@ export class Claim implements HeldClaim {
     return false
   }
 
-  /** One at a time: a slow renewal that nobody waits for could bring back a record that was freed. */
+  /** One at a time: a slow renewal that is not waited for could bring back a record that was freed. */
   #startRenewal(): void {
     this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined))
   }
@@ -150,7 +150,7 @@ export class Claim implements HeldClaim {
     }
   }
 
-  /** Returns false if the record belongs to somebody else now. @throws StoreUnavailable */
+  /** Returns false if the record belongs to another process now. @throws StoreUnavailable */
   async #replace(next: string): Promise<boolean> {
     const { store } = this.#deps
     const { recordKey, expiresAt } = this.own
@@ -161,7 +161,7 @@ export class Claim implements HeldClaim {
       this.#texts = [next]
       return true
     }
-    // A failover may have lost the record. As long as nobody else has created it anew, the key still belongs here.
+    // A failover may have lost the record. As long as no other process has created it anew, the key still belongs to this claim.
     if (texts.length > 0 && expiresAt > Date.now() && (await store.create(recordKey, next, expiresAt))) {
       this.#texts = [next]
       return true

@@ -11,7 +11,7 @@ import { TwoClaims } from './two-claims.ts'
 
 /** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
-  /** The call is new. Whoever gets this must send it, or free the claim. */
+  /** The call is new. The caller must send it, or free the claim. */
   | { readonly is: 'claimed'; readonly claim: HeldClaim }
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
@@ -49,7 +49,7 @@ const MAX_TRIES = 5
 const LATE_WRITE_MS = 5000
 
 /**
- * What is known of the calls with an Idempotency-Key, one record for each session and key, in the store. A record is sealed
+ * The records of calls with an Idempotency-Key, one for each session and key, in the store. A record is sealed
  * like its session, so only that session can read it.
  */
 export class IdempotencyRecords {
@@ -169,8 +169,8 @@ export class IdempotencyRecords {
   }
 
   /**
-   * Writes that nobody knows the outcome before anybody is told so. Otherwise the holder could still free the key, and a
-   * call that somebody believes lost would be sent. Undefined if the record has just changed.
+   * Writes that the outcome is unknown before a repeated call is told so. Otherwise the holder could still free the key, and a
+   * call that its page believes lost would be sent. Undefined if the record has just changed.
    */
   async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
     const { confirmed, envelope } = this.#deps

@@ -4,9 +4,9 @@ import type { BudgetClass } from '../../config/upstream-budget.ts'
 interface BudgetCounts {
   readonly granted: Record<BudgetClass, number>
   readonly refused: Record<BudgetClass, number>
-  /** Those refused because upstream limits their user. */
+  /** Calls refused because upstream limits their user. */
   readonly limited: Record<BudgetClass, number>
-  /** Of those granted, the ones without Redis. */
+  /** Calls granted without Redis. */
   alone: number
 }
 

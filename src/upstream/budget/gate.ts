@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 import type { Token } from './lease.ts'
 import { WaitingLine } from './waiting-line.ts'
 
-/** What keeps the calls of one class waiting. Times are those of the monotonic clock. */
+/** The calls of one class that wait, and until when the ledger has no tokens for them. Times are those of the monotonic clock. */
 export class Gate {
   readonly line = new WaitingLine<Token>()
   readonly #clock: Clock
@@ -31,7 +31,7 @@ export class Gate {
     this.#emptyUntil = waitMs > 0 ? this.#clock.now() + waitMs : -Infinity
   }
 
-  /** Sends everybody away who waits. */
+  /** Refuses all calls that wait. */
   dismiss(): void {
     this.line.dismiss()
   }

@@ -10,8 +10,8 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
 }
 
 /**
- * Tokens that lapsed longer ago than this part of the shortest window are not given back. Until they are, they must still
- * count as spent, also where the window is shorter than a lease and the report is slow.
+ * The ledger gives lapsed tokens back only within this part of the shortest window. Until then they count as spent, even
+ * where the window is shorter than a lease and the report is slow.
  */
 const GIVE_BACK_PART = 1 / 2
 
@@ -39,7 +39,7 @@ export class Lease {
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
   #hasEnded = true
-  /** What was not spent when the lease ended. It is reported as spent, so no ledger gives it to others. */
+  /** What was not spent when the lease ended. It is reported as spent, so the ledger gives it to no other process. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
@@ -73,7 +73,7 @@ export class Lease {
     return this.#free[budgetClass]
   }
 
-  /** Tokens of a lease that ended a short time ago. Nobody can spend them, unless the ledger gives them back. */
+  /** Tokens of a lease that ended a short time ago. They cannot be spent, unless the ledger gives them back. */
   get lapsed(): number {
     return this.isOver && !this.#hasEndedFor(this.#giveBackMs) ? this.#lapsed : 0
   }
@@ -102,7 +102,7 @@ export class Lease {
     }
   }
 
-  /** Keeps at most this many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
+  /** Keeps at most this many free tokens of each class. Returns all that are kept, including the taken ones, for the ledger. */
   keep(most: ByClass): ByClass {
     this.#endIfOver()
     const kept = (each: BudgetClass): number => {

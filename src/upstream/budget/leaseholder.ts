@@ -17,7 +17,7 @@ type Settled = Extract<LedgerReply, { is: 'settled' }>
 /** The outcome of a report. */
 type Settlement = Settled | { readonly is: 'away' }
 
-/** One who holds tokens of a ledger: it reports what it has spent, and keeps the lease. One report at a time. */
+/** The lease of this process: reports to the ledger which tokens were spent, and renews the lease. One report at a time. */
 export class Leaseholder {
   readonly lease: Lease
   readonly #ledger: Ledger

@@ -2,7 +2,7 @@ import type { BudgetClass } from '../../config/upstream-budget.ts'
 import type { Caller } from './suspicion.ts'
 import type { Hold, UpstreamRefusals } from './upstream-refusals.ts'
 
-/** What one call has to do with upstream's own limits: whether it may be sent, and what its answer means for others. */
+/** One call under upstream's own limits: whether it may be sent, and what its response means for other calls. */
 export class LimitedCall {
   readonly #refusals: UpstreamRefusals
   readonly #budgetClass: BudgetClass
@@ -34,19 +34,19 @@ export class LimitedCall {
   }
 
   /** Makes the call the probe of all instances. Resolves with false if another call is. */
-  async claimProbe(): Promise<boolean> {
+  async takeProbe(): Promise<boolean> {
     const caller = this.#named
     if (caller === undefined) return false
-    const { probe, claimed } = this.#refusals.claimProbe(this.#budgetClass, caller)
-    if (await claimed) this.#probe = probe
+    const { probe, taken } = this.#refusals.takeProbe(this.#budgetClass, caller)
+    if (await taken) this.#probe = probe
     return this.#probe !== undefined
   }
 
-  /** The call is about to be written. It does not wait to learn whether it is the probe: its answer tells who claimed it. */
+  /** The call is about to be written. It does not wait to learn whether it is the probe: the shared document tells when the response arrives. */
   written(): void {
     const caller = this.#refusals.isCalm || this.#probe !== undefined ? undefined : this.#named
     if (caller === undefined || !this.mayProbe) return
-    this.#probe = this.#refusals.claimProbe(this.#budgetClass, caller).probe
+    this.#probe = this.#refusals.takeProbe(this.#budgetClass, caller).probe
   }
 
   /** Upstream has answered. */

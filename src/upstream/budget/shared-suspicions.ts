@@ -3,7 +3,7 @@ import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
 import { pruned, UNSUSPECTED, type Suspicion } from './suspicion.ts'
 
-/** What is known of each class. */
+/** The suspicion of each class. */
 type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
 
 /** Turns what is known of a class into what is known after an event. Called again where another instance was faster. */

@@ -1,7 +1,7 @@
 import { BUDGET_CLASSES, type BudgetClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
-import { FairShare, type Portion, type Stock } from './fair-share.ts'
+import { SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 import { PresentSubjects } from './present-subjects.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
@@ -40,7 +40,7 @@ export class Shares {
   readonly #startedAt: number
   readonly #present: Readonly<Record<BudgetClass, PresentSubjects>>
   /** For each window. */
-  readonly #calls: Readonly<Record<BudgetClass, readonly FairShare[]>>
+  readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
   /** @param instances how many processes there are at most: each can count on its part of what is left */
   constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Tokens) {
@@ -53,11 +53,11 @@ export class Shares {
     this.#presentMs = presentMs
     const present = (): PresentSubjects => new PresentSubjects(clock, presentMs)
     this.#present = { orders: present(), otps: present(), reads: present() }
-    const shares = (): FairShare[] => windows.map(({ windowMs }) => new FairShare(clock, windowMs))
+    const shares = (): SubjectCalls[] => windows.map(({ windowMs }) => new SubjectCalls(clock, windowMs))
     this.#calls = { orders: shares(), otps: shares(), reads: shares() }
   }
 
-  /** A subject asks for a call. Without a name, it is nobody's. */
+  /** A subject asks for a call. A call without a name belongs to no subject. */
   noteAsked(budgetClass: BudgetClass, subject: string): void {
     if (subject !== '') this.#present[budgetClass].note(subject)
   }
@@ -114,7 +114,7 @@ export class Shares {
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
     const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
     const reserved = ceilings[budgetClass] * (at === 0 ? RESERVED_PART : RESERVED_PART_OF_LONGER)
-    // A process that joined others knows nobody's calls before it started, and would hand the reserve out in equal parts.
+    // A process that joined others does not know the calls before it started, and would hand the reserve out in equal parts.
     const isNew = this.#hasJoinedWithin(windowMs)
     const tokens = calls + free + Math.max(0, left - (isNew ? reserved : 0)) * part
     const most = tokens * this.#greedyPart
@@ -135,7 +135,7 @@ export class Shares {
     return (GREEDY_PART * (1 + Math.min(1, seenMs / (windowMs * LEARNING_PART)))) / 2
   }
 
-  /** The more of the tokens in use this process has, the more of those left it can count on. */
+  /** The more of the tokens in use this process has, the more of the tokens left it can count on. */
   #partOfLeft(at: number, used: number): number {
     let got = 0
     for (const each of BUDGET_CLASSES) got += (this.#calls[each][at]?.count ?? 0) + this.#tokens.free(each)

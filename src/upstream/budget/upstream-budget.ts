@@ -6,7 +6,7 @@ import { AlonePart } from './alone.ts'
 import { newCounts } from './budget-counts.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { Demand } from './demand.ts'
-import type { Portion } from './fair-share.ts'
+import type { Portion } from './subject-calls.ts'
 import { Gate } from './gate.ts'
 import { Leaseholder } from './leaseholder.ts'
 import type { Token } from './lease.ts'
@@ -59,7 +59,7 @@ export class UpstreamBudget implements Budget {
 
   /**
    * @param clock another clock, for simulations
-   * @param refusals what upstream's own 429s mean: without it, those to this process alone
+   * @param refusals what upstream's own 429s mean; the default knows only the 429s of this process
    */
   constructor(
     config: BudgetConfig,
@@ -129,7 +129,7 @@ export class UpstreamBudget implements Budget {
   }
 
   spread(count: number): number {
-    // The ledger does not count by class, so the calls of this process have to stand for those of all.
+    // The ledger does not count by class, so the calls of this process have to stand for the calls of all instances.
     const part = this.#demand.equal.partOtherThan('otps')
     const others = this.#used.map((used) => used * part)
     return spreadMs(count, this.#terms.windows, others)
@@ -185,7 +185,7 @@ export class UpstreamBudget implements Budget {
         return this.#grant(budgetClass, token, call)
       }
     }
-    // What others no longer use may be for one who has had a share.
+    // Tokens that other users no longer use may be for a user who has had a share.
     const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#repliedAt + this.#refreshMs
     if (isEmpty || this.#isAway || !mayHaveMore || !line.hasRoomFor(user) || this.#isClosed)
       return this.#refuse(budgetClass)
@@ -198,7 +198,7 @@ export class UpstreamBudget implements Budget {
 
   /** Admits a call of a class that is held back, if it is the one that shows whether upstream still refuses the class. */
   async #admitProbe(budgetClass: BudgetClass, user: string, call: LimitedCall): Promise<Admission> {
-    await call.claimProbe()
+    await call.takeProbe()
     const hold = call.hold()
     if (hold !== undefined) return this.#holdBack(budgetClass, hold)
     const admission = await this.#admit(budgetClass, user, call)
@@ -254,7 +254,7 @@ export class UpstreamBudget implements Budget {
     if (!this.#isAway && !this.#gates.orders.isEmpty) void this.#settle()
   }
 
-  /** Reports to the ledger, and serves those who wait. One report at a time. */
+  /** Reports to the ledger, and serves the calls that wait. One report at a time. */
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
@@ -285,7 +285,7 @@ export class UpstreamBudget implements Budget {
     }
     gate.line.dismiss((subject) => portion(subject) === 'none')
     if (gate.line.length === 0) return
-    // Those who came after the report was sent may still get something.
+    // A call that came after the report was sent may still get a token.
     if (!gate.isEmpty && !this.#isAway) void this.#settle()
     else gate.dismiss()
   }

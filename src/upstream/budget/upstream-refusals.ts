@@ -5,7 +5,7 @@ import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
 import { SharedSuspicions } from './shared-suspicions.ts'
 import {
-  claimProbe,
+  takeProbe,
   isSuspected,
   MAX_HOLD_MS,
   mayProbe,
@@ -33,7 +33,7 @@ const WATCH_MS = 1000
 
 /**
  * What upstream's own 429s mean for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
- * when several users are refused within a short time may it concern the class: then the call of somebody else decides, the probe.
+ * when several users are refused within a short time may it concern the class: then the call of another user decides, the probe.
  */
 export class UpstreamRefusals {
   readonly #clock: Clock
@@ -43,7 +43,7 @@ export class UpstreamRefusals {
   #isCalm = true
   #cancelWatch: () => void = () => undefined
 
-  /** @param nameOf names a user, or an address, for all instances, so that nobody can tell from the name who it is */
+  /** @param nameOf names a user, or an address, for all instances, so that the name does not reveal who it is */
   constructor(clock: Clock, nameOf: (user: string) => string) {
     this.#clock = clock
     this.#nameOf = nameOf
@@ -51,7 +51,7 @@ export class UpstreamRefusals {
     this.#suspicions = new SharedSuspicions(clock, () => this.#onNews())
   }
 
-  /** Whether nobody is held back or suspected, so that no call need be looked at. */
+  /** Whether no user is held back and no class suspected, so that no call need be looked at. */
   get isCalm(): boolean {
     return this.#isCalm
   }
@@ -72,7 +72,7 @@ export class UpstreamRefusals {
     return { user: name, source: source === user ? name : this.#nameOf(source) }
   }
 
-  /** Why a call of this caller, who may be nobody in particular, may not be sent now. */
+  /** Why a call of this caller may not be sent now. Without a caller, only a hold of the whole class counts. */
   hold(budgetClass: BudgetClass, caller: Caller | undefined): Hold | undefined {
     const ofUser = caller === undefined ? 0 : this.#holds[budgetClass].leftMs(caller.user)
     if (ofUser > 0) return { limited: 'user', leftMs: ofUser }
@@ -89,15 +89,15 @@ export class UpstreamRefusals {
    * Makes a call of this caller the probe of all instances.
    * @returns the name of the probe, and whether it is the only one: false if another call is
    */
-  claimProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly claimed: Promise<boolean> } {
+  takeProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly taken: Promise<boolean> } {
     const probe = randomUUID()
-    let isClaimed = false
+    let isTaken = false
     const written = this.#suspicions.change(budgetClass, (suspicion, now) => {
-      const after = claimProbe(suspicion, probe, caller, now)
-      isClaimed = after.probe?.id === probe
+      const after = takeProbe(suspicion, probe, caller, now)
+      isTaken = after.probe?.id === probe
       return after
     })
-    return { probe, claimed: written.then(() => isClaimed) }
+    return { probe, taken: written.then(() => isTaken) }
   }
 
   /** Upstream has answered a call with 429. @param retryAfter what its header of this name says */

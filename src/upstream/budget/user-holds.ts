@@ -28,7 +28,7 @@ export class UserHolds {
     this.#until.set(name, until)
   }
 
-  /** For how much longer a user is held back (ms); 0 or less for one who is not. */
+  /** For how much longer a user is held back (ms); 0 or less for a user who is not. */
   leftMs(name: string): number {
     return (this.#until.get(name) ?? -Infinity) - this.#clock.now()
   }

@@ -1,14 +1,14 @@
 /** Calls of one class that may wait at the same time. */
 const MAX_WAITING = 1024
 /**
- * Those of one subject among them: more than the calls that a user may have in progress, so only those who open sockets and
- * leave again and again reach it. A call stays in line until there is a reply, also when its browser has left.
+ * Calls of one subject among them: more than a user may have in progress, so only a user who opens sockets and leaves again
+ * and again reaches it. A call stays in line until there is a reply, also when its browser has left.
  */
 const MAX_WAITING_OF_SUBJECT = 128
 
 type Resume<Item> = (item: Item | undefined) => void
 
-/** Those who wait for tokens of one class. They are served in turns, one of each subject. */
+/** The calls that wait for tokens of one class. They are served in turns, one of each subject. */
 export class WaitingLine<Item> {
   readonly #bySubject = new Map<string, Resume<Item>[]>()
   #length = 0
@@ -33,7 +33,7 @@ export class WaitingLine<Item> {
     return promise
   }
 
-  /** Serves round after round, one of each subject, for as long as `take` has something for anyone. */
+  /** Serves round after round, one of each subject, for as long as `take` has a token for any subject. */
   serve(take: (subject: string) => Item | undefined): void {
     for (let isProgress = true; isProgress;) {
       isProgress = false
@@ -46,7 +46,7 @@ export class WaitingLine<Item> {
     }
   }
 
-  /** Sends those away whose subject fits, or everybody. */
+  /** Refuses the calls whose subject fits, or all calls. */
   dismiss(fits: (subject: string) => boolean = () => true): void {
     for (const [subject, waiting] of this.#bySubject) {
       if (!fits(subject)) continue
@@ -56,7 +56,7 @@ export class WaitingLine<Item> {
     }
   }
 
-  /** How many wait, as far as `most` lets those of each subject count. */
+  /** How many calls wait, counting at most `most` of each subject. */
   count(most: (subject: string) => number): number {
     let count = 0
     for (const [subject, { length }] of this.#bySubject) count += Math.max(0, Math.min(length, most(subject)))

@@ -4,14 +4,14 @@ import type { Wanted } from './leaseholder.ts'
 import type { Shares } from './shares.ts'
 import type { WaitingLine } from './waiting-line.ts'
 
-/** The calls within equal parts, and those beyond that are allowed. Others are no reason to ask for tokens. */
+/** The calls within equal parts, and the calls beyond them that are allowed. No other call is a reason to ask for tokens. */
 export type Demands = Readonly<Record<'equal' | 'more', Demand>>
 
-/** Those of one class who wait for tokens. */
+/** The calls of one class that wait for tokens. */
 type Line = Pick<WaitingLine<unknown>, 'length' | 'count'>
 
 /**
- * What a report to the ledger asks for: tokens for calls that are expected, and for those that wait, as far as they may have
+ * What a report to the ledger asks for: tokens for calls that are expected, and for calls that wait, as far as they may have
  * some. So a user with many calls takes no more from other processes than from the others of its own.
  * @param ready how many tokens are always at hand for orders besides, so that they last until the next report
  */

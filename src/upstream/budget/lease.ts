@@ -1,4 +1,4 @@
-import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import { byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, Spends } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 
@@ -15,15 +15,15 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
  */
 const GIVE_BACK_PART = 1 / 2
 
-/** A token that was taken from a lease. */
+/** A token that was taken for a call. */
 export interface Token {
+  /** Whether it is of the part of the budget that is set aside for a process without Redis. */
+  readonly isAlone?: true
   /** Spends it. Returns false if the lease has ended meanwhile. */
   spend(): boolean
   /** Gives it back unspent. */
   release(): void
 }
-
-type Counts = Record<BudgetClass, number>
 
 /** The tokens that this process holds, all until the same time, and a record of those that it has spent. */
 export class Lease {
@@ -32,9 +32,9 @@ export class Lease {
   readonly #historyMs: number
   readonly #bucketMs: number
   readonly #giveBackMs: number
-  readonly #free: Counts = { orders: 0, otps: 0, reads: 0 }
+  readonly #free = byClass(() => 0)
   /** Taken, but not spent yet. */
-  readonly #taken: Counts = { orders: 0, otps: 0, reads: 0 }
+  readonly #taken = byClass(() => 0)
   #endsAt = -Infinity
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
@@ -105,11 +105,10 @@ export class Lease {
   /** Keeps at most this many free tokens of each class. Returns all that are kept, including the taken ones, for the ledger. */
   keep(most: ByClass): ByClass {
     this.#endIfOver()
-    const kept = (each: BudgetClass): number => {
+    return byClass((each) => {
       this.#free[each] = Math.min(this.#free[each], most[each])
       return this.#free[each] + this.#taken[each]
-    }
-    return { orders: kept('orders'), otps: kept('otps'), reads: kept('reads') }
+    })
   }
 
   /**

@@ -1,6 +1,7 @@
-import { BUDGET_CLASSES, type BudgetClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, byClass, type BudgetClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
+import type { Leaseholder } from './leaseholder.ts'
 import { SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 import { PresentSubjects } from './present-subjects.ts'
 
@@ -18,24 +19,12 @@ const RESERVED_PART_OF_LONGER = 1 / 5
 const MIN_PRESENT_MS = 10_000
 const MAX_PRESENT_MS = 60_000
 
-/** What this process knows of the tokens, and of the calls that are to come. */
-interface Tokens {
-  /** The tokens at hand for a class. */
-  free(budgetClass: BudgetClass): number
-  /** For each window the tokens that counted in the ledger when it replied last, unless that is long ago. */
-  used(): readonly number[] | undefined
-  /** Whether other processes had spent tokens when this one started. */
-  wereInUse(): boolean
-  /** Whether the ledger grants nothing at present, so that this process has no more than the tokens at hand. */
-  areCutOff(): boolean
-}
-
 /** Shares the tokens of each class among the subjects that ask this process. */
 export class Shares {
   readonly #clock: Clock
   readonly #windows: readonly LedgerWindow[]
   readonly #instances: number
-  readonly #tokens: Tokens
+  readonly #tokens: Leaseholder
   readonly #presentMs: number
   readonly #startedAt: number
   readonly #present: Readonly<Record<BudgetClass, PresentSubjects>>
@@ -43,7 +32,7 @@ export class Shares {
   readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
   /** @param instances how many processes there are at most: each can count on its part of what is left */
-  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Tokens) {
+  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Leaseholder) {
     this.#clock = clock
     this.#windows = windows
     this.#instances = instances
@@ -51,10 +40,8 @@ export class Shares {
     const presentMs = Math.min(MAX_PRESENT_MS, Math.max(MIN_PRESENT_MS, windows[0]?.windowMs ?? 0))
     this.#startedAt = clock.now()
     this.#presentMs = presentMs
-    const present = (): PresentSubjects => new PresentSubjects(clock, presentMs)
-    this.#present = { orders: present(), otps: present(), reads: present() }
-    const shares = (): SubjectCalls[] => windows.map(({ windowMs }) => new SubjectCalls(clock, windowMs))
-    this.#calls = { orders: shares(), otps: shares(), reads: shares() }
+    this.#present = byClass(() => new PresentSubjects(clock, presentMs))
+    this.#calls = byClass(() => windows.map(({ windowMs }) => new SubjectCalls(clock, windowMs)))
   }
 
   /** A subject asks for a call. A call without a name belongs to no subject. */
@@ -100,7 +87,7 @@ export class Shares {
 
   /** Whether this process started beside busy ones, less than this time ago. */
   #hasJoinedWithin(ms: number): boolean {
-    return this.#tokens.wereInUse() && this.#clock.now() < this.#startedAt + ms
+    return this.#tokens.wereInUse && this.#clock.now() < this.#startedAt + ms
   }
 
   #stock(budgetClass: BudgetClass, at: number): Stock {
@@ -108,7 +95,7 @@ export class Shares {
     const subjects = this.#present[budgetClass].count
     const calls = this.#calls[budgetClass][at]?.count ?? 0
     const free = this.#tokens.free(budgetClass)
-    const used = this.#tokens.used()?.[at] ?? ceilings.orders
+    const used = this.#tokens.recentlyUsed?.[at] ?? ceilings.orders
     const part = this.#partOfLeft(at, used)
     // As in the ledger, tokens that are held ready for orders are no reason to refuse others.
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
@@ -118,7 +105,7 @@ export class Shares {
     const isNew = this.#hasJoinedWithin(windowMs)
     const tokens = calls + free + Math.max(0, left - (isNew ? reserved : 0)) * part
     const most = tokens * this.#greedyPart
-    if (this.#tokens.areCutOff()) {
+    if (this.#tokens.isCutOff) {
       const atHand = calls + free
       const spare = free - Math.max(1, atHand * RESERVED_PART)
       return { tokens, spare, part: 1, subjects, most, greedy: atHand * GREEDY_PART }

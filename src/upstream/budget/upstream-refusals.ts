@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
 import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
@@ -14,7 +14,6 @@ import {
   releaseProbe,
   type Caller,
 } from './suspicion.ts'
-import { UserHolds } from './user-holds.ts'
 
 /** Whom upstream limits: one user, or all users together. */
 export type Limited = 'user' | 'all'
@@ -30,6 +29,8 @@ const DEFAULT_MS = 10_000
 const LEAST_MS = 1000
 /** How often a process looks whether everything is over. */
 const WATCH_MS = 1000
+/** Users who are held back at once: more than upstream can refuse within a minute. */
+const MAX_USERS = 10_000
 
 /**
  * What upstream's own 429s mean for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
@@ -47,7 +48,7 @@ export class UpstreamRefusals {
   constructor(clock: Clock, nameOf: (user: string) => string) {
     this.#clock = clock
     this.#nameOf = nameOf
-    this.#holds = { orders: new UserHolds(clock), otps: new UserHolds(clock), reads: new UserHolds(clock) }
+    this.#holds = byClass(() => new UserHolds(clock))
     this.#suspicions = new SharedSuspicions(clock, () => this.#onNews())
   }
 
@@ -126,8 +127,7 @@ export class UpstreamRefusals {
 
   /** How many users are held back at present, by class. */
   get usersHeldBack(): ByClass {
-    const { orders, otps, reads } = this.#holds
-    return { orders: orders.size, otps: otps.size, reads: reads.size }
+    return byClass((each) => this.#holds[each].size)
   }
 
   close(): void {
@@ -151,5 +151,36 @@ export class UpstreamRefusals {
       (each) => this.#holds[each].size === 0 && !isSuspected(this.#suspicions.of(each), this.#suspicions.now),
     )
     if (!this.#isCalm) this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#watch())
+  }
+}
+
+/** The users whom this process holds back, and until when, by the monotonic clock. */
+class UserHolds {
+  readonly #clock: Clock
+  readonly #until = new Map<string, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How many users are held back. */
+  get size(): number {
+    const now = this.#clock.now()
+    for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name)
+    return this.#until.size
+  }
+
+  /** Holds a user back for at least this much longer. */
+  hold(name: string, ms: number): void {
+    if (ms <= 0) return
+    const until = Math.max(this.#until.get(name) ?? 0, this.#clock.now() + ms)
+    const [oldest] = this.#until.size < MAX_USERS ? [] : this.#until.keys()
+    if (oldest !== undefined) this.#until.delete(oldest)
+    this.#until.set(name, until)
+  }
+
+  /** For how much longer a user is held back (ms); 0 or less for a user who is not. */
+  leftMs(name: string): number {
+    return (this.#until.get(name) ?? -Infinity) - this.#clock.now()
   }
 }

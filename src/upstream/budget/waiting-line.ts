@@ -1,3 +1,6 @@
+import type { Clock } from './clock.ts'
+import type { Token } from './lease.ts'
+
 /** Calls of one class that may wait at the same time. */
 const MAX_WAITING = 1024
 /**
@@ -6,15 +9,39 @@ const MAX_WAITING = 1024
  */
 const MAX_WAITING_OF_SUBJECT = 128
 
-type Resume<Item> = (item: Item | undefined) => void
+type Resume = (token: Token | undefined) => void
 
-/** The calls that wait for tokens of one class. They are served in turns, one of each subject. */
-export class WaitingLine<Item> {
-  readonly #bySubject = new Map<string, Resume<Item>[]>()
+/**
+ * The calls that wait for tokens of one class, and until when the ledger has none for them. The calls are served in turns, one
+ * of each subject.
+ */
+export class WaitingLine {
+  readonly #clock: Clock
+  readonly #bySubject = new Map<string, Resume[]>()
   #length = 0
+  #emptyUntil = -Infinity
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   get length(): number {
     return this.#length
+  }
+
+  /** The ledger has no tokens for the class until then, by the monotonic clock. */
+  get emptyUntil(): number {
+    return this.#emptyUntil
+  }
+
+  /** For how much longer the ledger has no tokens for the class (ms); 0 or less when it may have some. */
+  get emptyMs(): number {
+    return this.#emptyUntil - this.#clock.now()
+  }
+
+  /** The ledger has replied. @param waitMs for how long it has no more tokens; 0 if it granted all that were asked for */
+  noteReply(waitMs: number): void {
+    this.#emptyUntil = waitMs > 0 ? this.#clock.now() + waitMs : -Infinity
   }
 
   /** Whether one more call of this subject may wait. */
@@ -24,8 +51,8 @@ export class WaitingLine<Item> {
   }
 
   /** Waits for a turn. Resolves with nothing when there is none. */
-  wait(subject: string): Promise<Item | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Item | undefined>()
+  wait(subject: string): Promise<Token | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Token | undefined>()
     const waiting = this.#bySubject.get(subject)
     if (waiting === undefined) this.#bySubject.set(subject, [resolve])
     else waiting.push(resolve)
@@ -33,14 +60,14 @@ export class WaitingLine<Item> {
     return promise
   }
 
-  /** Serves round after round, one of each subject, for as long as `take` has a token for any subject. */
-  serve(take: (subject: string) => Item | undefined): void {
+  /** Serves round after round, one call of each subject, for as long as `take` has a token for any subject. */
+  serve(take: (subject: string) => Token | undefined): void {
     for (let isProgress = true; isProgress;) {
       isProgress = false
       for (const subject of this.#bySubject.keys()) {
-        const item = take(subject)
-        if (item === undefined) continue
-        this.#next(subject)?.(item)
+        const token = take(subject)
+        if (token === undefined) continue
+        this.#next(subject)?.(token)
         isProgress = true
       }
     }
@@ -63,7 +90,7 @@ export class WaitingLine<Item> {
     return count
   }
 
-  #next(subject: string): Resume<Item> | undefined {
+  #next(subject: string): Resume | undefined {
     const waiting = this.#bySubject.get(subject)
     const resume = waiting?.shift()
     if (waiting?.length === 0) this.#bySubject.delete(subject)

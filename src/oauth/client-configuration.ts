@@ -36,3 +36,11 @@ export function clientConfiguration(
 export function isInsecure(url: string): boolean {
   return url.toLowerCase().startsWith('http:')
 }
+
+/**
+ * Whether an `iss` is that of the provider. RFC 9207 §2.4 compares it exactly, but AUTH_URL is stored without the trailing
+ * slash that some issuers have.
+ */
+export function isIssuer({ issuer, isIssuerNamed }: ProviderConfig, received: unknown): boolean {
+  return received === issuer || (!isIssuerNamed && received === `${issuer}/`)
+}

@@ -9,7 +9,7 @@ import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
 import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
-import { KeyedCalls } from './idempotency/keyed-calls.ts'
+import { IdempotencyRecords } from './idempotency/idempotency-records.ts'
 import { noteAccount } from '../http/path-id.ts'
 import { proxy, type ProxyDependencies } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
@@ -40,9 +40,9 @@ export async function catalogRoutes(fastify: FastifyInstance, deps: CatalogDepen
   deps.store.watchBurials()
   const { replicas } = idempotency
   const confirmed = replicas === 0 ? deps.store : await deps.store.openConfirmed(replicas)
-  const keyed = new KeyedCalls(deps.store, deps.envelope, idempotency, confirmed)
-  fastify.addHook('onClose', () => keyed.close())
-  const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), keyed }
+  const records = new IdempotencyRecords(deps.store, deps.envelope, idempotency, undefined, confirmed)
+  fastify.addHook('onClose', () => records.close())
+  const proxyDeps = { ...deps, calls: new Permits(), uploads: new Permits(), records }
   for (const endpoint of endpoints) {
     fastify.route({ method: endpoint.method, url: `/api${endpoint.path}`, handler: handlerOf(endpoint, proxyDeps) })
   }

@@ -2,10 +2,15 @@ import type { Requester } from '../http/requester.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Session } from './repository.ts'
-import { revokeTokens, type OwnedTokens } from './revoke-tokens.ts'
 import type { SessionReader } from './session-reader.ts'
-import { renewAt } from './token-record.ts'
-import { RETRY_MS, TokenRenewal, type RenewalDependencies, type TokenLookup } from './token-renewal.ts'
+import { renewAt } from './session-record.ts'
+import {
+  RETRY_MS,
+  TokenRenewal,
+  type OwnedTokens,
+  type RenewalDependencies,
+  type TokenLookup,
+} from './token-renewal.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
@@ -96,6 +101,6 @@ export class AccessTokens {
 
   /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
   revoke(tokens: OwnedTokens, tag?: string): void {
-    revokeTokens(this.#deps, tokens, tag)
+    this.#renewal.revoke(tokens, tag)
   }
 }

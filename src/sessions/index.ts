@@ -1,39 +1,40 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { audit } from '../telemetry/audit.ts'
+import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Budget } from '../upstream/budget/admission.ts'
+import { createIdentityClient } from '../upstream/rest-clients.ts'
 import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
 import type { CausedEnd, EndedWith } from './ending.ts'
+import { Identity } from './identity.ts'
 import { SessionRepository, type Session } from './repository.ts'
-import type { OwnedTokens } from './revoke-tokens.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import { createSubjects, type SubjectDependencies } from './create-subjects.ts'
-import type { Subjects } from './subjects.ts'
+import { SubjectIndex } from './subject-index.ts'
+import { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
-import type { TokenLookup } from './token-renewal.ts'
+import type { OwnedTokens, TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export type { CausedEnd } from './ending.ts'
 export type { Session } from './repository.ts'
-export type { SessionRecord } from './session-record.ts'
-export type { SessionCookie } from './session-cookie.ts'
+export { recordOf, type SessionRecord } from './session-record.ts'
+export { createSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
-export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject } from './identity.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 export { refusalSource, sharerOf } from './sharer.ts'
-export { createSigner } from './signer.ts'
-export { startStopwatch } from './stopwatch.ts'
-export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
 
 /** What a browser's cookie authorizes. `tag` identifies in the log a session that exists but cannot be used. */
@@ -61,6 +62,11 @@ export interface SessionDependencies {
   readonly log: FastifyBaseLogger
 }
 
+interface SubjectDependencies extends Pick<SessionDependencies, 'store' | 'envelope'> {
+  readonly budget: Budget | undefined
+  readonly registry: Registry
+}
+
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
   readonly cookie: SessionCookie
@@ -86,7 +92,8 @@ export class Sessions {
       keepAlive: config.session.relaysKeepSession,
     })
     this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
-    metrics.sessionStore.nearCache = () => this.#reader.nearCache
+    const { near } = this.#reader
+    metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
     this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
       if (!existed) return
@@ -124,7 +131,7 @@ export class Sessions {
    * waited: if this is false, the session may have ended and must be authorized again.
    */
   isCurrent(session: Session): boolean {
-    return this.#reader.isCurrent(session)
+    return this.#reader.near.isCurrent(session)
   }
 
   /** Reads a session again from the store, bypassing the near cache. */
@@ -185,11 +192,19 @@ export class Sessions {
   }
 
   /** Creates what only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
-  createSubjects(
-    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
-    deps: Omit<SubjectDependencies, 'sessions'>,
+  async createSubjects(
+    { identity, secrets, upstream }: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    { store, envelope, budget, registry }: SubjectDependencies,
   ): Promise<Subjects | undefined> {
-    return createSubjects(config, { ...deps, sessions: this.#repository })
+    if (identity === undefined) return undefined
+    const client = createIdentityClient(upstream, budget)
+    return new Subjects({
+      identity: new Identity(client, { upstream, identity }, createIdentityMetrics(registry)),
+      index: new SubjectIndex(await store.openIndex(), envelope, secrets),
+      sessions: this.#repository,
+      store,
+      maxSessions: identity.maxSessions,
+    })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

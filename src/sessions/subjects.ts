@@ -92,7 +92,7 @@ export class Subjects {
   /**
    * Whether a session may live. Ask this after it was created: from then on, a logout of all sessions of the subject finds it.
    * False if they have been ended since its login began.
-   * @param loginAgeMs tells how long ago its login began ({@link startStopwatch})
+   * @param loginAgeMs tells how long ago its login began, by the clock of this process that says more
    * @throws StoreUnavailable
    */
   async mayLive({ place }: Enlisted, loginAgeMs: () => number): Promise<boolean> {

@@ -12,9 +12,7 @@ import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import type { Session, SessionRepository } from './repository.ts'
-import { revokeTokens } from './revoke-tokens.ts'
-import type { SessionRecord } from './session-record.ts'
-import { recordOf } from './token-record.ts'
+import { recordOf, type SessionRecord } from './session-record.ts'
 
 /** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
 const SAVE_MS = 5000
@@ -32,6 +30,9 @@ export type TokenLookup =
   | { readonly is: 'ended' }
   /** The caller may try again after `retryAfterMs`. */
   | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
+
+/** The tokens of a session, and whose they are. */
+export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
 
 /** What the renewal of tokens needs. */
 export interface RenewalDependencies {
@@ -88,6 +89,17 @@ export class TokenRenewal {
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
   }
 
+  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
+  revoke(tokens: OwnedTokens, tag?: string): void {
+    const { provider, sessions, log } = this.#deps
+    const subject = tokens.subject === undefined ? undefined : sessions.subjectTag(tokens.subject)
+    void provider.revoke(tokens).then((failures) => {
+      for (const { token, status, cause } of failures) {
+        audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })
+      }
+    })
+  }
+
   async #refresh(session: Session): Promise<TokenLookup> {
     const { provider, metrics, log } = this.#deps
     const { record, key } = session
@@ -136,7 +148,7 @@ export class TokenRenewal {
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
-    revokeTokens(this.#deps, record, session.tag)
+    this.revoke(record, session.tag)
     return { is: 'ended' }
   }
 

@@ -68,7 +68,7 @@ export class SessionWatcher {
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.onEnd(({ key, reason }) => this.#end(key, reason))
-    reader.onRead((session) => this.#noteRead(session))
+    reader.near.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
       else void this.#checkAll()

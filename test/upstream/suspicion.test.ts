@@ -1,8 +1,14 @@
 import { test } from 'tap'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
-import { LimitedCall } from '../../src/upstream/budget/limited-call.ts'
+import { BudgetCall } from '../../src/upstream/budget/budget-call.ts'
 import { UpstreamRefusals } from '../../src/upstream/budget/upstream-refusals.ts'
 import { SharedText } from '../support/shared-text.ts'
+
+/** These calls are never started, so none asks for a token. */
+const NO_TOKENS = {
+  another: () => undefined,
+  refuse: () => ({ is: 'refused', limited: 'all', retryAfterMs: 1000 }) as const,
+}
 
 /** Instances whose clocks a test moves, with a store between them. */
 class Fleet {
@@ -24,10 +30,10 @@ class Fleet {
   }
 
   /** A call of a user. It is not written yet. */
-  call(at: number, user: string, source = user): LimitedCall {
+  call(at: number, user: string, source = user): BudgetCall {
     const refusals = this.instances[at]
     if (refusals === undefined) throw new Error('there is no such instance')
-    return new LimitedCall(refusals, 'orders', user, () => source)
+    return new BudgetCall(refusals, NO_TOKENS, 'orders', user, () => source)
   }
 
   /** Sends a call of a user by an instance, as the budget does. @returns upstream's status, or who is limited */
@@ -215,7 +221,7 @@ await test('a store whose clock jumps holds nobody back for longer than a minute
     t.ok(fleet.heldMs(0) <= 60_000 && fleet.heldMs(1) <= 60_000)
     const late = fleet.start()
     await settled()
-    t.ok((new LimitedCall(late, 'orders', 'a', () => 'a').hold()?.leftMs ?? 0) <= 60_000)
+    t.ok((new BudgetCall(late, NO_TOKENS, 'orders', 'a', () => 'a').hold()?.leftMs ?? 0) <= 60_000)
     fleet.pass(61_000)
     for (const user of ['a', 'new']) t.equal(await fleet.send(1, user, 200), 200)
   }
@@ -256,9 +262,9 @@ await test('an instance that starts later knows who is held back', async (t) => 
   await settled()
   const late = fleet.start()
   await settled()
-  t.match(new LimitedCall(late, 'orders', 'a', () => 'a').hold(), { limited: 'user', leftMs: 30_000 })
-  t.match(new LimitedCall(late, 'orders', 'new', () => 'new').hold(), { limited: 'all', leftMs: 30_000 })
-  t.equal(new LimitedCall(late, 'reads', 'a', () => 'a').hold(), undefined)
+  t.match(new BudgetCall(late, NO_TOKENS, 'orders', 'a', () => 'a').hold(), { limited: 'user', leftMs: 30_000 })
+  t.match(new BudgetCall(late, NO_TOKENS, 'orders', 'new', () => 'new').hold(), { limited: 'all', leftMs: 30_000 })
+  t.equal(new BudgetCall(late, NO_TOKENS, 'reads', 'a', () => 'a').hold(), undefined)
 })
 
 await test('no refusal is lost when many instances write at once, and what is kept is bounded', async (t) => {

@@ -17,7 +17,7 @@ type KeyedOutcome =
 
 /** What an operator reads about an outcome. The others are what is expected, and are only counted. */
 const MESSAGES = {
-  unknown: 'nobody knows whether a call with an Idempotency-Key was executed',
+  unknown: 'the outcome of a call with an Idempotency-Key is unknown',
   replayed: 'a repeated call got the response of the first',
   in_progress: 'a repeated call was refused while the first runs',
   repeated_unknown: 'a repeated call was refused, because the outcome of the first is unknown',

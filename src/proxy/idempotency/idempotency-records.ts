@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store } from '../../store/store.ts'
+import { within } from '../../time/within.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
@@ -47,15 +48,19 @@ const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 
 const MAX_TRIES = 5
 /** A write without a reply may still be carried out after the store has replied to later ones. */
 const LATE_WRITE_MS = 5000
+/** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
+const CLOSE_GRACE_MS = 5000
 
 /**
  * The records of calls with an Idempotency-Key, one for each session and key, in the store. A record is sealed
  * like its session, so only that session can read it.
  */
 export class IdempotencyRecords {
+  readonly limits: Config['idempotency']
   readonly #deps: RecordDependencies
-  readonly #ttlMs: number
   readonly #times: RecordTimes
+  /** The calls that this process is sending. */
+  readonly #running = new Set<Promise<void>>()
 
   /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
   constructor(
@@ -67,7 +72,7 @@ export class IdempotencyRecords {
   ) {
     const usage = new KeyUsage(store, config)
     this.#deps = { store, confirmed, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
-    this.#ttlMs = config.ttlMs
+    this.limits = config
     this.#times = times
   }
 
@@ -94,7 +99,7 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#times.clockSkewMs)
+    const expiresAt = Math.min(Date.now() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
@@ -111,9 +116,17 @@ export class IdempotencyRecords {
     return this.#find(own)
   }
 
-  /** Tries once more to write what could not be written yet. */
-  close(): Promise<void> {
-    return this.#deps.pending.close()
+  /** Has the shutdown wait for a call. */
+  async track(call: Promise<void>): Promise<void> {
+    const tracked = call.finally(() => this.#running.delete(tracked))
+    this.#running.add(tracked)
+    return tracked
+  }
+
+  /** Waits for the calls that are running, and tries once more to write the records that could not be written yet. */
+  async close(): Promise<void> {
+    await within(CLOSE_GRACE_MS, Promise.allSettled(this.#running))
+    await within(CLOSE_GRACE_MS, this.#deps.pending.close())
   }
 
   async #create(own: OwnRecord): Promise<boolean> {
@@ -181,7 +194,7 @@ export class IdempotencyRecords {
   /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
-    const until = Math.min(expiresAt, Date.now() + this.#ttlMs)
+    const until = Math.min(expiresAt, Date.now() + this.limits.ttlMs)
     const write = async (): Promise<void> => {
       if (await store.removeIf(recordKey, text)) return
       setTimeout(() => void store.removeIf(recordKey, text).catch(() => undefined), LATE_WRITE_MS).unref()

@@ -25,6 +25,16 @@ type Settled = Extract<LedgerReply, { is: 'settled' }>
  */
 export class Leaseholder {
   readonly lease: Lease
+  /** For each window the calls that counted when the ledger replied last. */
+  used: readonly number[]
+  /** Whether other processes had spent tokens when the ledger replied first. */
+  wereInUse = false
+  /** Whether the ledger replied to the last report; undefined before the first. */
+  hasReplied: boolean | undefined
+  /** When the ledger replied last. */
+  repliedAt = -Infinity
+  /** The ledger is not asked again until then, because it could not be reached. */
+  awayUntil = -Infinity
   readonly #alone: AlonePart
   readonly #ledger: Ledger
   readonly #clock: Clock
@@ -37,56 +47,26 @@ export class Leaseholder {
   #sentAt = 0
   /** Of the tokens spent, those that the ledger has confirmed. */
   #confirmed = 0
-  #used: readonly number[]
-  #hasReplied: boolean | undefined
-  #repliedAt = -Infinity
-  #awayUntil = -Infinity
   /** Until then the ledger grants nothing, because it may have forgotten something. */
   #quietUntil = -Infinity
-  #wereInUse = false
 
   constructor(ledger: Ledger, clock: Clock, terms: LedgerTerms, config: BudgetConfig) {
     this.#ledger = ledger
     this.#clock = clock
     this.#leaseMs = terms.leaseMs
     this.#readyOfAll = readyOrders(terms) * config.instances
-    this.#used = terms.windows.map(() => 0)
+    this.used = terms.windows.map(() => 0)
     this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
     this.lease = new Lease(clock, terms)
   }
 
-  /** For each window the calls that counted when the ledger replied last. */
-  get used(): readonly number[] {
-    return this.#used
-  }
-
-  /** The same, unless that is longer ago than a lease. */
+  /** The calls of {@link used}, unless the ledger replied longer ago than a lease. */
   get recentlyUsed(): readonly number[] | undefined {
-    return this.#clock.now() < this.#repliedAt + this.#leaseMs ? this.#used : undefined
-  }
-
-  /** Whether other processes had spent tokens when the ledger replied first. */
-  get wereInUse(): boolean {
-    return this.#wereInUse
-  }
-
-  /** Whether the ledger replied to the last report; undefined before the first. */
-  get hasReplied(): boolean | undefined {
-    return this.#hasReplied
-  }
-
-  /** When the ledger replied last. */
-  get repliedAt(): number {
-    return this.#repliedAt
-  }
-
-  /** The ledger is not asked again until then, because it could not be reached. */
-  get awayUntil(): number {
-    return this.#awayUntil
+    return this.#clock.now() < this.repliedAt + this.#leaseMs ? this.used : undefined
   }
 
   get isAway(): boolean {
-    return this.#awayUntil > this.#clock.now()
+    return this.awayUntil > this.#clock.now()
   }
 
   /** Whether the ledger cannot be reached or grants nothing, so that this process has no more than the tokens at hand. */
@@ -111,14 +91,14 @@ export class Leaseholder {
   async settle(wanted: Wanted): Promise<ByClass | undefined> {
     const reply = await this.#exchange(wanted)
     const now = this.#clock.now()
-    this.#hasReplied = reply !== undefined
-    this.#awayUntil = reply === undefined ? now + RETRY_MS : -Infinity
+    this.hasReplied = reply !== undefined
+    this.awayUntil = reply === undefined ? now + RETRY_MS : -Infinity
     if (reply === undefined) return undefined
     this.#quietUntil = now + reply.quietMs
     // Other new processes hold no more than the tokens that are always ready for orders.
-    if (this.#repliedAt === -Infinity) this.#wereInUse = (reply.used[0] ?? 0) > this.#readyOfAll
-    this.#used = reply.used
-    this.#repliedAt = now
+    if (this.repliedAt === -Infinity) this.wereInUse = (reply.used[0] ?? 0) > this.#readyOfAll
+    this.used = reply.used
+    this.repliedAt = now
     return reply.waitMs
   }
 

@@ -9,15 +9,14 @@ import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/le
 import type { Store } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
+import { BudgetCall, type TokenSource } from './budget-call.ts'
 import { Demand } from './demand.ts'
 import type { Portion } from './subject-calls.ts'
 import { Leaseholder, RETRY_MS } from './leaseholder.ts'
 import type { Token } from './lease.ts'
-import { LimitedCall } from './limited-call.ts'
 import { Shares } from './shares.ts'
 import { spreadMs } from './spread.ts'
 import { advanceMs, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
-import { TokenReservation } from './token-reservation.ts'
 import { WaitingLine } from './waiting-line.ts'
 import { wantedTokens, type Demands } from './wanted-tokens.ts'
 import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
@@ -40,6 +39,7 @@ export class UpstreamBudget implements Budget {
   readonly #demand: Demands
   readonly #shares: Shares
   readonly #lines: Readonly<Record<BudgetClass, WaitingLine>>
+  readonly #sources: Readonly<Record<BudgetClass, TokenSource>>
   readonly #ready: number
   readonly #refreshMs: number
   #isSettling = false
@@ -65,6 +65,10 @@ export class UpstreamBudget implements Budget {
     this.#demand = { equal: demand(), more: demand() }
     this.#shares = new Shares(clock, terms, config.instances, this.#holder)
     this.#lines = byClass(() => new WaitingLine(clock))
+    this.#sources = byClass((each) => ({
+      another: () => this.#holder.lease.take(each),
+      refuse: (hold) => this.#refuse(each, hold),
+    }))
     this.#ready = readyOrders(terms)
     this.#refreshMs = refreshMs(terms, config.instances)
   }
@@ -101,11 +105,11 @@ export class UpstreamBudget implements Budget {
   }
 
   admit(budgetClass: BudgetClass, user: string, source?: () => string): Admission | Promise<Admission> {
-    const call = new LimitedCall(this.#refusals, budgetClass, user, source)
+    const call = new BudgetCall(this.#refusals, this.#sources[budgetClass], budgetClass, user, source)
     const hold = call.hold()
     if (hold === undefined) return this.#admit(budgetClass, user, call)
     if (hold.limited === 'all' && call.mayProbe) return this.#admitProbe(budgetClass, user, call)
-    return this.#holdBack(budgetClass, hold)
+    return this.#refuse(budgetClass, hold)
   }
 
   spread(count: number): number {
@@ -153,7 +157,7 @@ export class UpstreamBudget implements Budget {
     this.#refusals.close()
   }
 
-  #admit(budgetClass: BudgetClass, user: string, call: LimitedCall): Admission | Promise<Admission> {
+  #admit(budgetClass: BudgetClass, user: string, call: BudgetCall): Admission | Promise<Admission> {
     this.#shares.noteAsked(budgetClass, user)
     const portion = this.#shares.portion(budgetClass, user)
     if (portion !== 'none') this.#demand[portion].note(budgetClass)
@@ -177,16 +181,18 @@ export class UpstreamBudget implements Budget {
   }
 
   /** Admits a call of a class that is held back, if it is the one that shows whether upstream still refuses the class. */
-  async #admitProbe(budgetClass: BudgetClass, user: string, call: LimitedCall): Promise<Admission> {
+  async #admitProbe(budgetClass: BudgetClass, user: string, call: BudgetCall): Promise<Admission> {
     await call.takeProbe()
     const hold = call.hold()
-    if (hold !== undefined) return this.#holdBack(budgetClass, hold)
+    if (hold !== undefined) return this.#refuse(budgetClass, hold)
     const admission = await this.#admit(budgetClass, user, call)
     if (admission.is === 'refused') call.end()
     return admission
   }
 
-  #holdBack(budgetClass: BudgetClass, { limited, leftMs }: Hold): Refused {
+  /** @param hold why the call is refused: without one, there is no token */
+  #refuse(budgetClass: BudgetClass, hold: Hold = this.#shortage(budgetClass)): Refused {
+    const { limited, leftMs } = hold
     this.counts[limited === 'user' ? 'limited' : 'refused'][budgetClass]++
     return { is: 'refused', limited, retryAfterMs: Math.max(SOON_MS, Math.ceil(leftMs)) }
   }
@@ -198,17 +204,9 @@ export class UpstreamBudget implements Budget {
     return token
   }
 
-  #grant(budgetClass: BudgetClass, token: Token, call: LimitedCall): Admission {
+  #grant(budgetClass: BudgetClass, token: Token, call: BudgetCall): Admission {
     this.counts.granted[budgetClass]++
-    const source = {
-      another: () => this.#holder.lease.take(budgetClass),
-      refuse: (hold = this.#shortage(budgetClass)) => this.#holdBack(budgetClass, hold),
-    }
-    return { is: 'granted', reservation: new TokenReservation(token, source, call) }
-  }
-
-  #refuse(budgetClass: BudgetClass): Refused {
-    return this.#holdBack(budgetClass, this.#shortage(budgetClass))
+    return { is: 'granted', reservation: call.grant(token) }
   }
 
   #shortage(budgetClass: BudgetClass): Hold {

@@ -1,20 +1,39 @@
 import type { BudgetClass } from '../../config/upstream-budget.ts'
+import type { Refused, Reservation } from './admission.ts'
+import type { Token } from './lease.ts'
 import type { Caller } from './suspicion.ts'
 import type { Hold, UpstreamRefusals } from './upstream-refusals.ts'
 
-/** One call under upstream's own limits: whether it may be sent, and what its response means for other calls. */
-export class LimitedCall {
+/** Where a call gets a second token, and where its refusal is counted. */
+export interface TokenSource {
+  /** Takes one more token, if there is one at hand. */
+  another(): Token | undefined
+  /** Counts the call as refused: because of a hold, or since there is no token. */
+  refuse(hold?: Hold): Refused
+}
+
+/** One call: its token, whether upstream's own limits let it go, and what its response means for other calls. */
+export class BudgetCall implements Reservation {
   readonly #refusals: UpstreamRefusals
   readonly #budgetClass: BudgetClass
   readonly #user: string
   readonly #source: (() => string) | undefined
+  readonly #tokens: TokenSource
+  #token: Token | undefined
   #caller: Caller | undefined
   /** Its name, if it is a probe, until it is answered. */
   #probe: string | undefined
 
   /** @param source see {@link Budget.admit} */
-  constructor(refusals: UpstreamRefusals, budgetClass: BudgetClass, user: string, source: (() => string) | undefined) {
+  constructor(
+    refusals: UpstreamRefusals,
+    tokens: TokenSource,
+    budgetClass: BudgetClass,
+    user: string,
+    source: (() => string) | undefined,
+  ) {
     this.#refusals = refusals
+    this.#tokens = tokens
     this.#budgetClass = budgetClass
     this.#user = user
     this.#source = source
@@ -42,6 +61,24 @@ export class LimitedCall {
     return this.#probe !== undefined
   }
 
+  /** Gives the call a token. */
+  grant(token: Token): Reservation {
+    this.#token = token
+    return this
+  }
+
+  start(): Refused | undefined {
+    // The request may have waited for its connection since it was admitted.
+    const hold = this.hold()
+    if (hold !== undefined) return this.#tokens.refuse(hold)
+    // The first token is worth nothing if the lease has ended meanwhile, and is gone if undici writes the request again.
+    const first = this.#token
+    this.#token = undefined
+    if (first?.spend() !== true && this.#tokens.another()?.spend() !== true) return this.#tokens.refuse()
+    this.written()
+    return undefined
+  }
+
   /** The call is about to be written. It does not wait to learn whether it is the probe: the shared document tells when the response arrives. */
   written(): void {
     const caller = this.#refusals.isCalm || this.#probe !== undefined ? undefined : this.#named
@@ -49,8 +86,10 @@ export class LimitedCall {
     this.#probe = this.#refusals.takeProbe(this.#budgetClass, caller).probe
   }
 
-  /** Upstream has answered. */
-  answered(status: number, retryAfter: string | undefined): void {
+  answered(status: number, header: string | string[] | undefined): void {
+    // An informational response is no answer yet.
+    if (status < 200) return
+    const retryAfter = Array.isArray(header) ? header[0] : header
     const probe = this.#probe
     this.#probe = undefined
     if (status === 429) {
@@ -59,8 +98,10 @@ export class LimitedCall {
     } else if (probe !== undefined) this.#refusals.answered(this.#budgetClass, probe)
   }
 
-  /** The call is over. A probe without an answer lets another one go out. */
   end(): void {
+    this.#token?.release()
+    this.#token = undefined
+    // A probe without an answer lets another one go out.
     if (this.#probe !== undefined) this.#refusals.unanswered(this.#budgetClass, this.#probe)
     this.#probe = undefined
   }

@@ -6,7 +6,7 @@ import { flushFailures } from './telemetry/failure-log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 import { addSecretsInfo } from './telemetry/secrets-info.ts'
 import type { Store } from './store/store.ts'
-import { CallLimit } from './http/call-limit.ts'
+import type { CallLimit } from './http/call-limit.ts'
 import { clientScriptRoute } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
@@ -31,7 +31,7 @@ import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
 import type { OpsSource } from './ops/ops-listener.ts'
 import { Readiness } from './ops/readiness.ts'
-import { SessionAdmin } from './ops/session-admin.ts'
+import type { CarryOut, SessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */
 export interface AppDependencies {
@@ -92,9 +92,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   })
 
   const { http, upstream, idempotency, secrets } = config
-  // REST calls and one-time URLs of a session share a limit.
-  const perMinute = http.apiRequestsPerMinute
-  const callLimit = perMinute === 0 ? undefined : new CallLimit(store, perMinute)
+  const callLimit = await createCallLimit(http.apiRequestsPerMinute, store)
   const endpoints = catalog(upstream.partnerOverviewPath)
   await server.register(catalogRoutes, { endpoints, http, upstream, idempotency, secrets, callLimit, ...shared })
   const { publicUrl, maxBodyBytes } = http
@@ -124,7 +122,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       reasons: () => readiness.reasons(),
       warnings: () => readiness.warnings(),
       registry: () => metrics.registry,
-      runAdminCommand: subjects && new SessionAdmin(sessions, subjects, log).runAdminCommand,
+      carryOut: subjects && (await operatorsHand(sessions, subjects, log)),
     },
     async close(waitMs = 0) {
       readiness.drain()
@@ -136,4 +134,17 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
       flushFailures(log)
     },
   }
+}
+
+/** The limit that REST calls and one-time URLs of a session share. Nothing of it is loaded where it is off. */
+async function createCallLimit(perMinute: number, store: Store): Promise<CallLimit | undefined> {
+  if (perMinute === 0) return undefined
+  const { CallLimit } = await import('./http/call-limit.ts')
+  return new CallLimit(store, perMinute)
+}
+
+/** What operators do with the sessions of a subject. Nothing of it is loaded where sessions have none. */
+async function operatorsHand(...deps: ConstructorParameters<typeof SessionAdmin>): Promise<CarryOut> {
+  const { SessionAdmin } = await import('./ops/session-admin.ts')
+  return new SessionAdmin(...deps).carryOut
 }

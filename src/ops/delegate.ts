@@ -1,6 +1,6 @@
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 
-/** Timeout for one worker that runs a command. Another may then run it again, which does no harm. */
+/** Timeout for one worker that carries out an order. Another may then do it again, which does no harm. */
 const WORKER_MS = 30_000
 /** Timeout for all workers together, however many of them hang, since an operator is waiting. */
 export const DELEGATION_MS = 45_000
@@ -9,18 +9,14 @@ export const DELEGATION_MS = 45_000
 interface Channel<Worker> {
   readonly isResponsive: (worker: Worker) => Promise<boolean>
   /** Undefined if the worker does not reply in time. */
-  readonly runAdminCommand: (
-    worker: Worker,
-    command: AdminCommand,
-    timeoutMs: number,
-  ) => Promise<AdminOutcome | undefined>
+  readonly carryOut: (worker: Worker, order: AdminOrder, timeoutMs: number) => Promise<AdminOutcome | undefined>
 }
 
-/** Has a worker run a command. The next one tries when a worker does not answer or cannot reach the store. */
+/** Has a worker carry out an order. The next one tries when a worker does not answer or cannot reach the store. */
 export async function delegate<Worker>(
   workers: readonly Worker[],
-  command: AdminCommand,
-  { isResponsive, runAdminCommand }: Channel<Worker>,
+  order: AdminOrder,
+  { isResponsive, carryOut }: Channel<Worker>,
   now: () => number = () => performance.now(),
 ): Promise<AdminOutcome> {
   const deadline = now() + DELEGATION_MS
@@ -30,7 +26,7 @@ export async function delegate<Worker>(
   for (const worker of workers.filter((_worker, index) => areResponsive[index])) {
     const timeoutMs = Math.min(WORKER_MS, deadline - now())
     if (timeoutMs <= 0) break
-    outcome = (await runAdminCommand(worker, command, timeoutMs)) ?? outcome
+    outcome = (await carryOut(worker, order, timeoutMs)) ?? outcome
     if (outcome.is !== 'storeDown' && outcome.is !== 'noWorker') break
   }
   return outcome

@@ -3,13 +3,13 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { network } from '../http/client-address.ts'
 import { loggedAddress } from '../http/requester.ts'
 import { auditBounded } from '../telemetry/bounded-audit.ts'
-import type { AdminCommand, AdminOutcome, RunAdminCommand } from './session-admin.ts'
+import type { AdminOrder, AdminOutcome, CarryOut } from './session-admin.ts'
 
 /** What the routes need. */
 export interface OperatorRoutesOptions {
   /** The secret of the operators (OPS_TOKEN). */
   readonly token: string
-  readonly runAdminCommand: RunAdminCommand
+  readonly carryOut: CarryOut
   readonly log: FastifyBaseLogger
 }
 
@@ -18,10 +18,7 @@ const SUBJECT_RULE = 'The query must have one subject, percent-encoded, of 1 to 
 const QUERY = /^[^?#]*\?([!"$-~]*)$/
 /** As the log and `GET /sessions` name sessions. */
 const TAG = /^[\w-]{10}$/
-const PARAMETERS: Readonly<Record<AdminCommand['is'], readonly string[]>> = {
-  list: ['subject'],
-  end: ['subject', 'tag'],
-}
+const PARAMETERS: Readonly<Record<AdminOrder['is'], readonly string[]>> = { list: ['subject'], end: ['subject', 'tag'] }
 const SECOND = 1000
 
 /** `GET` and `DELETE /sessions` of the ops listener (docs/operating/sessions.md, Ending the sessions of a user). */
@@ -55,7 +52,7 @@ export async function operatorRoutes(ops: FastifyInstance, options: OperatorRout
         if ('error' in asked) return reply.code(400).send(asked)
         const requester = { reqId: randomUUID(), client: loggedAddress(request.ip) }
         reply.header('x-request-id', requester.reqId)
-        return respond(reply, await options.runAdminCommand({ is, ...asked, requester }))
+        return respond(reply, await options.carryOut({ is, ...asked, requester }))
       },
     })
   }
@@ -92,8 +89,8 @@ function unavailable(reply: FastifyReply, error: string): FastifyReply {
 /** Refuses whatever it would have to ignore or to guess: an ignored tag would end all sessions instead of one. */
 function readQuery(
   { url }: FastifyRequest,
-  is: AdminCommand['is'],
-): Pick<AdminCommand, 'subject' | 'tag'> | { readonly error: string } {
+  is: AdminOrder['is'],
+): Pick<AdminOrder, 'subject' | 'tag'> | { readonly error: string } {
   const query = QUERY.exec(url)?.[1] ?? ''
   if (!isEncoded(query)) return { error: 'The query must be percent-encoded UTF-8' }
   const parameters = [...new URLSearchParams(query)]

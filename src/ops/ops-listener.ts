@@ -2,7 +2,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import { isHttp1, WRONG_VERSION } from '../http/http-version.ts'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
-import type { RunAdminCommand } from './session-admin.ts'
+import type { CarryOut } from './session-admin.ts'
 
 /** What the ops listener reports about one process, or about all workers of a supervisor. */
 export interface OpsSource {
@@ -13,7 +13,7 @@ export interface OpsSource {
   /** The current metrics. */
   registry(): Registry | Promise<Registry>
   /** Lists and ends sessions. Absent where sessions have no subject. */
-  readonly runAdminCommand?: RunAdminCommand | undefined
+  readonly carryOut?: CarryOut | undefined
 }
 
 /** What the ops listener needs in order to let operators list and end sessions. */
@@ -49,11 +49,11 @@ export function createOpsListener(operations: OpsSource, { token, log }: Operato
     return reply.code(ready ? 200 : 503).send({ ready, reasons, warnings })
   })
 
-  const { runAdminCommand } = operations
-  if (token !== undefined && runAdminCommand !== undefined) {
+  const { carryOut } = operations
+  if (token !== undefined && carryOut !== undefined) {
     void ops.register(async function operators(scope) {
       const { operatorRoutes } = await import('./operator-routes.ts')
-      await scope.register(operatorRoutes, { token, runAdminCommand, log })
+      await scope.register(operatorRoutes, { token, carryOut, log })
     })
   }
 

@@ -38,7 +38,7 @@ export class OpsPort {
       reasons: () => latest().reasons(),
       warnings: () => latest().warnings(),
       registry: () => latest().registry(),
-      runAdminCommand: async (command) => (await latest().runAdminCommand?.(command)) ?? { is: 'noWorker' },
+      carryOut: async (order) => (await latest().carryOut?.(order)) ?? { is: 'noWorker' },
     }
   }
 }

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { audit } from '../telemetry/audit.ts'
 
 /** What an operator asks for. */
-export interface AdminCommand {
+export interface AdminOrder {
   readonly is: 'list' | 'end'
   readonly subject: string
   /** Names the session, if only one is meant. */
@@ -13,11 +13,11 @@ export interface AdminCommand {
   readonly requester: Requester
 }
 
-/** What became of an {@link AdminCommand}. It crosses the channel between processes, so it is plain data. */
+/** What became of an {@link AdminOrder}. It crosses the channel between processes, so it is plain data. */
 export type AdminOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
-  /** The text is no possible subject. */
+  /** Nobody can have this subject. */
   | { readonly is: 'noSubject' }
   /** The next three: some of the sessions that were to end may be left. */
   | { readonly is: 'storeDown' }
@@ -25,10 +25,10 @@ export type AdminOutcome =
   | { readonly is: 'noWorker' }
   | { readonly is: 'failed' }
 
-/** Runs a command, in this process or in a worker. Never rejects. */
-export type RunAdminCommand = (command: AdminCommand) => Promise<AdminOutcome>
+/** Carries out an order, in this process or in a worker. Never rejects. */
+export type CarryOut = (order: AdminOrder) => Promise<AdminOutcome>
 
-/** Lists and ends the sessions of subjects for operators. Writes an audit line for each command, also for a command that fails half-way. */
+/** Lists and ends the sessions of subjects for operators. Writes an audit line for each order, also for one that fails half-way. */
 export class SessionAdmin {
   readonly #sessions: Sessions
   readonly #subjects: Subjects
@@ -40,25 +40,25 @@ export class SessionAdmin {
     this.#log = log
   }
 
-  readonly runAdminCommand: RunAdminCommand = async (command) => {
-    if (!isSubject(command.subject)) return { is: 'noSubject' }
+  readonly carryOut: CarryOut = async (order) => {
+    if (!isSubject(order.subject)) return { is: 'noSubject' }
     try {
-      return command.is === 'list' ? await this.#list(command) : await this.#end(command)
+      return order.is === 'list' ? await this.#list(order) : await this.#end(order)
     } catch (error) {
       if (error instanceof StoreUnavailable) return { is: 'storeDown' }
-      this.#log.error({ err: error }, 'a command of an operator failed')
+      this.#log.error({ err: error }, 'an order of an operator failed')
       return { is: 'failed' }
     }
   }
 
-  async #list({ subject, requester }: AdminCommand): Promise<AdminOutcome> {
+  async #list({ subject, requester }: AdminOrder): Promise<AdminOutcome> {
     const sessions = await this.#subjects.list(subject)
     const who = { subject: this.#sessions.subjectTag(subject), ...requester }
     audit(this.#log, 'sessions_listed', { sessions: sessions.length, ...who })
     return { is: 'listed', sessions }
   }
 
-  async #end({ subject, tag, requester }: AdminCommand): Promise<AdminOutcome> {
+  async #end({ subject, tag, requester }: AdminOrder): Promise<AdminOutcome> {
     const who = { session: tag, subject: this.#sessions.subjectTag(subject), ...requester }
     const by = { reason: 'revoked', requester } as const
     const ending =

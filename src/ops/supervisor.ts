@@ -6,7 +6,7 @@ import { backoffMs } from '../time/backoff.ts'
 import { EXIT } from './exit.ts'
 import type { OpsSource } from './ops-listener.ts'
 import { delegate } from './delegate.ts'
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
 /** The delays before a dead worker is replaced. */
@@ -91,10 +91,10 @@ export class Supervisor implements OpsSource {
   }
 
   /** Has a worker list or end sessions. */
-  readonly runAdminCommand = (command: AdminCommand): Promise<AdminOutcome> =>
-    delegate([...this.#workers], command, {
+  readonly carryOut = (order: AdminOrder): Promise<AdminOutcome> =>
+    delegate([...this.#workers], order, {
       isResponsive: async (worker) => (await ask(worker, 'reasons')) !== undefined,
-      runAdminCommand: (worker, admin, timeoutMs) => ask(worker, 'sessions', { timeoutMs, admin }),
+      carryOut: (worker, admin, timeoutMs) => ask(worker, 'sessions', { timeoutMs, admin }),
     })
 
   /** Asks all workers to shut down. Resolves when none is left. */

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster'
 import type { MetricObject } from 'prom-client'
 import type { OpsSource } from './ops-listener.ts'
-import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import type { AdminOrder, AdminOutcome } from './session-admin.ts'
 
 /** The questions of a supervisor to its workers, and the types of the replies. */
 interface Replies {
@@ -14,7 +14,7 @@ type Question = keyof Replies
 type Order =
   | { readonly drain: true }
   /** `admin` belongs to the question `sessions`. */
-  | { readonly ask: Question; readonly id: number; readonly admin?: AdminCommand }
+  | { readonly ask: Question; readonly id: number; readonly admin?: AdminOrder }
 interface Reply {
   readonly id: number
   readonly reply: Replies[Question]
@@ -32,7 +32,7 @@ const pendingByWorker = new WeakMap<Worker, Pending>()
 export async function ask<Asked extends Question>(
   worker: Worker,
   question: Asked,
-  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminCommand } = {},
+  { timeoutMs = TIMEOUT_MS, admin }: { readonly timeoutMs?: number; readonly admin?: AdminOrder } = {},
 ): Promise<Replies[Asked] | undefined> {
   const id = ++lastId
   const pending = pendingOf(worker)
@@ -83,7 +83,7 @@ export function handleSupervisorMessages(operations: OpsSource, drain: () => voi
   })
 }
 
-async function replyTo(question: Question, operations: OpsSource, admin?: AdminCommand): Promise<Replies[Question]> {
+async function replyTo(question: Question, operations: OpsSource, admin?: AdminOrder): Promise<Replies[Question]> {
   switch (question) {
     case 'reasons':
       return operations.reasons()
@@ -92,6 +92,6 @@ async function replyTo(question: Question, operations: OpsSource, admin?: AdminC
     case 'metrics':
       return (await operations.registry()).getMetricsAsJSON()
     case 'sessions':
-      return (admin && (await operations.runAdminCommand?.(admin))) ?? { is: 'noWorker' }
+      return (admin && (await operations.carryOut?.(admin))) ?? { is: 'noWorker' }
   }
 }

@@ -10,7 +10,7 @@ function workersOf(replies: readonly (AdminOutcome | undefined)[]) {
   const asked: AdminOutcome[] = []
   const channel = {
     isResponsive: async () => true,
-    runAdminCommand: async (reply: AdminOutcome | undefined, _order: unknown, timeoutMs: number) => {
+    carryOut: async (reply: AdminOutcome | undefined, _order: unknown, timeoutMs: number) => {
       asked.push(reply ?? { is: 'noWorker' })
       if (reply === undefined) time += timeoutMs
       return reply
@@ -20,14 +20,14 @@ function workersOf(replies: readonly (AdminOutcome | undefined)[]) {
   return { run, asked, elapsedMs: () => time }
 }
 
-await test('a command of an operator waits no longer for twenty workers that hang than for two', async (t) => {
+await test('an order of an operator waits no longer for twenty workers that hang than for two', async (t) => {
   const { run, asked, elapsedMs } = workersOf(Array.from({ length: 20 }, () => undefined))
   t.same(await run(), { is: 'noWorker' })
   t.equal(elapsedMs(), DELEGATION_MS)
   t.equal(asked.length, 2)
 })
 
-await test('a command of an operator goes on to the next worker when one hangs or cannot reach the store', async (t) => {
+await test('an order of an operator goes on to the next worker when one hangs or cannot reach the store', async (t) => {
   const { run, asked } = workersOf([{ is: 'storeDown' }, undefined, { is: 'ended', count: 2 }, { is: 'failed' }])
   t.same(await run(), { is: 'ended', count: 2 })
   t.equal(asked.length, 3, 'one success is enough')
@@ -35,11 +35,11 @@ await test('a command of an operator goes on to the next worker when one hangs o
   t.same(await workersOf([]).run(), { is: 'noWorker' })
 })
 
-await test('a command of an operator goes to no worker that does not say how it is', async (t) => {
+await test('an order of an operator goes to no worker that does not say how it is', async (t) => {
   const asked: string[] = []
   const outcome = await delegate(['hangs', 'works'], ORDER, {
     isResponsive: async (worker) => worker === 'works',
-    runAdminCommand: async (worker) => {
+    carryOut: async (worker) => {
       asked.push(worker)
       return { is: 'ended', count: 1 }
     },

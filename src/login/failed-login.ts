@@ -33,7 +33,7 @@ export interface LoginFailure {
   readonly cause?: unknown
   /** An unexpected exception, hence a fault of this server. */
   readonly isFault?: boolean
-  /** What is known of the login. */
+  /** Flow and return path of the login, if they are known. */
   readonly known?: { readonly flow: Flow; readonly returnTo: string }
   /** Present when this callback had the right to finish the login. */
   readonly ticket?: LoginTicket

@@ -13,7 +13,7 @@ import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction }
 /** The first pause of a callback that waits for another one; each further one is twice as long. */
 const POLLS = { firstMs: 100, longestMs: Infinity }
 /**
- * For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its
+ * For the code exchange, the request to upstream for the subject, and the store operations around them. If a login takes longer, its
  * process has died.
  */
 const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
@@ -27,7 +27,7 @@ export interface LoginTicket {
   readonly sealed: string
 }
 
-/** What {@link LoginTransactions.consume} found. */
+/** The result of {@link LoginTransactions.consume}. */
 export type Consumption =
   | { readonly is: 'fresh'; readonly ticket: LoginTicket }
   /** `waited`: another callback completed the login meanwhile, and its response may not have reached the browser. */

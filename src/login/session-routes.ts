@@ -107,7 +107,7 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
 }
 
 /**
- * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
+ * Ends every session of this browser, including sessions whose cookie a later login has overwritten, and removes its
  * finished logins and the cookies of its failed ones.
  * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited, after the sessions of
  * this browser's logins have ended

@@ -1,7 +1,7 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider-config.ts'
 
-/** What openid-client needs for one kind of request. */
+/** The options of openid-client that differ by the kind of request. */
 interface RequestOptions {
   readonly authentication: client.ClientAuth
   readonly timeoutMs: number

@@ -6,7 +6,7 @@ import { UnusableResponse, type RawResponse } from './provider-response.ts'
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 
-/** What is asked of the provider; a metrics label. */
+/** The kind of a request to the provider; a metrics label. */
 export type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
 
 /** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */

@@ -14,7 +14,7 @@ import { noteAccount } from '../http/path-id.ts'
 import { proxy, type ProxyDependencies } from './proxy.ts'
 import { SharedResponse } from './shared-responses.ts'
 
-/** What the routes below /api work with. */
+/** Dependencies of the routes below /api. */
 interface CatalogDependencies extends CallDependencies {
   readonly endpoints: readonly Endpoint[]
   readonly guard: Guard
@@ -24,7 +24,7 @@ interface CatalogDependencies extends CallDependencies {
   readonly secrets: Config['secrets']
 }
 
-/** What the catalog calls the id of a trading account in a path. */
+/** The name of the id of a trading account in the paths of the catalog. */
 const ACCOUNT_ID = 'account_id'
 const MAX_QUERY_BYTES = 4096
 

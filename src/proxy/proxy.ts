@@ -10,7 +10,7 @@ import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
 import { failedBeforeResponse, send } from './send.ts'
 import { upstreamOutcome } from './upstream-problem.ts'
 
-/** What the proxy works with. */
+/** Dependencies of the proxy. */
 export interface ProxyDependencies extends KeyedDependencies {
   /** Calls in progress, by user ({@link sharerOf}). */
   readonly calls: Permits

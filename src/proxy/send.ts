@@ -10,14 +10,14 @@ import type { AnswerSink } from './idempotency/answer-sink.ts'
 import type { Claim } from './idempotency/claim.ts'
 import { isRepeatedOn, isWithheld } from './upstream-problem.ts'
 
-/** What a call with an Idempotency-Key is sent with. */
+/** The claim and the sink of a call with an Idempotency-Key. */
 export interface KeyedSending {
   readonly claim: Pick<Claim, 'maySend'>
   /** Gets the response instead of the browser. */
   readonly sink: AnswerSink
 }
 
-/** What became of a call, and the call as it was sent: its session may be a newer version of the one that it came with. */
+/** The outcome of a call, and the call as it was sent: its session may be a newer version of the one that it came with. */
 interface Sent<SomeCall extends Call> {
   readonly call: SomeCall
   readonly outcome: Exclude<ForwardOutcome, Stale>
@@ -52,7 +52,7 @@ export async function send<SomeCall extends Call>(
   throw new Problem('session_store_unavailable', { retryAfterSeconds: 1 })
 }
 
-/** Whatever the state of its token, which was good when the call came: upstream may refuse it, and then it is renewed. */
+/** The state of the session's token does not count: it was good when the call came, and is renewed if upstream refuses it. */
 async function reread({ sessions, http }: CallDependencies, session: Session): Promise<Session> {
   const found = await sessions.reread(session)
   if (found.is === 'storeDown') throw found.cause

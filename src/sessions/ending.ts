@@ -9,7 +9,7 @@ export type CausedEnd = (typeof CAUSED_ENDS)[number]
 /** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
 export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
 
-/** Who has ended a session, and whose it was, as far as known. */
+/** The request that ended a session, and the subject of the session, as far as known. */
 interface EndedBy {
   /** Whose request ended the session; absent if no request did. */
   readonly requester?: Requester | undefined
@@ -17,7 +17,7 @@ interface EndedBy {
   readonly subjectTag?: string | undefined
 }
 
-/** What the caller that ends a session knows of it besides its key. */
+/** The knowledge of the caller that ends a session, besides its key. */
 export interface EndedWith extends EndedBy {
   /** Its id, from which {@link EndedBy.subjectTag} follows. */
   readonly id?: string | undefined

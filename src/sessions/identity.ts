@@ -7,7 +7,7 @@ import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
 
-/** Time limit of the question whose session it is; a login waits for it. */
+/** Time limit of the request for the subject; a login waits for it. */
 export const IDENTITY_TIMEOUT_MS = 3000
 /** The longest subject. */
 const MAX_CHARACTERS = 256
@@ -24,7 +24,7 @@ type Answer =
   | { readonly is: 'found'; readonly subject: string }
   | { readonly is: Exclude<IdentityOutcome, 'found'>; readonly why: string }
 
-/** Asks upstream whose an access token is (docs/upstream.md, Identity). */
+/** Asks upstream for the subject of an access token (docs/upstream.md, Identity). */
 export class Identity {
   readonly #rest: RestClient
   readonly #upstream: Config['upstream']

@@ -37,7 +37,7 @@ export type { SubjectSession, Subjects } from './subjects.ts'
 export { refusalSource, sharerOf } from './sharer.ts'
 export type { SessionState } from './session-state.ts'
 
-/** What a browser's cookie authorizes. `tag` identifies in the log a session that exists but cannot be used. */
+/** The result of authorizing a browser's cookie. `tag` identifies in the log a session that exists but cannot be used. */
 export type Authorization =
   /** The session's access token can be used. */
   | { readonly is: 'authorized'; readonly session: Session }
@@ -144,7 +144,7 @@ export class Sessions {
     return this.#reader.extend(cookieHeader)
   }
 
-  /** What a page may know of its session; undefined stands for none. */
+  /** The part of a session that its page may know; undefined stands for no session. */
   state(session: Session | undefined): SessionState {
     const { limits, stepMs } = this.#repository
     return sessionState(session, limits.idleMs, stepMs)
@@ -191,7 +191,7 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Creates what only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
+  /** Creates the parts that only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
   async createSubjects(
     { identity, secrets, upstream }: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
     { store, envelope, budget, registry }: SubjectDependencies,

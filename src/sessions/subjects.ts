@@ -36,13 +36,13 @@ export interface Enlisted {
   readonly count: number
 }
 
-/** Why sessions end, and on whose request. */
+/** The reason why sessions end, and the request that ends them. */
 interface Cause {
   readonly reason: CausedEnd
   readonly requester: Requester
 }
 
-/** What an operator may know of a session. Times are epoch ms. */
+/** The part of a session that an operator may know. Times are epoch ms. */
 export interface SubjectSession {
   readonly tag: string
   readonly startedAt: number
@@ -51,7 +51,7 @@ export interface SubjectSession {
   readonly client: string
 }
 
-/** What {@link Subjects} need. */
+/** Dependencies of {@link Subjects}. */
 export interface SubjectsOptions {
   readonly identity: Identity
   readonly index: SubjectIndex

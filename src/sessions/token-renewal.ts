@@ -31,10 +31,10 @@ export type TokenLookup =
   /** The caller may try again after `retryAfterMs`. */
   | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
 
-/** The tokens of a session, and whose they are. */
+/** The tokens of a session, and its subject. */
 export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
 
-/** What the renewal of tokens needs. */
+/** Dependencies of the renewal. */
 export interface RenewalDependencies {
   readonly store: Store
   readonly sessions: SessionRepository
@@ -54,7 +54,7 @@ export class TokenRenewal {
     this.#deps = deps
   }
 
-  /** What a caller gets instead of a renewal after a recent failure; undefined if the session may be renewed now. */
+  /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
   paused(key: string): TokenLookup | undefined {
     const { provider, metrics } = this.#deps
     const ofSession = this.#pauses.remainingMs(key, provider.workedAt)

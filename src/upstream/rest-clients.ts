@@ -9,7 +9,7 @@ const ORDER_IDLE_MS = 900
 /** The clients of the upstream REST API, each with connections of its own, so that none keeps another waiting. */
 export type RestClients = ReturnType<typeof createRestClients>
 
-/** Makes the client that asks whose a session is. With its own connections, a slow response keeps no user from the market. */
+/** Makes the client that asks for the subject of a session. With its own connections, a slow response keeps no user from the market. */
 export function createIdentityClient(config: Config['upstream'], budget?: Budget): RestClient {
   return new RestClient(config, { connections: CONNECTIONS.identity, budgetClass: 'otps' }, budget)
 }

@@ -4,10 +4,10 @@ import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
 
-/** What the records work with. */
+/** Dependencies of the records. */
 export interface RecordDependencies {
   readonly store: Store
-  /** For what must outlive a failover: that a key is taken, and that the outcome of its call is unknown. */
+  /** For records that must outlive a failover: that a key is taken, and that the outcome of its call is unknown. */
   readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope
   readonly usage: KeyUsage
@@ -45,7 +45,7 @@ export class Claim implements HeldClaim {
   readonly mayKeep: boolean
   readonly own: OwnRecord
   readonly #deps: RecordDependencies
-  /** What the store may hold of this claim, the latest first. More than one text after a write without a reply. */
+  /** The texts of this claim that the store may hold, the latest first. More than one text after a write without a reply. */
   #texts: readonly string[]
   #leaseUntil: number
   #timer: NodeJS.Timeout | undefined
@@ -94,7 +94,7 @@ export class Claim implements HeldClaim {
     return isReserved === false ? 'not_kept' : 'answered'
   }
 
-  /** Ends the record with what is known of the call. */
+  /** Ends the record with the result of the call. */
   async finish(result: Result): Promise<Ending> {
     await this.#stop()
     const text = this.#seal({ ...result, digest: this.own.digest })
@@ -200,5 +200,5 @@ export class Claim implements HeldClaim {
 }
 
 type WithoutDigest<Kind> = Kind extends CallRecord ? Omit<Kind, 'digest'> : never
-/** What a record says in the end. */
+/** The final content of a record. */
 export type Result = WithoutDigest<Exclude<CallRecord, { is: 'running' }>>

@@ -10,7 +10,7 @@ import { PendingWrites } from './pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
 import { TwoClaims } from './two-claims.ts'
 
-/** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
+/** The result of claiming a key for a call. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
   /** The call is new. The caller must send it, or free the claim. */
   | { readonly is: 'claimed'; readonly claim: HeldClaim }
@@ -38,7 +38,7 @@ interface RecordTimes {
   readonly leaseMs: number
   /** By how much the clocks of the instances and of the store may differ. */
   readonly clockSkewMs: number
-  /** How long after an interruption of the store the holders may need to write what they know. */
+  /** How long after an interruption of the store the holders may need to write their records. */
   readonly settleMs: number
 }
 
@@ -77,7 +77,7 @@ export class IdempotencyRecords {
   }
 
   /**
-   * Claims a key for a call, or says what is known of the call that has it.
+   * Claims a key for a call, or tells the record of the call that has it.
    * @param digest identifies the call
    * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
    */
@@ -111,7 +111,7 @@ export class IdempotencyRecords {
     return { is: 'running' }
   }
 
-  /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
+  /** The present record of a claim that is lost. Undefined if there is none. @throws StoreUnavailable */
   find({ own }: HeldClaim): Promise<Repetition | undefined> {
     return this.#find(own)
   }

@@ -17,7 +17,7 @@ import type { IdempotencyRecords } from './idempotency-records.ts'
 import { digestOf } from './record.ts'
 import { repeatCall, sendAnswer } from './repeat-call.ts'
 
-/** What keyed calls work with. */
+/** Dependencies of keyed calls. */
 export interface KeyedDependencies extends CallDependencies {
   readonly records: IdempotencyRecords
 }
@@ -37,7 +37,7 @@ type SentOutcome = Exclude<ForwardOutcome, Stale>
 const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
 
 /**
- * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
+ * Sends a call with an Idempotency-Key at most once, or answers its repetition from the record. The record of the call is
  * in the store before its first byte goes upstream, and it is finished whether or not the browser waits for it.
  * @throws Problem, StoreUnavailable; nothing was sent if the store is unavailable
  */
@@ -133,7 +133,7 @@ function settle(claim: HeldClaim, outcome: SentOutcome, sink: AnswerSink): Promi
   }
 }
 
-/** What the browser is told of a response whose body broke off. */
+/** The problem that the browser gets for a response whose body broke off. */
 function brokenOff({ status, retryAfter, cause }: Extract<SentOutcome, { is: 'cut' }>): Problem {
   if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
   return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {

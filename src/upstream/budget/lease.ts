@@ -39,7 +39,7 @@ export class Lease {
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
   #hasEnded = true
-  /** What was not spent when the lease ended. It is reported as spent, so the ledger gives it to no other process. */
+  /** The tokens that were not spent when the lease ended. They are reported as spent, so the ledger gives them to no other process. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0

@@ -9,7 +9,7 @@ import { aloneWindows, readyOrders } from './terms.ts'
 /** While the ledger cannot be reached, it is tried again after this time. */
 export const RETRY_MS = 500
 
-/** What a report to the ledger asks for. */
+/** The tokens that a report to the ledger asks for. */
 export interface Wanted {
   /** Free tokens to keep at most, of those at hand. */
   readonly most: ByClass

@@ -53,7 +53,7 @@ export class Shares {
     for (const calls of this.#calls[budgetClass]) calls.noteTaken(subject)
   }
 
-  /** What the next call of this subject would be: in the window in which it has the least. */
+  /** The portion of the next call of this subject: in the window in which it has the least. */
   portion(budgetClass: BudgetClass, subject: string): Portion {
     let worst: Portion = 'equal'
     if (!this.#hasOthersThan(subject)) return worst

@@ -9,7 +9,7 @@ const LEAST_PART = 2
 /** The rate of calls is measured over this part of the window at least. */
 const LEAST_SEEN_PART = 1 / 20
 
-/** What subjects share at present. */
+/** The tokens that subjects share at present. */
 export interface Stock {
   /** The tokens, used and unused, that this process can count on within the window. */
   readonly tokens: number
@@ -69,7 +69,7 @@ export class SubjectCalls {
     this.#count++
   }
 
-  /** What the next call of this subject would be. */
+  /** The portion of the next call of this subject. */
   portion(subject: string, stock: Stock): Portion {
     if (this.equalLeft(subject, stock) >= 1) return 'equal'
     // Most are refused here, without counting the others.

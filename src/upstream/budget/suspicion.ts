@@ -23,7 +23,7 @@ export interface Suspicion {
 
 type Refused = readonly [at: number, until: number]
 
-/** Whose call it is. */
+/** The user of a call. */
 export interface Caller {
   /** The subject, else the session. */
   readonly user: string
@@ -55,7 +55,7 @@ const FIRST_PAUSE_MS = 1000
 /** Users, and sources, that are remembered; the ones refused longest ago are forgotten first. */
 const MAX_KEPT = 500
 
-/** What is known before upstream has refused anything. */
+/** The state before upstream has refused a call. */
 export const UNSUSPECTED: Suspicion = {
   users: {},
   sources: {},

@@ -51,7 +51,7 @@ export function readyOrders({ windows }: LedgerTerms): number {
   return Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
 }
 
-/** What one process may spend while it cannot reach the ledger. */
+/** The calls that one process may make while it cannot reach the ledger. */
 export function aloneWindows(config: BudgetConfig): LedgerWindow[] {
   return ceilingsOf(config, (window) => callsAlone(window, config))
 }

@@ -23,7 +23,7 @@ import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 
 /** How often a process looks whether its lease has ended early, since the time of day has jumped. */
 const WATCH_MS = 1000
-/** What a caller is told to wait when nothing better is known. */
+/** The time that a caller is told to wait when no better one is known. */
 const SOON_MS = 1000
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3

@@ -15,10 +15,10 @@ import {
   type Caller,
 } from './suspicion.ts'
 
-/** Whom upstream limits: one user, or all users together. */
+/** The users whom upstream limits: one user, or all users together. */
 export type Limited = 'user' | 'all'
 
-/** Why a call may not be sent: whom upstream limits, and for how much longer (ms). */
+/** The reason why a call may not be sent: the users whom upstream limits, and for how much longer (ms). */
 export interface Hold {
   readonly limited: Limited
   readonly leftMs: number
@@ -33,7 +33,7 @@ const WATCH_MS = 1000
 const MAX_USERS = 10_000
 
 /**
- * What upstream's own 429s mean for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
+ * The consequences of upstream's own 429s for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
  * when several users are refused within a short time may it concern the class: then the call of another user decides, the probe.
  */
 export class UpstreamRefusals {

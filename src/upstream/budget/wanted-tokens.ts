@@ -8,7 +8,7 @@ import type { WaitingLine } from './waiting-line.ts'
 export type Demands = Readonly<Record<'equal' | 'more', Demand>>
 
 /**
- * What a report to the ledger asks for: tokens for calls that are expected, and for calls that wait, as far as they may have
+ * The request of a report to the ledger: tokens for calls that are expected, and for calls that wait, as far as they may have
  * some. So a user with many calls takes no more from other processes than from the others of its own.
  * @param ready how many tokens are always at hand for orders besides, so that they last until the next report
  */

@@ -75,7 +75,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
-  metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
+  metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })

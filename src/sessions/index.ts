@@ -12,7 +12,7 @@ import type { Budget } from '../upstream/budget/admission.ts'
 import { createIdentityClient } from '../upstream/rest-clients.ts'
 import { AccessTokens } from './access-tokens.ts'
 import type { Envelope } from './envelope.ts'
-import type { CausedEnd, EndedWith } from './ending.ts'
+import type { CausedEnd, EndedBy } from './ending.ts'
 import { Identity } from './identity.ts'
 import { SessionRepository, type Session } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
@@ -156,7 +156,7 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, by?: EndedWith): Promise<boolean> {
+  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
     return this.#repository.end(key, reason, by)
   }
 
@@ -178,7 +178,7 @@ export class Sessions {
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */
   revoke(tokens: OwnedTokens, tag?: string): void {
-    this.#tokens.revoke(tokens, tag)
+    this.#tokens.renewal.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */

@@ -3,7 +3,7 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { Store, StoredValue } from '../store/store.ts'
-import { CAUSED_ENDS, type CausedEnd, type EndedWith, type Ending, type EndReason } from './ending.ts'
+import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
 import { parseRecord, type SessionRecord } from './session-record.ts'
 
 /** The idle limit of a session is moved at most this often. */
@@ -117,7 +117,7 @@ export class SessionRepository {
    * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
    * confirmed, so that a failover does not bring the session back.
    */
-  async end(key: string, reason: CausedEnd, by: EndedWith = {}): Promise<boolean> {
+  async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
     return (await this.#end(key, reason, by, true)).existed
   }
 
@@ -174,7 +174,7 @@ export class SessionRepository {
   async #end(
     key: string,
     reason: CausedEnd,
-    { id, ...by }: EndedWith,
+    { id, ...by }: EndedBy,
     isAuthentic: boolean,
   ): Promise<{ existed: boolean; record: SessionRecord | undefined }> {
     const expiresAt = Date.now() + TOMBSTONE_MS

@@ -57,8 +57,8 @@ export class TokenRenewal {
   /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
   paused(key: string): TokenLookup | undefined {
     const { provider, metrics } = this.#deps
-    const ofSession = this.#pauses.remainingMs(key, provider.workedAt)
-    const ofProvider = provider.refreshAfterMs
+    const ofSession = this.#pauses.remainingMs(key, provider.circuit.workedAt)
+    const ofProvider = provider.circuit.retryAfterMs
     if (ofSession === 0 && ofProvider === 0) return undefined
     metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return this.#skipped(Math.max(ofSession, ofProvider))
@@ -133,7 +133,7 @@ export class TokenRenewal {
     const { code, cause } = outcome
     this.#lastCause = cause
     const pauseMs = this.#pauses.begin(key, code !== 'login_failed')
-    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.refreshAfterMs)
+    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs)
     const what = outcome.is === 'refused' ? 'refused a refresh' : 'was unavailable for a refresh'
     // The token endpoint itself rejects this client's registration, which only the operator can correct.
     const level = code === 'invalid_client' ? 'error' : 'warn'

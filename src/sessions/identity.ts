@@ -6,11 +6,8 @@ import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
 
-/** Time limit of the request for the subject; a login waits for it. */
-export const IDENTITY_TIMEOUT_MS = 3000
-/** The longest subject. */
-const MAX_CHARACTERS = 256
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -108,13 +105,6 @@ function timeout(signal: AbortSignal): Promise<NoResponse> {
 /** Keeps the digits of a number that JavaScript would round: two users must not become one. */
 function exactNumbers(this: unknown, _key: string, value: unknown, { source }: { source?: string } = {}): unknown {
   return typeof value === 'number' && !Number.isSafeInteger(value) ? source : value
-}
-
-/** Whether a text can be the subject of a session: 1 to 256 characters of any kind. */
-export function isSubject(text: string): boolean {
-  // A lone surrogate has no form in UTF-8, so that different subjects would have the same hash.
-  if (text === '' || text.length > 2 * MAX_CHARACTERS || !text.isWellFormed()) return false
-  return Array.from(text).length <= MAX_CHARACTERS
 }
 
 function subjectOf(value: unknown): string | undefined {

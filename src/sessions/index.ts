@@ -1,25 +1,20 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import type { Registry } from 'prom-client'
 import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type Store } from '../store/store.ts'
 import { audit } from '../telemetry/audit.ts'
-import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Budget } from '../upstream/budget/admission.ts'
-import { createIdentityClient } from '../upstream/rest-clients.ts'
 import { AccessTokens } from './access-tokens.ts'
+import type { SubjectDependencies } from './create-subjects.ts'
 import type { Envelope } from './envelope.ts'
 import type { CausedEnd, EndedBy } from './ending.ts'
-import { Identity } from './identity.ts'
 import { SessionRepository, type Session } from './repository.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import { SubjectIndex } from './subject-index.ts'
-import { Subjects } from './subjects.ts'
+import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
 import type { OwnedTokens, TokenLookup } from './token-renewal.ts'
@@ -32,7 +27,7 @@ export { recordOf, type SessionRecord } from './session-record.ts'
 export { createSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
-export { IDENTITY_TIMEOUT_MS, isSubject } from './identity.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 export { refusalSource, sharerOf } from './sharer.ts'
 export type { SessionState } from './session-state.ts'
@@ -60,11 +55,6 @@ export interface SessionDependencies {
   readonly provider: Provider
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
-}
-
-interface SubjectDependencies extends Pick<SessionDependencies, 'store' | 'envelope'> {
-  readonly budget: Budget | undefined
-  readonly registry: Registry
 }
 
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
@@ -191,20 +181,14 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Creates the parts that only sessions with a subject need; undefined where IDENTITY_PATH is not set. */
+  /** Creates the parts that only sessions with a subject need. Without IDENTITY_PATH, none of them is loaded. */
   async createSubjects(
-    { identity, secrets, upstream }: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
-    { store, envelope, budget, registry }: SubjectDependencies,
+    config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
+    deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
-    if (identity === undefined) return undefined
-    const client = createIdentityClient(upstream, budget)
-    return new Subjects({
-      identity: new Identity(client, { upstream, identity }, createIdentityMetrics(registry)),
-      index: new SubjectIndex(await store.openIndex(), envelope, secrets),
-      sessions: this.#repository,
-      store,
-      maxSessions: identity.maxSessions,
-    })
+    if (config.identity === undefined) return undefined
+    const { createSubjects } = await import('./create-subjects.ts')
+    return createSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */

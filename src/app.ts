@@ -72,12 +72,12 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   if (budget !== undefined) server.addHook('onReady', () => budget.opened(opening.signal))
   const clients = createRestClients(config.upstream, budget)
   const provider = new Provider(config.oauth, metrics.provider)
-  metrics.provider.isCircuitOpen = () => provider.isCircuitOpen
+  metrics.provider.isCircuitOpen = () => provider.circuit.isOpen
   const envelope = new Envelope(config.secrets)
   // Sessions renew access tokens shortly before they expire: once for all instances, under a lock in the store.
   const sessions = new Sessions(config, { store, envelope, provider, metrics, log })
   const { registry } = metrics
-  const subjects = await sessions.openSubjects(config, { store, envelope, budget, registry })
+  const subjects = await sessions.createSubjects(config, { store, envelope, budget, registry })
   const shared = { guard, metrics, sessions, subjects, provider, store, envelope, clients, log }
 
   const login = createLoginDependencies(config, shared)

@@ -15,6 +15,11 @@ export type BudgetClass = (typeof BUDGET_CLASSES)[number]
 /** Calls, or milliseconds, by class. */
 export type ByClass = Readonly<Record<BudgetClass, number>>
 
+/** Makes a value for each class. */
+export function byClass<Value>(make: (budgetClass: BudgetClass) => Value): Record<BudgetClass, Value> {
+  return { orders: make('orders'), otps: make('otps'), reads: make('reads') }
+}
+
 /** The settings of the upstream budget, parsed. */
 export interface BudgetConfig {
   readonly name: string

@@ -7,9 +7,9 @@ export type CallVerdict =
   | { readonly is: 'allowed' }
   | { readonly is: 'refused'; /** Seconds until calls are allowed again. */ readonly retryAfterSeconds: number }
 
-interface Lease {
+interface Quota {
   left: number
-  /** All calls of the minute have been leased, so nothing is to be asked before it ends. */
+  /** All calls of the minute have been handed out, so nothing is to be asked before it ends. */
   readonly isLast: boolean
   /** By this process's monotonic clock, so that neither a stopped process nor a changed clock prolongs it. */
   readonly endsAt: number
@@ -19,13 +19,13 @@ const ALLOWED: CallVerdict = { is: 'allowed' }
 
 /**
  * Counts the calls of each session in minutes of the store's clock, over all instances (API_REQUESTS_PER_MINUTE). An instance
- * leases calls in advance, so most calls ask nobody. While the store is away, each process counts on its own.
+ * takes a quota of calls in advance, so most calls need no round trip. While the store is away, each process counts on its own.
  */
 export class CallLimit {
   readonly #store: SharedState & StoreHealth
   readonly #perMinute: number
   /** By session key. */
-  readonly #leases = new Map<string, Lease>()
+  readonly #quotas = new Map<string, Quota>()
   readonly #asking = new Map<string, Promise<boolean>>()
   readonly #alone = new MinuteCounts()
   #sweepAt = 0
@@ -41,20 +41,20 @@ export class CallLimit {
   }
 
   #spend(sessionKey: string): CallVerdict | undefined {
-    const lease = this.#leases.get(sessionKey)
-    const leftMs = lease === undefined ? 0 : lease.endsAt - performance.now()
-    if (lease === undefined || leftMs <= 0) return undefined
-    if (lease.left > 0) {
-      lease.left--
+    const quota = this.#quotas.get(sessionKey)
+    const leftMs = quota === undefined ? 0 : quota.endsAt - performance.now()
+    if (quota === undefined || leftMs <= 0) return undefined
+    if (quota.left > 0) {
+      quota.left--
       return ALLOWED
     }
-    return lease.isLast ? refused(leftMs) : undefined
+    return quota.isLast ? refused(leftMs) : undefined
   }
 
   async #countLater(sessionKey: string): Promise<CallVerdict> {
     for (;;) {
-      if (!(await this.#lease(sessionKey))) return this.#countAlone(sessionKey)
-      // Other calls of the session have waited too, and may have spent the lease.
+      if (!(await this.#fetchQuota(sessionKey))) return this.#countAlone(sessionKey)
+      // Other calls of the session have waited too, and may have spent the quota.
       const verdict = this.#spend(sessionKey)
       if (verdict !== undefined) return verdict
     }
@@ -65,7 +65,7 @@ export class CallLimit {
   }
 
   /** Asks the store for more calls of a session, once for all that wait. Resolves with false while the store is away. */
-  #lease(sessionKey: string): Promise<boolean> {
+  #fetchQuota(sessionKey: string): Promise<boolean> {
     const asking = this.#asking.get(sessionKey)
     if (asking !== undefined) return asking
     const question = this.#ask(sessionKey).finally(() => this.#asking.delete(sessionKey))
@@ -80,18 +80,18 @@ export class CallLimit {
       if (this.#store.unavailableSince() !== undefined) return false
       const { calls, endsInMs } = await this.#store.limits.leaseCalls(callsKey(sessionKey), this.#perMinute)
       this.#sweep(askedAt)
-      this.#leases.set(sessionKey, { left: calls, isLast: calls === 0, endsAt: askedAt + endsInMs })
+      this.#quotas.set(sessionKey, { left: calls, isLast: calls === 0, endsAt: askedAt + endsInMs })
       return true
     } catch {
       return false
     }
   }
 
-  /** Forgets the leases that have ended. All end with the minute, so this rarely finds any to keep. */
+  /** Forgets the quotas that have ended. All end with the minute, so this rarely finds any to keep. */
   #sweep(now: number): void {
     if (now < this.#sweepAt) return
     this.#sweepAt = now + 60_000
-    for (const [key, { endsAt }] of this.#leases) if (endsAt <= now) this.#leases.delete(key)
+    for (const [key, { endsAt }] of this.#quotas) if (endsAt <= now) this.#quotas.delete(key)
   }
 }
 

@@ -24,7 +24,7 @@ export type AttributionProblem = 'missing' | 'repeated' | 'format'
  */
 export type AttributionNote = 'plus' | 'escape' | 'encoded_twice' | 'space' | 'placeholder' | 'name'
 
-/** What trackers and templates write where a value belongs: `{{campaign.name}}`, `${id}`, `[id]`, `<id>`, `__CAMPAIGN__`. */
+/** Texts of trackers and templates where a value belongs: `{{campaign.name}}`, `${id}`, `[id]`, `<id>`, `__CAMPAIGN__`. */
 const PLACEHOLDER = /\{[^{}]+\}|^\[[^[\]]+\]$|^<[^<>]+>$|^__\w+__$/
 
 /** How one parameter of a link was read. */

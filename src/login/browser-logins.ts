@@ -14,7 +14,7 @@ export interface BrowserLogin {
   readonly loginState: LoginState | { readonly is: 'lost' | 'unreadable' }
 }
 
-/** What a finished or failed login has left in the browser and in the store. */
+/** The remains of a finished or failed login in the browser and in the store. */
 export interface SettledLogin {
   /**
    * Store key of the record of a finished login. A failed one has nothing that must end, and expires by itself: to remove
@@ -70,7 +70,7 @@ export function previousSessions(current: string | undefined, earlier: readonly 
   return [...new Set(keys)].slice(0, MAX_PREVIOUS)
 }
 
-/** Names of the cookies to delete before one more is set: the oldest, and those of logins in use last. */
+/** Names of the cookies to delete before one more is set: the oldest, and cookies of logins in use last. */
 export function surplusOf(logins: readonly BrowserLogin[]): string[] {
   const unused = logins.filter(({ loginState }) => !isInUse(loginState))
   const inUse = logins.filter(({ loginState }) => isInUse(loginState))

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
-import { startStopwatch } from '../sessions/index.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
 import { failureUrl } from './auth-error.ts'
 import type { SettledLogin } from './browser-logins.ts'
@@ -22,6 +21,16 @@ export async function callbackRoute(fastify: FastifyInstance, deps: LoginDepende
       return failLogin(callback, failureOf(cause))
     }
   })
+}
+
+/**
+ * Starts to measure a time.
+ * @returns a function that returns how long ago that was (ms), by the clock of this process that says more: the monotonic one
+ * may stand still while the machine is suspended, and the time of day may be set back
+ */
+export function startStopwatch(): () => number {
+  const [startedAt, startedAtTimeOfDay] = [performance.now(), Date.now()]
+  return () => Math.max(performance.now() - startedAt, Date.now() - startedAtTimeOfDay)
 }
 
 async function handleCallback(callback: Callback): Promise<FastifyReply> {

@@ -32,7 +32,7 @@ export interface LoginFailure {
   readonly cause?: unknown
   /** An unexpected exception, hence a fault of this server. */
   readonly isFault?: boolean
-  /** What is known of the login. */
+  /** Flow and return path of the login, if they are known. */
   readonly known?: { readonly flow: Flow; readonly returnTo: string }
   /** Present when this callback had the right to finish the login. */
   readonly ticket?: LoginTicket
@@ -59,7 +59,7 @@ export async function failLogin(callback: Callback, failure: LoginFailure): Prom
   // Only the token endpoint is believed when it says invalid_client, and then the operator must act.
   const level = isFault || error === 'invalid_client' ? 'error' : 'warn'
   const line = { ...details, ...(isFault ? { err: cause } : { cause }) }
-  // Anybody can open the address of the callback, as often as they like.
+  // A stranger can open the address of the callback as often as they like.
   if (known === undefined && level === 'warn') {
     auditBounded(request.log, 'login_failed', line, `${error}|${sourceOf(request)}`)
   } else audit(request.log, 'login_failed', line, { level })

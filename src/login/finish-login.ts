@@ -69,8 +69,8 @@ export function setLoginCookies(
 }
 
 /**
- * Creates the session. Where it has a subject, it is entered into the index of its subject first, so that whoever ends all
- * sessions of the subject at this moment either finds it there or is noticed here.
+ * Creates the session. Where it has a subject, it is entered into the index of its subject first, so that a logout
+ * of all sessions of the subject at this moment either finds it there or is noticed here.
  * @throws StoreUnavailable, after which the session does not exist
  */
 async function makeSession(

@@ -20,10 +20,10 @@ interface Shared {
   readonly envelope: Envelope
 }
 
-/** What the routes below /auth work with. */
+/** Dependencies of the routes below /auth. */
 export type LoginDependencies = ReturnType<typeof createLoginDependencies>
 
-/** Adds what only logins need to what the whole server shares. */
+/** Adds the parts that only logins need to the parts that the whole server shares. */
 export function createLoginDependencies(
   { cookies, oauth, publicUrl, secrets, session }: Config,
   { store, envelope, ...shared }: Shared,

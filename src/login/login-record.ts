@@ -12,7 +12,7 @@ export function recordKiB(returnTo: string): number {
   return Math.ceil((BASE_RECORD_BYTES + (JSON.stringify(returnTo).length * 4) / 3) / 1024)
 }
 
-/** What is stored about a started login until its callback. */
+/** The stored content of a started login until its callback. */
 export interface LoginTransaction {
   readonly flow: Flow
   readonly returnTo: string
@@ -48,7 +48,7 @@ interface Running {
   readonly until: number
 }
 
-/** What the record of a login says. */
+/** The content of the record of a login. */
 export type LoginState = ({ readonly is: 'pending' } & LoginTransaction) | Running | LoginOutcome
 
 /** The store key of a login's record. It can be found only with both the OAuth state and the secret of the cookie. */
@@ -56,7 +56,7 @@ export function keyOf({ state, secret }: LoginCookie): string {
   return loginKey(state, secret)
 }
 
-/** Encrypts a record, so that only who has the cookie can read it. */
+/** Encrypts a record, so that only the browser with the cookie can read it. */
 export function sealLogin(envelope: Envelope, cookie: LoginCookie, loginState: LoginState): string {
   return envelope.seal(keyOf(cookie), secretOf(cookie), JSON.stringify(loginState))
 }

@@ -13,7 +13,7 @@ import { keyOf, openLogin, sealLogin, type LoginOutcome, type LoginTransaction }
 /** The first pause of a callback that waits for another one; each further one is twice as long. */
 const POLLS = { firstMs: 100, longestMs: Infinity }
 /**
- * For the code exchange, the question whose session it is, and the store operations around them. If a login takes longer, its
+ * For the code exchange, the request to upstream for the subject, and the store operations around them. If a login takes longer, its
  * process has died.
  */
 const MAX_FINISH_MS = PROVIDER_TIMEOUT_MS + IDENTITY_TIMEOUT_MS + 6000
@@ -27,7 +27,7 @@ export interface LoginTicket {
   readonly sealed: string
 }
 
-/** What {@link LoginTransactions.consume} found. */
+/** The result of {@link LoginTransactions.consume}. */
 export type Consumption =
   | { readonly is: 'fresh'; readonly ticket: LoginTicket }
   /** `waited`: another callback completed the login meanwhile, and its response may not have reached the browser. */
@@ -90,7 +90,7 @@ export class LoginTransactions {
   }
 
   /**
-   * Claims the login of an OAuth state for the first callback. A repeated callback waits for the outcome of the first. It
+   * Begins to complete the login of an OAuth state, for its first callback. A repeated callback waits for the outcome of the first. It
    * reads the store nine times at most, since a stranger may repeat callbacks as often as they like while the provider is slow.
    */
   async consume(cookieHeader: string | undefined, state: string): Promise<Consumption> {
@@ -116,7 +116,7 @@ export class LoginTransactions {
         case 'pending': {
           const { is: _, ...transaction } = login
           const pending = { key, cookie, transaction, sealed: stored.value }
-          const ticket = await this.#claim(pending, stored.expiresAt)
+          const ticket = await this.#begin(pending, stored.expiresAt)
           if (ticket !== undefined) return { is: 'fresh', ticket }
         }
       }
@@ -145,13 +145,13 @@ export class LoginTransactions {
   }
 
   /** Compare-and-set from pending to running. Of several concurrent callbacks, one wins; the others get undefined. */
-  async #claim(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
+  async #begin(ticket: LoginTicket, expiresAt: number): Promise<LoginTicket | undefined> {
     const { key, cookie, transaction } = ticket
     const { flow, returnTo } = transaction
     const until = Date.now() + MAX_FINISH_MS
     const sealed = sealLogin(this.#envelope, cookie, { is: 'running', flow, returnTo, until })
     // A callback that arrives in time may finish after the login's expiry.
-    const isClaimed = await this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
-    return isClaimed ? { key, cookie, transaction, sealed } : undefined
+    const hasBegun = await this.#store.replace(key, ticket.sealed, sealed, Math.max(expiresAt, until))
+    return hasBegun ? { key, cookie, transaction, sealed } : undefined
   }
 }

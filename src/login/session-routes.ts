@@ -107,7 +107,7 @@ async function endOthers({ sessions, subjects }: LoginDependencies, request: Fas
 }
 
 /**
- * Ends every session of this browser, including those whose cookie a later login has overwritten, and removes its
+ * Ends every session of this browser, including sessions whose cookie a later login has overwritten, and removes its
  * finished logins and the cookies of its failed ones.
  * @throws StoreUnavailable, so that an outage is a 503 and never a false 204; Problem rate_limited, after the sessions of
  * this browser's logins have ended
@@ -118,7 +118,7 @@ async function logOut(deps: LoginDependencies, request: FastifyRequest, reply: F
   const { cookie: cookies } = request.headers
   const named = cookie.named(cookies)
   const requester = requesterOf(request)
-  // For the log, even if the session cannot be ended. An id without a valid signature could be anybody's.
+  // For the log, even if the session cannot be ended. An id without a valid signature could be that of another user.
   const own = named.find(({ isAuthentic }) => isAuthentic)
   if (own !== undefined) request.sessionTag = sessions.tag(sessionKey(own.id))
   // A cookie without a valid signature may be made up. It is always the only one.

@@ -3,13 +3,18 @@ import type { Config } from '../config/config.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { clientConfiguration } from './client-configuration.ts'
 import { translate, type FailedOutcome } from './grant-outcome.ts'
+import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
-import { readPushResponse } from './push-response.ts'
 
 /** A user waits for the push before the login page appears. */
 const PUSH_TIMEOUT_MS = 5000
 /** Concurrent pushes. If the provider does not respond, each uses up a file descriptor. */
 const MAX_PUSHES = 64
+
+/** It becomes part of an address that the browser must be able to load. */
+const REQUEST_URI = /^[\x21-\x7e]{1,1024}$/
+/** The response names its lifetime, but nothing here depends on it: the browser is redirected at once. */
+const ANY_LIFETIME_SECONDS = 60
 
 /** The parameters of an authorization request that do not come from the settings. */
 export interface AuthorizationRequest {
@@ -76,4 +81,18 @@ export class AuthorizationRequests {
     }
     return parameters
   }
+}
+
+/**
+ * Reads the response to a pushed authorization request (RFC 9126 §2.2) and normalizes it for openid-client.
+ * @throws UnusableResponse as {@link readProviderResponse}, and if there is no usable `request_uri`
+ */
+async function readPushResponse(response: RawResponse): Promise<Response> {
+  const read = await readProviderResponse(response)
+  if (read.is === 'refusal') return read.refusal
+  const requestUri = read.body?.['request_uri']
+  if (typeof requestUri !== 'string' || !REQUEST_URI.test(requestUri)) {
+    throw new UnusableResponse(`status ${read.status}, no usable request_uri`, read.status)
+  }
+  return Response.json({ request_uri: requestUri, expires_in: ANY_LIFETIME_SECONDS }, { status: 201 })
 }

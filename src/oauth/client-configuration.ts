@@ -1,7 +1,7 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
 
-/** What openid-client needs for one kind of request. */
+/** The options of openid-client that differ by the kind of request. */
 interface RequestOptions {
   readonly authentication: client.ClientAuth
   readonly timeoutMs: number
@@ -35,4 +35,12 @@ export function clientConfiguration(
 /** Whether requests to an address are not encrypted. The settings allow such addresses only outside production. */
 export function isInsecure(url: string): boolean {
   return url.toLowerCase().startsWith('http:')
+}
+
+/**
+ * Whether an `iss` is that of the provider. RFC 9207 §2.4 compares it exactly, but AUTH_URL is stored without the trailing
+ * slash that some issuers have.
+ */
+export function isIssuer({ issuer, isIssuerNamed }: ProviderConfig, received: unknown): boolean {
+  return received === issuer || (!isIssuerNamed && received === `${issuer}/`)
 }

@@ -46,7 +46,7 @@ export class ProviderRefusal extends Error {
 }
 
 /**
- * Maps the `error` of a callback (RFC 6749 §4.1.2.1). Anybody can write such a link, so `invalid_client`, which alerts the
+ * Maps the `error` of a callback (RFC 6749 §4.1.2.1). A stranger can write such a link, so `invalid_client`, which alerts the
  * operator, is not accepted from it.
  */
 export function callbackError(error: string): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {

@@ -1,6 +1,6 @@
 import { Agent, fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
-import { isIssuer } from './issuer.ts'
+import { isIssuer } from './client-configuration.ts'
 import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
 import { PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 

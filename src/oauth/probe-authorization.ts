@@ -1,14 +1,14 @@
 import { fetch as undiciFetch } from 'undici'
 import type { Config } from '../config/config.ts'
 import { Provider } from './provider.ts'
-import { isIssuer } from './issuer.ts'
+import { isIssuer } from './client-configuration.ts'
 import { UnusableResponse } from './provider-response.ts'
 import { CLIENT_ADVICE, PROBE, PROBE_VERIFIER, refusalOf, type ProbeResult } from './probe.ts'
 
 const TIMEOUT_MS = 5000
 const MAX_SHOWN = 200
 
-/** Pushes an authorization request that nobody will use. @throws the failure, if the endpoint could not be reached */
+/** Pushes an authorization request that no login will use. @throws the failure, if the endpoint could not be reached */
 export async function probePush(config: Config['oauth']): Promise<ProbeResult> {
   const outcome = await requestUrl(config)
   switch (outcome.is) {

@@ -14,7 +14,7 @@ export const PROBE_VERIFIER = PROBE.padEnd(43, '-')
 /** The result of a probe. Its message completes a sentence that starts with the address. */
 export type ProbeResult = Omit<CheckResult, 'setting'>
 
-/** What the operator can do about a client that the provider refuses. */
+/** Advice to the operator about a client that the provider refuses. */
 export const CLIENT_ADVICE =
   'Check CLIENT_ID, CLIENT_AUTH and its secret or key, and how this client is registered with the provider.'
 const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2/token, unless TOKEN_URL names it.'

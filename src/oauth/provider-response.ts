@@ -4,7 +4,7 @@ const MAX_RESPONSE_BYTES = 256 * 1024
 
 /** The provider's response is not that of a working endpoint. The message quotes nothing of the response. */
 export class UnusableResponse extends Error {
-  /** What is wrong with the response, without any of its content. */
+  /** The fault of the response, without any of its content. */
   readonly why: string
   readonly status: number
   /** Set on a 429: how long the endpoint asks to be left alone (ms), 0 if it does not say. */

@@ -6,7 +6,7 @@ import { UnusableResponse, type RawResponse } from './provider-response.ts'
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 
-/** What is asked of the provider; a metrics label. */
+/** The kind of a request to the provider; a metrics label. */
 export type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
 
 /** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
@@ -37,28 +37,26 @@ export class ProviderTraffic {
 
   /** A fetch() for openid-client whose requests are counted under this name. It follows no redirect. */
   fetchFor(request: ProviderRequest, read: ResponseReader): CustomFetch {
-    return (url, options) => this.#fetch(request, read, url, options)
+    return async (url, options: object) => {
+      const sentAt = performance.now()
+      let outcome: ProviderOutcome = 'failed'
+      try {
+        // Node's own fetch does not accept a dispatcher of another undici version.
+        const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
+        outcome = outcomeOf(response)
+        return await read(response)
+      } catch (error) {
+        outcome = failureOf(error)
+        throw error
+      } finally {
+        this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
+      }
+    }
   }
 
   /** Closes all connections, including those in use. */
   close(): Promise<void> {
     return this.#agent.destroy()
-  }
-
-  async #fetch(request: ProviderRequest, read: ResponseReader, url: string, options: object): Promise<Response> {
-    const sentAt = performance.now()
-    let outcome: ProviderOutcome = 'failed'
-    try {
-      // Node's own fetch does not accept a dispatcher of another undici version.
-      const response = await undiciFetch(url, { ...options, dispatcher: this.#agent })
-      outcome = outcomeOf(response)
-      return await read(response)
-    } catch (error) {
-      outcome = failureOf(error)
-      throw error
-    } finally {
-      this.#observer?.asked(request, outcome, (performance.now() - sentAt) / 1000)
-    }
   }
 }
 

@@ -7,9 +7,8 @@ import {
 } from './authorization-requests.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { clientConfiguration } from './client-configuration.ts'
+import { clientConfiguration, isIssuer } from './client-configuration.ts'
 import { granted, type GrantOutcome, translate } from './grant-outcome.ts'
-import { isIssuer } from './issuer.ts'
 import { PROVIDER_TIMEOUT_MS, ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
 import { readTokenResponse } from './token-response.ts'
@@ -22,13 +21,14 @@ export type RefreshOutcome = GrantOutcome | { readonly is: 'skipped'; readonly r
 
 /** Client of the OAuth 2.0 provider (docs/upstream.md, The provider), built on openid-client. */
 export class Provider {
+  /** Blocks refreshes while the provider is failing. It works when it issues tokens, or refuses a single one as invalid. */
+  readonly circuit = new CircuitBreaker(MAX_REFRESHES)
   readonly #config: Config['oauth']
   readonly #traffic: ProviderTraffic
   readonly #exchanger: client.Configuration
   readonly #refresher: client.Configuration
   readonly #authorizations: AuthorizationRequests
   readonly #revocations: Revocations
-  readonly #circuit = new CircuitBreaker(MAX_REFRESHES)
 
   constructor(config: Config['oauth'], observer?: ProviderObserver) {
     const traffic = new ProviderTraffic(observer)
@@ -64,23 +64,8 @@ export class Provider {
         expectedState: state,
       }),
     )
-    if (outcome.is === 'granted') this.#circuit.succeed()
+    if (outcome.is === 'granted') this.circuit.succeed()
     return outcome
-  }
-
-  /** Whether refreshes are blocked until a single one has shown that the provider works again. */
-  get isCircuitOpen(): boolean {
-    return this.#circuit.isOpen
-  }
-
-  /** When the provider last issued tokens, or refused a single token as invalid (epoch ms). */
-  get workedAt(): number {
-    return this.#circuit.workedAt
-  }
-
-  /** Milliseconds until a refresh would be sent; 0 if it would be sent now. */
-  get refreshAfterMs(): number {
-    return this.#circuit.retryAfterMs
   }
 
   /**
@@ -88,15 +73,15 @@ export class Provider {
    * exchanges are not, because a code that is not exchanged now is lost.
    */
   async refresh(refreshToken: string): Promise<RefreshOutcome> {
-    const outcome = await this.#circuit.run(
+    const outcome = await this.circuit.run(
       () => this.#grant(() => client.refreshTokenGrant(this.#refresher, refreshToken)),
       // `invalid_grant` concerns only this token and shows that the provider works. Other failures would hit any token.
       (outcome) => outcome.is !== 'granted' && outcome.code !== 'invalid_grant',
     )
     if (outcome?.is === 'unavailable' && outcome.busyForMs !== undefined) {
-      this.#circuit.open(outcome.busyForMs)
+      this.circuit.open(outcome.busyForMs)
     }
-    return outcome ?? { is: 'skipped', retryAfterMs: this.#circuit.retryAfterMs }
+    return outcome ?? { is: 'skipped', retryAfterMs: this.circuit.retryAfterMs }
   }
 
   /** Revokes tokens (RFC 7009) if REVOCATION_URL is set. Returns the failures; never rejects. */

@@ -1,25 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
+import { requesterOf } from '../http/requester.ts'
 import { Problem } from '../problem.ts'
 import type { Authorization, Session, Sessions } from '../sessions/index.ts'
 
 interface AuthorizationDependencies {
   readonly http: Pick<Config['http'], 'publicUrl'>
   readonly sessions: Sessions
-}
-
-/**
- * The live session of a request, with a token that is good for use. Synchronous in the steady state.
- * @throws Problem, StoreUnavailable
- */
-export function requireSession(
-  { http, sessions }: AuthorizationDependencies,
-  request: FastifyRequest,
-): Session | Promise<Session> {
-  const found = sessions.authorize(request.headers.cookie)
-  return found instanceof Promise
-    ? found.then((later) => authorizedSession(later, request, http))
-    : authorizedSession(found, request, http)
 }
 
 /**
@@ -31,6 +18,20 @@ export async function liveSession(deps: AuthorizationDependencies, request: Fast
   // The cookie of a session that is gone looks like any other that names none.
   const later = found.is === 'anonymous' ? ({ is: 'ended', tag: request.sessionTag } as const) : found
   return authorizedSession(later, request, deps.http)
+}
+
+/**
+ * The session with another token, after upstream refused the token of a call.
+ * @param mayRenew false if a renewed token was refused too
+ * @throws Problem, StoreUnavailable
+ */
+export async function renewedSession(
+  { sessions, http }: AuthorizationDependencies,
+  request: FastifyRequest,
+  session: Session,
+  mayRenew: boolean,
+): Promise<Session> {
+  return authorizedSession(await sessions.renewAfterRefusal(session, mayRenew, requesterOf(request)), request, http)
 }
 
 /** The session of an authorization; a REST caller gets anything else as a problem. @throws Problem, StoreUnavailable */

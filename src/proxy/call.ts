@@ -20,7 +20,7 @@ export interface Call {
   readonly idempotencyKey: KeyNames | undefined
 }
 
-/** What calls work with. */
+/** Dependencies of every call. */
 export interface CallDependencies {
   readonly http: Config['http']
   readonly upstream: Config['upstream']

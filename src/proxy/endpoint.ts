@@ -3,7 +3,7 @@ import type { FieldError } from '../problem.ts'
 import type { Json } from './json-schema.ts'
 import type { BodyName } from './upstream-bodies.ts'
 
-/** What each credential policy requires of the browser, and what it adds to the request upstream (docs/upstream.md, Credentials). */
+/** The demands of each credential policy on the browser, and its additions to the request upstream (docs/upstream.md, Credentials). */
 export const CREDENTIALS = {
   bearer: { session: true, bearer: true, appId: true },
   /** The body carries personal access tokens; it passes unread. */
@@ -33,7 +33,7 @@ export interface Endpoint {
   /** The documented shape of upstream's response, or one for each status. Without it the response may be anything. */
   readonly response?: BodyName | Readonly<Record<number, BodyName>>
   /**
-   * The response is the same for everybody, so upstream is asked once in HEALTH_SECONDS. Only for endpoints without a
+   * The response is the same for all users, so upstream is asked once in HEALTH_SECONDS. Only for endpoints without a
    * credential.
    */
   readonly isShared?: true

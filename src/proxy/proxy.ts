@@ -2,17 +2,15 @@ import type { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import { sharerOf, type Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
-import { liveSession } from './authorized-session.ts'
+import { liveSession, renewedSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
 import { conclude } from './conclude.ts'
 import { CREDENTIALS, takesBody } from './endpoint.ts'
 import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
-import { renewedSession } from './renewed-session.ts'
-import { sendAsLive } from './send-as-live.ts'
-import { failedBeforeResponse } from './send-once.ts'
+import { failedBeforeResponse, send } from './send.ts'
 import { upstreamOutcome } from './upstream-problem.ts'
 
-/** What the proxy works with. */
+/** Dependencies of the proxy. */
 export interface ProxyDependencies extends KeyedDependencies {
   /** Calls in progress, by user ({@link sharerOf}). */
   readonly calls: Permits
@@ -41,16 +39,16 @@ export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> 
 async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> {
   const { endpoint, request, idempotencyKey } = call
   const { maxBodyBytes } = deps.http
-  const limit = idempotencyKey === undefined ? maxBodyBytes : Math.min(maxBodyBytes, deps.keyed.maxBodyBytes)
+  const limit = idempotencyKey === undefined ? maxBodyBytes : Math.min(maxBodyBytes, deps.records.limits.maxBodyBytes)
   const body = await receiveBody(request.raw, limit)
   if (body === undefined) return conclude({ is: 'browserGone', sent: 'nothing', status: 0 }, call)
   try {
     // The body may have taken a while, and its user may have logged out since: nothing may be sent for them then.
     const session = CREDENTIALS[endpoint.credential].session ? await liveSession(deps, request) : undefined
-    if (body.is === 'whole') return await send(deps, { ...call, session }, body)
+    if (body.is === 'whole') return await sendReceived(deps, { ...call, session }, body)
     const key = acquirePermit(deps.uploads, session, MAX_UPLOADS)
     try {
-      await send(deps, { ...call, session }, body)
+      await sendReceived(deps, { ...call, session }, body)
     } finally {
       deps.uploads.release(key)
     }
@@ -60,7 +58,7 @@ async function sendWithBody(deps: ProxyDependencies, call: Call): Promise<void> 
 }
 
 /** Sends a call whose body is there, or has begun to arrive. */
-function send(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<void> {
+function sendReceived(deps: ProxyDependencies, call: Call, body: OutgoingBody): Promise<void> {
   const { session, idempotencyKey } = call
   // A key belongs to a session. Every endpoint that takes one needs a session.
   if (idempotencyKey === undefined || session === undefined) return sendWithRetries(deps, call, body)
@@ -81,7 +79,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
   let mayReconnect = isSafe
   let mayRenew = true
   for (;;) {
-    const sent = await sendAsLive(deps, current, body)
+    const sent = await send(deps, current, body)
     const { outcome } = sent
     const { session } = sent.call
     deps.metrics.upstreamRequests.count(call.endpoint, upstreamOutcome(outcome))
@@ -91,7 +89,7 @@ async function sendWithRetries(deps: ProxyDependencies, call: Call, body: Outgoi
       continue
     }
     if (outcome.is === 'withheld' && outcome.status === 401 && session !== undefined) {
-      current = { ...call, session: await renewedSession(deps, sent.call, session, mayRenew) }
+      current = { ...call, session: await renewedSession(deps, call.request, session, mayRenew) }
       // Upstream refused the call, so it executed nothing. Still, only the caller may repeat an order, or a GET again.
       if (!isSafe || !mayRenew) throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
       mayRenew = false

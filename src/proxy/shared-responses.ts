@@ -13,13 +13,13 @@ import type { CallDependencies } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isWithheld, upstreamOutcome, upstreamProblem } from './upstream-problem.ts'
 
-/** Requests that may wait for the shared response. The bound is needed because anybody can send them, without a login. */
+/** Requests that may wait for the shared response. The bound is needed because a client can send them without a login. */
 const MAX_WAITING = 512
 /** The first pause of a request that waits for another instance; each further one is twice as long. */
 const POLL_MS = 100
 /** A larger response is shared within this process only. */
 const MAX_STORED_BYTES = 8192
-/** Stands for the holder's secret of the envelope, since a shared response belongs to nobody. */
+/** Stands for the holder's secret of the envelope, since a shared response belongs to no session. */
 const NO_HOLDER = 'shared response'
 /** The code of every request that failed because this process is out of file descriptors. */
 const OUR_CODE = 'EMFILE'
@@ -44,7 +44,7 @@ interface Shared {
 }
 
 /**
- * The response of an endpoint that is the same for everybody. All instances together ask upstream at most once in
+ * The response of an endpoint that is the same for all users. All instances together ask upstream at most once in
  * HEALTH_SECONDS, one request at a time, however many browsers call. The browser's query is dropped, because every new query
  * would need a request of its own.
  */
@@ -99,13 +99,13 @@ export class SharedResponse {
     const { store, upstream } = this.#deps
     const timeoutMs = upstream.headersMs
     const giveUpAt = Date.now() + timeoutMs
-    const claim = randomUUID()
+    const lock = randomUUID()
     try {
       for (let reads = 0; ; reads++) {
         const text = (await store.readUntracked(this.#key))?.value
-        // The claim outlives the request, so that no instance starts a second one meanwhile.
-        if (text === undefined && (await store.create(this.#key, claim, Date.now() + timeoutMs + POLL_MS))) {
-          return await this.#ask(requestId, claim)
+        // The lock outlives the request, so that no instance starts a second one meanwhile.
+        if (text === undefined && (await store.create(this.#key, lock, Date.now() + timeoutMs + POLL_MS))) {
+          return await this.#ask(requestId, lock)
         }
         const shared = text === undefined ? undefined : this.#open(text)
         if (shared !== undefined) return (this.#last = shared)
@@ -124,26 +124,26 @@ export class SharedResponse {
     }
   }
 
-  async #ask(requestId: string, claim: string | undefined): Promise<Shared> {
+  async #ask(requestId: string, lock: string | undefined): Promise<Shared> {
     const askedAt = Date.now()
     const outcome = await this.#exchange(requestId)
     const freshUntil = Math.max(askedAt + this.#deps.upstream.healthMs, Date.now())
     const shared: Shared = { outcome, freshUntil }
     this.#last = shared
-    if (claim !== undefined) await this.#publish(shared, claim).catch(() => undefined)
+    if (lock !== undefined) await this.#publish(shared, lock).catch(() => undefined)
     return shared
   }
 
-  async #publish(shared: Shared, claim: string): Promise<void> {
+  async #publish(shared: Shared, lock: string): Promise<void> {
     const { store, envelope } = this.#deps
     const { outcome, freshUntil } = shared
     // Other instances must not log that they are out of file descriptors because this one is.
     const isOurs = 'code' in outcome && outcome.code === OUR_CODE
     const text = JSON.stringify(isOurs ? { outcome: { is: outcome.is }, freshUntil } : shared)
     if (text.length > MAX_STORED_BYTES) return
-    // Sealed, so that nobody who can write to the store can forge a response of upstream.
+    // Sealed, so that a program that can write to the store cannot forge a response of upstream.
     const sealed = envelope.seal(this.#key, NO_HOLDER, text)
-    await store.replace(this.#key, claim, sealed, freshUntil)
+    await store.replace(this.#key, lock, sealed, freshUntil)
   }
 
   #open(text: string): Shared | undefined {

@@ -37,7 +37,7 @@ export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string 
 }
 
 /**
- * What a browser may know of a call that upstream failed.
+ * The problem that a browser gets for a call that upstream failed.
  * @param isSafe the call was a GET and can have changed nothing; any other problem says if the call may have been executed
  */
 export function upstreamProblem(outcome: Withheld | NoResponse | OverBudget, isSafe: boolean): Problem {

@@ -2,9 +2,8 @@ import type { Requester } from '../http/requester.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Session } from './repository.ts'
-import { revokeTokens, type OwnedTokens } from './revoke-tokens.ts'
 import type { SessionReader } from './session-reader.ts'
-import { renewAt } from './token-record.ts'
+import { renewAt } from './session-record.ts'
 import { RETRY_MS, TokenRenewal, type RenewalDependencies, type TokenLookup } from './token-renewal.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
@@ -29,11 +28,11 @@ export class AccessTokens {
   readonly #deps: Dependencies
   /** Running in this process, by the sealed text of the session, so that each version of a session has its own. */
   readonly #running = new Map<string, Running>()
-  readonly #renewal: TokenRenewal
+  readonly renewal: TokenRenewal
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#renewal = new TokenRenewal(deps)
+    this.renewal = new TokenRenewal(deps)
   }
 
   /** Whether the token can be used as it is. This is the only check on the hot path. */
@@ -78,7 +77,7 @@ export class AccessTokens {
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
   async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
     const running = this.#running.get(session.sealed)
-    const paused = running === undefined ? this.#renewal.paused(session.key) : undefined
+    const paused = running === undefined ? this.renewal.paused(session.key) : undefined
     if (paused !== undefined) return paused
     const { startedAt, result } = running ?? this.#start(session)
     const inTime = await within(Math.max(0, startedAt + patienceMs - Date.now()), result)
@@ -88,14 +87,9 @@ export class AccessTokens {
   }
 
   #start(session: Session): Running {
-    const result = this.#renewal.renew(session).finally(() => this.#running.delete(session.sealed))
+    const result = this.renewal.renew(session).finally(() => this.#running.delete(session.sealed))
     const started = { startedAt: Date.now(), result }
     this.#running.set(session.sealed, started)
     return started
-  }
-
-  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
-  revoke(tokens: OwnedTokens, tag?: string): void {
-    revokeTokens(this.#deps, tokens, tag)
   }
 }

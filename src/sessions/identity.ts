@@ -11,6 +11,11 @@ import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
+interface IdentityConfig {
+  readonly upstream: Config['upstream']
+  readonly identity: NonNullable<Config['identity']>
+}
+
 /** The request of a login, for the log and for upstream. */
 interface Asker {
   readonly id: string
@@ -21,21 +26,15 @@ type Answer =
   | { readonly is: 'found'; readonly subject: string }
   | { readonly is: Exclude<IdentityOutcome, 'found'>; readonly why: string }
 
-/** Asks upstream whose an access token is (docs/upstream.md, Identity). */
+/** Asks upstream for the subject of an access token (docs/upstream.md, Identity). */
 export class Identity {
   readonly #rest: RestClient
-  readonly #upstream: Config['upstream']
-  readonly #identity: NonNullable<Config['identity']>
+  readonly #config: IdentityConfig
   readonly #metrics: IdentityMetrics
 
-  constructor(
-    rest: RestClient,
-    config: { readonly upstream: Config['upstream']; readonly identity: NonNullable<Config['identity']> },
-    metrics: IdentityMetrics,
-  ) {
+  constructor(rest: RestClient, config: IdentityConfig, metrics: IdentityMetrics) {
     this.#rest = rest
-    this.#upstream = config.upstream
-    this.#identity = config.identity
+    this.#config = config
     this.#metrics = metrics
   }
 
@@ -54,14 +53,14 @@ export class Identity {
   }
 
   async #request(accessToken: string, requestId: string): Promise<Answer> {
-    const { appIdHeader, appId } = this.#upstream
+    const { upstream, identity } = this.#config
+    const { appIdHeader, appId } = upstream
     const headers = ['user-agent', USER_AGENT, 'x-request-id', requestId, 'accept', 'application/json']
     headers.push('authorization', `Bearer ${accessToken}`, appIdHeader, appId)
-    const { path } = this.#identity
     // The login has no subject yet. Without one of its own, all logins together would count as one user in the budget.
     const call = {
       method: 'GET',
-      path,
+      path: identity.path,
       headers,
       body: null,
       timeoutMs: IDENTITY_TIMEOUT_MS,
@@ -89,7 +88,7 @@ export class Identity {
     } catch {
       return { is: 'unusable', why: 'the response is not JSON' }
     }
-    const subject = subjectOf(valueAt(document, this.#identity.pointer))
+    const subject = subjectOf(valueAt(document, this.#config.identity.pointer))
     return subject === undefined
       ? { is: 'unusable', why: `IDENTITY_POINTER names no string or number of 1 to ${MAX_CHARACTERS} characters` }
       : { is: 'found', subject }

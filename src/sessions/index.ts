@@ -7,36 +7,32 @@ import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
+import type { SubjectDependencies } from './create-subjects.ts'
 import type { Envelope } from './envelope.ts'
-import type { CausedEnd, EndedWith } from './ending.ts'
+import type { CausedEnd, EndedBy } from './ending.ts'
 import { SessionRepository, type Session } from './repository.ts'
-import type { OwnedTokens } from './revoke-tokens.ts'
 import type { SessionRecord } from './session-record.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import type { SubjectDependencies } from './open-subjects.ts'
 import type { Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
 import { sessionState, type SessionState } from './session-state.ts'
-import type { TokenLookup } from './token-renewal.ts'
+import type { OwnedTokens, TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
 export type { CausedEnd } from './ending.ts'
 export type { Session } from './repository.ts'
-export type { SessionRecord } from './session-record.ts'
-export type { SessionCookie } from './session-cookie.ts'
+export { recordOf, type SessionRecord } from './session-record.ts'
+export { createSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
 export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
 export { refusalSource, sharerOf } from './sharer.ts'
-export { createSigner } from './signer.ts'
-export { startStopwatch } from './stopwatch.ts'
-export { recordOf } from './token-record.ts'
 export type { SessionState } from './session-state.ts'
 
-/** What a browser's cookie authorizes. `tag` identifies in the log a session that exists but cannot be used. */
+/** The result of authorizing a browser's cookie. `tag` identifies in the log a session that exists but cannot be used. */
 export type Authorization =
   /** The session's access token can be used. */
   | { readonly is: 'authorized'; readonly session: Session }
@@ -60,8 +56,6 @@ export interface SessionDependencies {
   readonly metrics: Metrics
   readonly log: FastifyBaseLogger
 }
-
-const ANONYMOUS: Authorization = { is: 'anonymous' }
 
 /** The only entry point to sessions: authorizes cookies, renews refused tokens, and ends and watches sessions. */
 export class Sessions {
@@ -88,7 +82,8 @@ export class Sessions {
       keepAlive: config.session.relaysKeepSession,
     })
     this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
-    metrics.sessionStore.nearCache = () => this.#reader.nearCache
+    const { near } = this.#reader
+    metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
     this.#repository.onEnd(({ key, reason, existed, requester, subjectTag: subject }) => {
       if (!existed) return
@@ -122,11 +117,11 @@ export class Sessions {
   }
 
   /**
-   * Whether a session that was authorized earlier is still as it was, as far as this process knows. Synchronous, for those who
-   * have waited: if this is false, the session may have ended and must be authorized again.
+   * Whether a session that was authorized earlier is still as it was, as far as this process knows. For a call that has
+   * waited: if this is false, the session may have ended and must be authorized again.
    */
   isCurrent(session: Session): boolean {
-    return this.#reader.isCurrent(session)
+    return this.#reader.near.isCurrent(session)
   }
 
   /** Reads a session again from the store, bypassing the near cache. */
@@ -139,7 +134,7 @@ export class Sessions {
     return this.#reader.extend(cookieHeader)
   }
 
-  /** What a page may know of its session; undefined stands for none. */
+  /** The part of a session that its page may know; undefined stands for no session. */
   state(session: Session | undefined): SessionState {
     const { limits, stepMs } = this.#repository
     return sessionState(session, limits.idleMs, stepMs)
@@ -151,7 +146,7 @@ export class Sessions {
   }
 
   /** Ends a session everywhere. Returns whether it still existed. @throws StoreUnavailable */
-  end(key: string, reason: CausedEnd, by?: EndedWith): Promise<boolean> {
+  end(key: string, reason: CausedEnd, by?: EndedBy): Promise<boolean> {
     return this.#repository.end(key, reason, by)
   }
 
@@ -173,7 +168,7 @@ export class Sessions {
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */
   revoke(tokens: OwnedTokens, tag?: string): void {
-    this.#tokens.revoke(tokens, tag)
+    this.#tokens.renewal.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */
@@ -186,14 +181,14 @@ export class Sessions {
     return this.#repository.subjectTag(subject)
   }
 
-  /** Prepares what only sessions with a subject need. Nothing of it is loaded where IDENTITY_PATH is not set. */
-  async openSubjects(
+  /** Creates the parts that only sessions with a subject need. Without IDENTITY_PATH, none of them is loaded. */
+  async createSubjects(
     config: Pick<Config, 'identity' | 'secrets' | 'upstream'>,
     deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
     if (config.identity === undefined) return undefined
-    const { openSubjects } = await import('./open-subjects.ts')
-    return openSubjects(config, config.identity, { ...deps, sessions: this.#repository })
+    const { createSubjects } = await import('./create-subjects.ts')
+    return createSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 
   /** Enables {@link saveNewSession} for routes in the scope of `fastify`. */
@@ -204,14 +199,13 @@ export class Sessions {
   #authorize(found: SessionLookup): Authorization | Promise<Authorization> {
     switch (found.is) {
       case 'none':
-        return ANONYMOUS
+        return { is: 'anonymous' }
       case 'storeDown':
         return found
       case 'live': {
         const { session } = found
-        return this.#tokens.isGood(session)
-          ? { is: 'authorized', session }
-          : toAuthorization(session, this.#tokens.renewed(session))
+        if (this.#tokens.isGood(session)) return { is: 'authorized', session }
+        return toAuthorization(session, this.#tokens.renewed(session))
       }
     }
   }

@@ -9,33 +9,25 @@ const MAX_KEYS = 20_000
 type Read = (subject: string) => Promise<readonly string[]>
 
 /**
- * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so whoever asks often, or from
- * many tabs, shares a reading. A failure is not kept.
+ * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so a page that asks often, or
+ * from many tabs, shares a reading. A failure is not kept.
  */
 export class LiveSessions {
-  readonly #read: Read
   readonly #known: LRUCache<string, ReadonlySet<string>>
-  readonly #reading = new Map<string, Promise<ReadonlySet<string>>>()
 
   constructor(read: Read, freshMs = FRESH_MS) {
-    this.#read = read
-    this.#known = new LRUCache({ maxSize: MAX_KEYS, sizeCalculation: ({ size }) => size + 1, ttl: freshMs })
+    this.#known = new LRUCache<string, ReadonlySet<string>>({
+      maxSize: MAX_KEYS,
+      sizeCalculation: ({ size }) => size + 1,
+      ttl: freshMs,
+      fetchMethod: async (subject) => new Set(await read(subject)),
+      // A reading that others push out of the cache still counts for the callers that wait for it.
+      ignoreFetchAbort: true,
+    })
   }
 
   /** Store keys, by a reading that is a few seconds old at most. @throws StoreUnavailable */
-  async of(subject: string): Promise<ReadonlySet<string>> {
-    return this.#known.get(subject) ?? this.#reading.get(subject) ?? this.#start(subject)
-  }
-
-  async #start(subject: string): Promise<ReadonlySet<string>> {
-    const reading = this.#read(subject).then((keys) => new Set(keys))
-    this.#reading.set(subject, reading)
-    try {
-      const keys = await reading
-      this.#known.set(subject, keys)
-      return keys
-    } finally {
-      this.#reading.delete(subject)
-    }
+  of(subject: string): Promise<ReadonlySet<string>> {
+    return this.#known.forceFetch(subject)
   }
 }

@@ -3,7 +3,7 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { StoreData, StoredValue } from '../store/store.ts'
-import { CAUSED_ENDS, type CausedEnd, type EndedWith, type Ending, type EndReason } from './ending.ts'
+import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
 import { parseRecord, type SessionRecord } from './session-record.ts'
 
 /** The idle limit of a session is moved at most this often. */
@@ -117,14 +117,8 @@ export class SessionRepository {
    * Ends a session everywhere. Returns whether it still existed. If Redis has replicas, this waits briefly until one has
    * confirmed, so that a failover does not bring the session back.
    */
-  async end(key: string, reason: CausedEnd, { id, ...by }: EndedWith = {}): Promise<boolean> {
-    const sealed = await this.#bury(key, reason)
-    const existed = sealed !== undefined
-    const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
-    this.#notify({ key, reason, existed, subjectTag: this.#subjectTagOf(record), ...by })
-    // Even if the session was gone already: the process that ended it may not have waited for a replica.
-    await this.replicate(key)
-    return existed
+  async end(key: string, reason: CausedEnd, by: EndedBy = {}): Promise<boolean> {
+    return (await this.#end(key, reason, by, true)).existed
   }
 
   /**
@@ -138,12 +132,7 @@ export class SessionRepository {
     isAuthentic: boolean,
     requester?: Requester,
   ): Promise<SessionRecord | undefined> {
-    const key = sessionKey(id)
-    const sealed = await this.#bury(key, reason)
-    const record = sealed === undefined ? undefined : this.#record(id, key, sealed)
-    this.#notify({ key, reason, existed: sealed !== undefined, requester, subjectTag: this.#subjectTagOf(record) })
-    if (isAuthentic || sealed !== undefined) await this.replicate(key)
-    return record
+    return (await this.#end(sessionKey(id), reason, { id, requester }, isAuthentic)).record
   }
 
   /** Why a session that is missing in the store has ended, as far as known. @throws StoreUnavailable */
@@ -182,10 +171,20 @@ export class SessionRepository {
     this.#endListeners.push(listener)
   }
 
-  /** Removes a session and returns its sealed record. */
-  #bury(key: string, reason: CausedEnd): Promise<string | undefined> {
+  async #end(
+    key: string,
+    reason: CausedEnd,
+    { id, ...by }: EndedBy,
+    isAuthentic: boolean,
+  ): Promise<{ existed: boolean; record: SessionRecord | undefined }> {
     const expiresAt = Date.now() + TOMBSTONE_MS
-    return this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
+    const sealed = await this.#store.bury(key, { key: tombstoneKey(key), value: reason, expiresAt })
+    const existed = sealed !== undefined
+    const record = id === undefined || !existed ? undefined : this.#record(id, key, sealed)
+    this.#notify({ key, reason, existed, subjectTag: this.#subjectTagOf(record), ...by })
+    // Even if the session was gone already: the process that ended it may not have waited for a replica.
+    if (isAuthentic || existed) await this.replicate(key)
+    return { existed, record }
   }
 
   #notify(ending: Ending): void {
@@ -215,7 +214,7 @@ export class SessionRepository {
 
   /**
    * The idle limit of a session that is used now, rounded up to a whole number of steps before its absolute limit. All
-   * instances compute the same limit during a step, so only the first has to write it. Rounding up logs nobody out early,
+   * instances compute the same limit during a step, so only the first has to write it. Rounding up logs no user out early,
    * and counting from the absolute limit spreads the writes of different sessions over time.
    */
   #idleEnd(endsAt: number): number {

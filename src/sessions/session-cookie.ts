@@ -1,8 +1,8 @@
-import type { CookieSerializeOptions, Signer } from '@fastify/cookie'
+import { hkdfSync } from 'node:crypto'
+import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
 import type { Config } from '../config/config.ts'
 import { cookieAttributes, cookieValues } from '../http/cookies.ts'
 import { sessionKey } from '../store/keys.ts'
-import { createSigner } from './signer.ts'
 
 /** Well over the length of a signed id. The signature of a longer value is not computed. */
 const MAX_VALUE_LENGTH = 256
@@ -69,4 +69,13 @@ export class SessionCookie {
   #values(header: string | undefined): string[] {
     return header === undefined ? [] : cookieValues(header, this.name)
   }
+}
+
+/**
+ * Creates a signer of cookie values (HMAC-SHA256). Each purpose has its own keys, so that a value signed for one cookie is
+ * not valid in another.
+ * @param secrets the first one signs, all of them verify
+ */
+export function createSigner(secrets: readonly string[], purpose: string): Signer {
+  return new Signer(secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))))
 }

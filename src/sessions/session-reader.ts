@@ -29,7 +29,7 @@ interface VerifiedCookie {
 export class SessionReader {
   readonly #cookie: SessionCookie
   readonly #sessions: SessionRepository
-  readonly #near: NearCache
+  readonly near: NearCache
   /** Whether the store reports every change, so that a cached session is current. */
   readonly #isTracked: boolean
   /** By cookie value, so that a signature is verified once and not on every request. */
@@ -39,25 +39,15 @@ export class SessionReader {
   constructor(cookie: SessionCookie, sessions: SessionRepository, store: StoreData) {
     this.#cookie = cookie
     this.#sessions = sessions
-    this.#near = new NearCache(sessions, store)
+    this.near = new NearCache(sessions, store)
     this.#isTracked = store.staleMs === Infinity
-  }
-
-  /** Hits, misses and size of the near cache, for the metrics. */
-  get nearCache(): NearCache['counts'] & NearCache['size'] {
-    return { ...this.#near.counts, ...this.#near.size }
-  }
-
-  /** Calls `listener` for every session that is read from the store, unless it changed during the read. */
-  onRead(listener: (session: Session) => void): void {
-    this.#near.onRead(listener)
   }
 
   /** The session of a Cookie header; synchronous if it is cached. Does not count as use, unlike {@link use}. */
   read(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
-    const session = this.#near.peek(cookie.id, cookie.key)
+    const session = this.near.peek(cookie.id, cookie.key)
     return session === undefined ? this.reload(cookie.id) : { is: 'live', session }
   }
 
@@ -65,7 +55,7 @@ export class SessionReader {
   use(header: string | undefined): SessionLookup | Promise<SessionLookup> {
     const cookie = this.#identify(header)
     if (cookie === undefined) return NONE
-    const session = this.#near.peek(cookie.id, cookie.key)
+    const session = this.near.peek(cookie.id, cookie.key)
     if (session === undefined) return this.#loadToUse(cookie)
     this.#used(cookie, session)
     return { is: 'live', session }
@@ -77,14 +67,9 @@ export class SessionReader {
     return found.is === 'live' ? this.recheck(found.session, true) : found
   }
 
-  /** Whether no change of a session was reported here since it was read; see {@link NearCache.isCurrent}. */
-  isCurrent(session: Session): boolean {
-    return this.#near.isCurrent(session)
-  }
-
   /** Reads a session by its id from the store. */
   reload(id: string): Promise<SessionLookup> {
-    return lookup(this.#near.load(id))
+    return lookup(this.near.load(id))
   }
 
   /**
@@ -92,17 +77,17 @@ export class SessionReader {
    * @param isUse whether this counts as use
    */
   async recheck({ id, key, record }: Session, isUse: boolean): Promise<SessionLookup> {
-    const session = this.#isTracked ? this.#near.peek(id, key) : undefined
+    const session = this.#isTracked ? this.near.peek(id, key) : undefined
     if (session !== undefined && !(isUse && this.#sessions.isDue(session.idleEndsAt, record.endsAt))) {
       return { is: 'live', session }
     }
-    return isUse ? lookup(this.#near.touch({ id, key }, record.endsAt)) : this.reload(id)
+    return isUse ? lookup(this.near.touch({ id, key }, record.endsAt)) : this.reload(id)
   }
 
   async #loadToUse(cookie: VerifiedCookie): Promise<SessionLookup> {
     // One round trip reads the session and moves its limit. If this process knows that the limit is not due, it only reads.
     const isDue = this.#sessions.isDue(cookie.idleEndsAt, cookie.endsAt)
-    const found = await (isDue ? lookup(this.#near.touch(cookie, cookie.endsAt)) : this.reload(cookie.id))
+    const found = await (isDue ? lookup(this.near.touch(cookie, cookie.endsAt)) : this.reload(cookie.id))
     if (found.is === 'live') this.#used(cookie, found.session)
     return found
   }
@@ -114,7 +99,7 @@ export class SessionReader {
     const now = Date.now()
     if (!this.#sessions.isDue(idleEndsAt, endsAt, now) || now < this.#pausedUntil) return
     const pause = (): number => (this.#pausedUntil = now + PAUSE_MS)
-    this.#near.touch(cookie, endsAt).then((moved) => {
+    this.near.touch(cookie, endsAt).then((moved) => {
       if (moved === undefined) return
       cookie.idleEndsAt = moved.idleEndsAt
       // The store refuses writes at present; trying again with every request would only load it.

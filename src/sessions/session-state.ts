@@ -2,7 +2,7 @@ import type { Session } from './repository.ts'
 
 const SECOND = 1000
 
-/** What a page may know of its session. Times are epoch seconds. */
+/** The part of a session that its page may know. Times are epoch seconds. */
 export type SessionState =
   | { readonly authenticated: false; readonly now: number }
   | ({ readonly authenticated: true; readonly now: number } & SessionLimitsState)

@@ -3,7 +3,7 @@ import { subjectKey } from '../store/keys.ts'
 import type { EntryState, IndexEntry, SessionIndex } from '../store/session-index.ts'
 import type { Envelope } from './envelope.ts'
 
-/** What the index knows of a session. */
+/** The entry of a session. */
 export interface IndexedSession {
   /** Identified the session in the log when it began. A roll of secrets changes the tags of later lines. */
   readonly tag: string
@@ -70,7 +70,7 @@ export class SubjectIndex {
     return this.#read(subject, (key) => this.#index.list(key))
   }
 
-  /** Notes that all sessions of a subject end, those whose login is under way included, and returns them. @throws StoreUnavailable */
+  /** Notes that all sessions of a subject end, including sessions whose login is under way, and returns them. @throws StoreUnavailable */
   endAll(subject: string): Promise<ListedSession[]> {
     return this.#read(subject, (key) => this.#index.endAll(key))
   }

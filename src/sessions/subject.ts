@@ -1,4 +1,4 @@
-/** Time limit of the question whose session it is; a login waits for it. */
+/** Time limit of the request for the subject; a login waits for it. */
 export const IDENTITY_TIMEOUT_MS = 3000
 /** The longest subject. */
 export const MAX_CHARACTERS = 256

@@ -36,13 +36,13 @@ export interface Enlisted {
   readonly count: number
 }
 
-/** Why sessions end, and on whose request. */
+/** The reason why sessions end, and the request that ends them. */
 interface Cause {
   readonly reason: CausedEnd
   readonly requester: Requester
 }
 
-/** What an operator may know of a session. Times are epoch ms. */
+/** The part of a session that an operator may know. Times are epoch ms. */
 export interface SubjectSession {
   readonly tag: string
   readonly startedAt: number
@@ -51,7 +51,7 @@ export interface SubjectSession {
   readonly client: string
 }
 
-/** What {@link Subjects} need. */
+/** Dependencies of {@link Subjects}. */
 export interface SubjectsOptions {
   readonly identity: Identity
   readonly index: SubjectIndex
@@ -78,7 +78,7 @@ export class Subjects {
     this.#maxSessions = Math.min(maxSessions, MAX_SESSIONS)
   }
 
-  /** Enters a session before it is created, so that whoever ends all of them finds it. @throws StoreUnavailable */
+  /** Enters a session before it is created, so that a logout of all sessions finds it. @throws StoreUnavailable */
   async enlist({ subject, key, endsAt, client }: NewSession): Promise<Enlisted> {
     const session = { tag: this.#sessions.tag(key), startedAt: Date.now(), client, key }
     return { subject, ...(await this.#index.add(subject, session, endsAt)) }
@@ -90,9 +90,9 @@ export class Subjects {
   }
 
   /**
-   * Whether a session may live. Ask this after it was created: from then on, whoever ends the sessions of the subject finds it.
+   * Whether a session may live. Ask this after it was created: from then on, a logout of all sessions of the subject finds it.
    * False if they have been ended since its login began.
-   * @param loginAgeMs tells how long ago its login began ({@link startStopwatch})
+   * @param loginAgeMs tells how long ago its login began, by the clock of this process that says more
    * @throws StoreUnavailable
    */
   async mayLive({ place }: Enlisted, loginAgeMs: () => number): Promise<boolean> {
@@ -140,7 +140,7 @@ export class Subjects {
   }
 
   /**
-   * Ends all sessions of a subject, those that are just being made included.
+   * Ends all sessions of a subject, including the sessions that are just being created.
    * @param exceptKey store key of a session that the caller ends itself, last, so that it can repeat this after a failure
    * @returns how many sessions there were
    * @throws StoreUnavailable when some may be left
@@ -185,7 +185,7 @@ export class Subjects {
     await eachOf(sessions, async ({ key }) => {
       if (await this.#sessions.end(key, reason, { requester, subjectTag })) ended++
     })
-    // Removed last: if this process dies before, whoever tries again finds those that are left.
+    // Removed last: if this process dies before, the next attempt finds the sessions that are left.
     await this.#index.remove(sessions)
     return ended
   }

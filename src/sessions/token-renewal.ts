@@ -12,9 +12,7 @@ import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
 import type { Session, SessionRepository } from './repository.ts'
-import { revokeTokens } from './revoke-tokens.ts'
-import type { SessionRecord } from './session-record.ts'
-import { recordOf } from './token-record.ts'
+import { recordOf, type SessionRecord } from './session-record.ts'
 
 /** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
 const SAVE_MS = 5000
@@ -33,7 +31,10 @@ export type TokenLookup =
   /** The caller may try again after `retryAfterMs`. */
   | { readonly is: 'providerDown'; readonly cause: unknown; readonly retryAfterMs: number }
 
-/** What the renewal of tokens needs. */
+/** The tokens of a session, and its subject. */
+export type OwnedTokens = Pick<SessionRecord, 'accessToken' | 'refreshToken' | 'subject'>
+
+/** Dependencies of the renewal. */
 export interface RenewalDependencies {
   readonly store: StoreData
   readonly sessions: SessionRepository
@@ -53,11 +54,11 @@ export class TokenRenewal {
     this.#deps = deps
   }
 
-  /** What a caller gets instead of a renewal after a recent failure; undefined if the session may be renewed now. */
+  /** The result that replaces a renewal after a recent failure; undefined if the session may be renewed now. */
   paused(key: string): TokenLookup | undefined {
     const { provider, metrics } = this.#deps
-    const ofSession = this.#pauses.remainingMs(key, provider.workedAt)
-    const ofProvider = provider.refreshAfterMs
+    const ofSession = this.#pauses.remainingMs(key, provider.circuit.workedAt)
+    const ofProvider = provider.circuit.retryAfterMs
     if (ofSession === 0 && ofProvider === 0) return undefined
     metrics.provider.refreshSkipped(ofProvider > 0 ? 'provider' : 'session')
     return this.#skipped(Math.max(ofSession, ofProvider))
@@ -86,6 +87,17 @@ export class TokenRenewal {
     }
     const cause = new Error('another process holds the refresh lock')
     return { is: 'providerDown', cause, retryAfterMs: RETRY_MS }
+  }
+
+  /** Revokes the tokens of a session in the background. @param tag of the session, for the log */
+  revoke(tokens: OwnedTokens, tag?: string): void {
+    const { provider, sessions, log } = this.#deps
+    const subject = tokens.subject === undefined ? undefined : sessions.subjectTag(tokens.subject)
+    void provider.revoke(tokens).then((failures) => {
+      for (const { token, status, cause } of failures) {
+        audit(log, 'revocation_failed', { session: tag, subject, token, status, cause })
+      }
+    })
   }
 
   async #refresh(session: Session): Promise<TokenLookup> {
@@ -121,7 +133,7 @@ export class TokenRenewal {
     const { code, cause } = outcome
     this.#lastCause = cause
     const pauseMs = this.#pauses.begin(key, code !== 'login_failed')
-    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.refreshAfterMs)
+    const retryAfterMs = Math.max(pauseMs, this.#deps.provider.circuit.retryAfterMs)
     const what = outcome.is === 'refused' ? 'refused a refresh' : 'was unavailable for a refresh'
     // The token endpoint itself rejects this client's registration, which only the operator can correct.
     const level = code === 'invalid_client' ? 'error' : 'warn'
@@ -136,7 +148,7 @@ export class TokenRenewal {
     const current = await this.#deps.sessions.load(session.id)
     // A session that continues must not lose its tokens: revoking these could revoke the whole grant.
     if (current !== undefined) return { is: 'good', session: current }
-    revokeTokens(this.#deps, record, session.tag)
+    this.revoke(record, session.tag)
     return { is: 'ended' }
   }
 

@@ -7,7 +7,7 @@ import type { Session, SessionRepository } from './repository.ts'
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
 
-/** Somebody who watches a session. */
+/** A socket, or another part of this process, that watches a session. */
 export interface Watch {
   /** Whether the watch counts as use of the session, where RELAYS_KEEP_SESSION is on. */
   readonly isUse: boolean
@@ -68,7 +68,7 @@ export class SessionWatcher {
     this.#options = options
     this.#recheckMs = Math.min(store.staleMs, MAX_UNREAD_MS) * 0.8
     sessions.onEnd(({ key, reason }) => this.#end(key, reason))
-    reader.onRead((session) => this.#noteRead(session))
+    reader.near.onRead((session) => this.#noteRead(session))
     store.onChange((key) => {
       if (key !== undefined) void this.#check(key)
       else void this.#checkAll()

@@ -21,7 +21,7 @@ export class NotStarted extends Error {
   }
 }
 
-/** What decides at the last moment whether a request is written. */
+/** The conditions that decide at the last moment whether a request is written. */
 export interface StartConditions {
   /** The token of the request, where there is a budget. */
   readonly reservation?: Reservation | undefined

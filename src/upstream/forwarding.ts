@@ -36,7 +36,7 @@ export interface ResponseSink {
   destroy(): unknown
 }
 
-/** What a forwarding needs to know about its request. */
+/** The request of a forwarding. */
 export interface ForwardRequest {
   /** True for GET, which can be aborted without loss. Any other request, once fully sent, is allowed to finish. */
   readonly isSafe: boolean

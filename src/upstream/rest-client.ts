@@ -3,7 +3,7 @@ import { buildConnector, Pool, type Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
 import type { BudgetClass } from '../config/upstream-budget.ts'
 import { within } from '../time/within.ts'
-import type { Admission, Budget, OverBudget, Reservation } from './budget/admission.ts'
+import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
 import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
@@ -114,17 +114,13 @@ export class RestClient {
   }
 
   /** Sends a request once the budget admits it. */
-  #admitted<Outcome>(
+  async #admitted<Outcome>(
     budget: Budget,
     { subject = '', source }: RestRequest,
     send: (reservation: Reservation) => Promise<Outcome>,
   ): Promise<Outcome | OverBudget> {
-    const go = (admission: Admission): Promise<Outcome | OverBudget> => {
-      if (admission.is === 'granted') return send(admission.reservation)
-      return Promise.resolve({ ...admission, is: 'overBudget' })
-    }
-    const admission = budget.admit(this.#budgetClass, subject, source)
-    return admission instanceof Promise ? admission.then(go) : go(admission)
+    const admission = await budget.admit(this.#budgetClass, subject, source)
+    return admission.is === 'granted' ? send(admission.reservation) : { ...admission, is: 'overBudget' }
   }
 
   #forward(request: RestRequest, forwardRequest: ForwardRequest, reservation?: Reservation): Promise<ForwardOutcome> {

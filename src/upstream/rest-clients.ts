@@ -9,7 +9,7 @@ const ORDER_IDLE_MS = 900
 /** The clients of the upstream REST API, each with connections of its own, so that none keeps another waiting. */
 export type RestClients = ReturnType<typeof createRestClients>
 
-/** Makes the client that asks whose a session is. With its own connections, a slow answer keeps nobody from the market. */
+/** Makes the client that asks for the subject of a session. With its own connections, a slow response keeps no user from the market. */
 export function createIdentityClient(config: Config['upstream'], budget?: Budget): RestClient {
   return new RestClient(config, { connections: CONNECTIONS.identity, budgetClass: 'otps' }, budget)
 }
@@ -27,7 +27,7 @@ export function createRestClients(config: Config['upstream'], budget?: Budget) {
       { connections: CONNECTIONS.orders, idleMs: ORDER_IDLE_MS, budgetClass: 'orders' },
       budget,
     ),
-    /** A slow REST API must not keep anybody from the market. */
+    /** A slow REST API must not keep a user from the market. */
     oneTimeUrls: new RestClient(config, { connections: CONNECTIONS.oneTimeUrls, budgetClass: 'otps' }, budget),
   }
   /** Closes all of them; see {@link RestClient.close}. */

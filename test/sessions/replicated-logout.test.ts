@@ -34,6 +34,24 @@ await test('a logout that no replica confirms is counted, and delays no other re
   t.same(unconfirmed.sort(), others.sort())
 })
 
+await test('a second logout of a session waits for a replica, as the first may not have; a made-up id waits for none', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  const instance = await sessionInstance(t, master.url)
+  await until(async () => (await instance.store.isReplicated('any')) === true)
+  const id = await newSession(instance)
+  const { sessions } = instance
+  t.ok(await sessions.endById(id, 'logout', true))
+  const unconfirmed: string[] = []
+  sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
+  replica.process.kill('SIGSTOP')
+  t.teardown(() => replica.process.kill('SIGCONT'))
+  t.equal(await sessions.endById('made-up', 'logout', false), undefined)
+  t.same(unconfirmed, [])
+  t.equal(await sessions.endById(id, 'logout', true), undefined, 'the session is gone')
+  t.same(unconfirmed, [sessionKey(id)])
+})
+
 await test('an end of all sessions of a subject that no replica confirms is counted, even where none is listed', async (t) => {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])

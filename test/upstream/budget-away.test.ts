@@ -23,6 +23,9 @@ await test('without the ledger a process spends its lease, and then its part, in
   await world.pass(7000)
   const shared = await world.sendMany(80, 'orders')
   t.ok(shared >= 66, `and ${shared} of the shared part when the ledger is back`)
+  await world.pass(11_250)
+  await world.sendMany(200, 'orders')
+  t.equal(world.budget.counts.alone, 20, 'and none of its own part, even when the shared one is used up')
 })
 
 await test('what is left is not known before the ledger has replied, nor while it is away', async (t) => {

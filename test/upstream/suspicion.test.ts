@@ -1,8 +1,14 @@
 import { test } from 'tap'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
-import { LimitedCall } from '../../src/upstream/budget/limited-call.ts'
+import { BudgetCall } from '../../src/upstream/budget/budget-call.ts'
 import { UpstreamRefusals } from '../../src/upstream/budget/upstream-refusals.ts'
 import { SharedText } from '../support/shared-text.ts'
+
+/** These calls are never started, so none asks for a token. */
+const NO_TOKENS = {
+  another: () => undefined,
+  refuse: () => ({ is: 'refused', limited: 'all', retryAfterMs: 1000 }) as const,
+}
 
 /** Instances whose clocks a test moves, with a store between them. */
 class Fleet {
@@ -24,16 +30,16 @@ class Fleet {
   }
 
   /** A call of a user. It is not written yet. */
-  call(at: number, user: string, source = user): LimitedCall {
+  call(at: number, user: string, source = user): BudgetCall {
     const refusals = this.instances[at]
     if (refusals === undefined) throw new Error('there is no such instance')
-    return new LimitedCall(refusals, 'orders', user, () => source)
+    return new BudgetCall(refusals, NO_TOKENS, 'orders', user, () => source)
   }
 
   /** Sends a call of a user by an instance, as the budget does. @returns upstream's status, or who is limited */
   async send(at: number, user: string, answer: number, source = user): Promise<number | 'user' | 'all'> {
     const call = this.call(at, user, source)
-    if (call.hold()?.limited === 'all' && call.mayProbe) await call.claimProbe()
+    if (call.hold()?.limited === 'all' && call.mayProbe) await call.takeProbe()
     const hold = call.hold()
     if (hold !== undefined) return hold.limited
     call.written()
@@ -172,8 +178,10 @@ await test('a probe that is not sent, or gets no answer, lets the next call be o
   await fleet.hold()
   fleet.pass(1000)
   const call = fleet.call(1, 'd')
-  t.ok(await call.claimProbe())
-  t.equal(await fleet.send(0, 'e', 200), 'all', 'there is one already')
+  t.ok(await call.takeProbe())
+  call.answered(103, undefined)
+  await settled()
+  t.equal(await fleet.send(0, 'e', 200), 'all', 'there is one already, and an informational response decides nothing')
   call.end()
   await settled()
   t.equal(await fleet.send(0, 'e', 200), 200)
@@ -184,7 +192,7 @@ await test('an instance that dies with the probe keeps the others waiting for 15
   const fleet = new Fleet()
   await fleet.hold()
   fleet.pass(1000)
-  t.ok(await fleet.call(1, 'd').claimProbe())
+  t.ok(await fleet.call(1, 'd').takeProbe())
   fleet.pass(14_999)
   t.equal(await fleet.send(0, 'e', 200), 'all')
   fleet.pass(1)
@@ -215,7 +223,7 @@ await test('a store whose clock jumps holds nobody back for longer than a minute
     t.ok(fleet.heldMs(0) <= 60_000 && fleet.heldMs(1) <= 60_000)
     const late = fleet.start()
     await settled()
-    t.ok((new LimitedCall(late, 'orders', 'a', () => 'a').hold()?.leftMs ?? 0) <= 60_000)
+    t.ok((new BudgetCall(late, NO_TOKENS, 'orders', 'a', () => 'a').hold()?.leftMs ?? 0) <= 60_000)
     fleet.pass(61_000)
     for (const user of ['a', 'new']) t.equal(await fleet.send(1, user, 200), 200)
   }
@@ -256,9 +264,9 @@ await test('an instance that starts later knows who is held back', async (t) => 
   await settled()
   const late = fleet.start()
   await settled()
-  t.match(new LimitedCall(late, 'orders', 'a', () => 'a').hold(), { limited: 'user', leftMs: 30_000 })
-  t.match(new LimitedCall(late, 'orders', 'new', () => 'new').hold(), { limited: 'all', leftMs: 30_000 })
-  t.equal(new LimitedCall(late, 'reads', 'a', () => 'a').hold(), undefined)
+  t.match(new BudgetCall(late, NO_TOKENS, 'orders', 'a', () => 'a').hold(), { limited: 'user', leftMs: 30_000 })
+  t.match(new BudgetCall(late, NO_TOKENS, 'orders', 'new', () => 'new').hold(), { limited: 'all', leftMs: 30_000 })
+  t.equal(new BudgetCall(late, NO_TOKENS, 'reads', 'a', () => 'a').hold(), undefined)
 })
 
 await test('no refusal is lost when many instances write at once, and what is kept is bounded', async (t) => {

@@ -4,7 +4,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
 import type { Ending } from './claim.ts'
 
-/** What happened to a request with an Idempotency-Key. */
+/** The outcome of a request with an Idempotency-Key. */
 type KeyedOutcome =
   | Ending
   | 'replayed'
@@ -15,9 +15,9 @@ type KeyedOutcome =
   | 'too_many'
   | 'record_lost'
 
-/** What an operator reads about an outcome. The others are what is expected, and are only counted. */
+/** The messages for the audit. Outcomes without one are the usual ones, and are only counted. */
 const MESSAGES = {
-  unknown: 'nobody knows whether a call with an Idempotency-Key was executed',
+  unknown: 'the outcome of a call with an Idempotency-Key is unknown',
   replayed: 'a repeated call got the response of the first',
   in_progress: 'a repeated call was refused while the first runs',
   repeated_unknown: 'a repeated call was refused, because the outcome of the first is unknown',

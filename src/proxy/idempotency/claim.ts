@@ -4,10 +4,10 @@ import type { KeyUsage, Usage } from './key-usage.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import { sealRecord, type CallRecord, type KeptAnswer, type RecordPlace } from './record.ts'
 
-/** What the records work with. */
+/** Dependencies of the records. */
 export interface RecordDependencies {
   readonly store: StoreData & StoreHealth
-  /** For what must outlive a failover: that a key is taken, and that nobody knows what became of its call. */
+  /** For records that must outlive a failover: that a key is taken, and that the outcome of its call is unknown. */
   readonly confirmed: ConfirmableWrites
   readonly envelope: Envelope
   readonly usage: KeyUsage
@@ -15,7 +15,7 @@ export interface RecordDependencies {
   readonly leaseMs: number
 }
 
-/** How a call ended, as its record says it to those who repeat the call. */
+/** How a call ended, as its record tells a repeated call. */
 export type Ending = Exclude<CallRecord['is'], 'running'> | 'freed'
 
 /** The right to send the call of a key, once. */
@@ -45,13 +45,13 @@ export class Claim implements HeldClaim {
   readonly mayKeep: boolean
   readonly own: OwnRecord
   readonly #deps: RecordDependencies
-  /** What the store may hold of this claim, the latest first. More than one text after a write without a reply. */
+  /** The texts of this claim that the store may hold, the latest first. More than one text after a write without a reply. */
   #texts: readonly string[]
   #leaseUntil: number
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #isLost = false
-  /** Called when somebody else has replaced the record, after a lost lease or a failover. */
+  /** Called when another process has replaced the record, after a lost lease or a failover. */
   onLost: () => void = () => undefined
 
   constructor(deps: RecordDependencies, own: OwnRecord, usage: Usage) {
@@ -63,7 +63,7 @@ export class Claim implements HeldClaim {
     this.#timer = setInterval(() => this.#startRenewal(), deps.leaseMs / 3).unref()
   }
 
-  /** Whether somebody else has replaced the record, as far as this process knows. */
+  /** Whether another process has replaced the record, as far as this process knows. */
   get isLost(): boolean {
     return this.#isLost
   }
@@ -94,7 +94,7 @@ export class Claim implements HeldClaim {
     return isReserved === false ? 'not_kept' : 'answered'
   }
 
-  /** Ends the record with what is known of the call. */
+  /** Ends the record with the result of the call. */
   async finish(result: Result): Promise<Ending> {
     await this.#stop()
     const text = this.#seal({ ...result, digest: this.own.digest })
@@ -131,7 +131,7 @@ export class Claim implements HeldClaim {
     return false
   }
 
-  /** One at a time: a slow renewal that nobody waits for could bring back a record that was freed. */
+  /** One at a time: a slow renewal that is not waited for could bring back a record that was freed. */
   #startRenewal(): void {
     this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined))
   }
@@ -150,7 +150,7 @@ export class Claim implements HeldClaim {
     }
   }
 
-  /** Returns false if the record belongs to somebody else now. @throws StoreUnavailable */
+  /** Returns false if the record belongs to another process now. @throws StoreUnavailable */
   async #replace(next: string): Promise<boolean> {
     const { store } = this.#deps
     const { recordKey, expiresAt } = this.own
@@ -161,7 +161,7 @@ export class Claim implements HeldClaim {
       this.#texts = [next]
       return true
     }
-    // A failover may have lost the record. As long as nobody else has created it anew, the key still belongs here.
+    // A failover may have lost the record. As long as no other process has created it anew, the key still belongs to this claim.
     if (texts.length > 0 && expiresAt > Date.now() && (await store.create(recordKey, next, expiresAt))) {
       this.#texts = [next]
       return true
@@ -200,5 +200,5 @@ export class Claim implements HeldClaim {
 }
 
 type WithoutDigest<Kind> = Kind extends CallRecord ? Omit<Kind, 'digest'> : never
-/** What a record says in the end. */
+/** The final content of a record. */
 export type Result = WithoutDigest<Exclude<CallRecord, { is: 'running' }>>

@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { Envelope, Session } from '../../sessions/index.ts'
 import { idempotencyKey } from '../../store/keys.ts'
 import { StoreUnavailable, type ConfirmableWrites, type StoreData, type StoreHealth } from '../../store/store.ts'
+import { within } from '../../time/within.ts'
 import { Claim, type HeldClaim, type OwnRecord, type RecordDependencies } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
 import { KeyUsage } from './key-usage.ts'
@@ -9,9 +10,9 @@ import { PendingWrites } from './pending-writes.ts'
 import { openRecord, sealRecord, type CallRecord, type KeptAnswer } from './record.ts'
 import { TwoClaims } from './two-claims.ts'
 
-/** What becomes of a call with a key. All but `claimed` are repetitions, and nothing is sent for them. */
+/** The result of claiming a key for a call. All but `claimed` are repetitions, and nothing is sent for them. */
 export type Claimed =
-  /** The call is new. Whoever gets this must send it, or free the claim. */
+  /** The call is new. The caller must send it, or free the claim. */
   | { readonly is: 'claimed'; readonly claim: HeldClaim }
   | { readonly is: 'answered'; readonly answer: KeptAnswer }
   | { readonly is: 'running' }
@@ -37,7 +38,7 @@ interface RecordTimes {
   readonly leaseMs: number
   /** By how much the clocks of the instances and of the store may differ. */
   readonly clockSkewMs: number
-  /** How long after an interruption of the store the holders may need to write what they know. */
+  /** How long after an interruption of the store the holders may need to write their records. */
   readonly settleMs: number
 }
 
@@ -47,15 +48,19 @@ const TIMES: RecordTimes = { leaseMs: 15_000, clockSkewMs: 5000, settleMs: 8000 
 const MAX_TRIES = 5
 /** A write without a reply may still be carried out after the store has replied to later ones. */
 const LATE_WRITE_MS = 5000
+/** At shutdown, calls whose browsers have left get this long to finish, and then their records. */
+const CLOSE_GRACE_MS = 5000
 
 /**
- * What is known of the calls with an Idempotency-Key, one record for each session and key, in the store. A record is sealed
+ * The records of calls with an Idempotency-Key, one for each session and key, in the store. A record is sealed
  * like its session, so only that session can read it.
  */
 export class IdempotencyRecords {
+  readonly limits: Config['idempotency']
   readonly #deps: RecordDependencies
-  readonly #ttlMs: number
   readonly #times: RecordTimes
+  /** The calls that this process is sending. */
+  readonly #running = new Set<Promise<void>>()
 
   /** @param confirmed for what must outlive a failover; the store itself where no replica needs to confirm */
   constructor(
@@ -67,12 +72,12 @@ export class IdempotencyRecords {
   ) {
     const usage = new KeyUsage(store, config)
     this.#deps = { store, confirmed, envelope, usage, pending: new PendingWrites(store), leaseMs: times.leaseMs }
-    this.#ttlMs = config.ttlMs
+    this.limits = config
     this.#times = times
   }
 
   /**
-   * Claims a key for a call, or says what is known of the call that has it.
+   * Claims a key for a call, or tells the record of the call that has it.
    * @param digest identifies the call
    * @throws StoreUnavailable; then nothing may be sent, and a record that may exist is removed later
    */
@@ -94,7 +99,7 @@ export class IdempotencyRecords {
     const { envelope, leaseMs } = this.#deps
     const place = { recordKey: idempotencyKey(session.id, key), sessionId: session.id }
     // The record must not end before the session, not even by the store's clock: the key would count as new.
-    const expiresAt = Math.min(Date.now() + this.#ttlMs, session.record.endsAt + this.#times.clockSkewMs)
+    const expiresAt = Math.min(Date.now() + this.limits.ttlMs, session.record.endsAt + this.#times.clockSkewMs)
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const leaseUntil = Date.now() + leaseMs
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
@@ -106,14 +111,22 @@ export class IdempotencyRecords {
     return { is: 'running' }
   }
 
-  /** What the record of a claim that is lost says now. Undefined if there is none. @throws StoreUnavailable */
+  /** The present record of a claim that is lost. Undefined if there is none. @throws StoreUnavailable */
   find({ own }: HeldClaim): Promise<Repetition | undefined> {
     return this.#find(own)
   }
 
-  /** Tries once more to write what could not be written yet. */
-  close(): Promise<void> {
-    return this.#deps.pending.close()
+  /** Has the shutdown wait for a call. */
+  async track(call: Promise<void>): Promise<void> {
+    const tracked = call.finally(() => this.#running.delete(tracked))
+    this.#running.add(tracked)
+    return tracked
+  }
+
+  /** Waits for the calls that are running, and tries once more to write the records that could not be written yet. */
+  async close(): Promise<void> {
+    await within(CLOSE_GRACE_MS, Promise.allSettled(this.#running))
+    await within(CLOSE_GRACE_MS, this.#deps.pending.close())
   }
 
   async #create(own: OwnRecord): Promise<boolean> {
@@ -169,8 +182,8 @@ export class IdempotencyRecords {
   }
 
   /**
-   * Writes that nobody knows the outcome before anybody is told so. Otherwise the holder could still free the key, and a
-   * call that somebody believes lost would be sent. Undefined if the record has just changed.
+   * Writes that the outcome is unknown before a repeated call is told so. Otherwise the holder could still free the key, and a
+   * call that its page believes lost would be sent. Undefined if the record has just changed.
    */
   async #markLost(own: OwnRecord, found: string): Promise<Repetition | undefined> {
     const { confirmed, envelope } = this.#deps
@@ -181,7 +194,7 @@ export class IdempotencyRecords {
   /** Removes a record of a call that was not sent once the store is available, and once more for a write that came late. */
   #removeLater({ recordKey, text, expiresAt }: OwnRecord): void {
     const { store, pending } = this.#deps
-    const until = Math.min(expiresAt, Date.now() + this.#ttlMs)
+    const until = Math.min(expiresAt, Date.now() + this.limits.ttlMs)
     const write = async (): Promise<void> => {
       if (await store.removeIf(recordKey, text)) return
       setTimeout(() => void store.removeIf(recordKey, text).catch(() => undefined), LATE_WRITE_MS).unref()

@@ -3,7 +3,7 @@ import { StoreUnavailable, type StoreData, type StoreHealth } from '../../store/
 /** A write to the store that failed because the store was unavailable. */
 interface PendingWrite {
   readonly write: () => Promise<void>
-  /** What it keeps in memory. */
+  /** The memory that it takes until it is written. */
   readonly bytes: number
   /** When it has become pointless (epoch ms). */
   readonly until: number
@@ -38,7 +38,7 @@ export class PendingWrites {
     return true
   }
 
-  /** Tries all writes once more, unless the store is unavailable, and forgets those that fail. */
+  /** Tries all writes once more, unless the store is unavailable, and forgets the writes that fail. */
   async close(): Promise<void> {
     await this.#repeat()
     clearTimeout(this.#timer)

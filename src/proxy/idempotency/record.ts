@@ -9,11 +9,11 @@ export interface KeptAnswer {
   readonly body: Buffer
 }
 
-/** What is known of the call with a key. The digest identifies the call ({@link digestOf}). */
+/** The record of a call with a key. The digest identifies the call ({@link digestOf}). */
 export type CallRecord = { readonly digest: string } & (
   | {
       readonly is: 'running'
-      /** After this, unless the holder moves it, nobody can tell what became of the call (epoch ms). */
+      /** From this time on, unless the holder moves it, the outcome of the call counts as unknown (epoch ms). */
       readonly leaseUntil: number
     }
   /** `body` is base64. */
@@ -36,7 +36,7 @@ export function digestOf(method: string, path: string, body: Buffer | null): str
 /** The owner and the place of a record. */
 export interface RecordPlace {
   readonly recordKey: string
-  /** The session's id, without which nobody can open the record. */
+  /** The session's id, without which the record cannot be opened. */
   readonly sessionId: string
 }
 

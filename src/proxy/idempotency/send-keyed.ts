@@ -4,23 +4,22 @@ import type { Stale } from '../../upstream/exchange.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
 import { JoinedPieces } from '../../upstream/joined-pieces.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
-import { liveSession } from '../authorized-session.ts'
+import { liveSession, renewedSession } from '../authorized-session.ts'
 import type { Call, CallDependencies } from '../call.ts'
 import { conclude } from '../conclude.ts'
-import { renewedSession } from '../renewed-session.ts'
-import { sendAsLive } from '../send-as-live.ts'
+import { send } from '../send.ts'
 import { upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
 import { AnswerSink } from './answer-sink.ts'
 import { auditKeyed } from './audit-keyed.ts'
 import type { Ending, HeldClaim } from './claim.ts'
 import type { KeyNames } from './key-header.ts'
-import type { KeyedCalls } from './keyed-calls.ts'
+import type { IdempotencyRecords } from './idempotency-records.ts'
 import { digestOf } from './record.ts'
 import { repeatCall, sendAnswer } from './repeat-call.ts'
 
-/** What keyed calls work with. */
+/** Dependencies of keyed calls. */
 export interface KeyedDependencies extends CallDependencies {
-  readonly keyed: KeyedCalls
+  readonly records: IdempotencyRecords
 }
 
 /** A call with a key. */
@@ -38,7 +37,7 @@ type SentOutcome = Exclude<ForwardOutcome, Stale>
 const NOT_EXECUTED: ReadonlySet<number> = new Set([413, 429])
 
 /**
- * Sends a call with an Idempotency-Key at most once, or answers its repetition with what is known. The record of the call is
+ * Sends a call with an Idempotency-Key at most once, or answers its repetition from the record. The record of the call is
  * in the store before its first byte goes upstream, and it is finished whether or not the browser waits for it.
  * @throws Problem, StoreUnavailable; nothing was sent if the store is unavailable
  */
@@ -49,9 +48,9 @@ export async function sendKeyed(deps: KeyedDependencies, call: KeyedCall, body: 
   const { session, content } = received
   const current = { ...call, session }
   const digest = digestOf(endpoint.method, path, content)
-  const claimed = await deps.keyed.records.claim(session, idempotencyKey, digest)
+  const claimed = await deps.records.claim(session, idempotencyKey, digest)
   if (claimed.is !== 'claimed') return repeatCall(claimed, current, deps)
-  return deps.keyed.track(sendClaimed(deps, current, claimed.claim, content))
+  return deps.records.track(sendClaimed(deps, current, claimed.claim, content))
 }
 
 /**
@@ -84,15 +83,15 @@ async function sendClaimed(
   const hasBudget = deps.upstream.budget !== undefined
   claim.onLost = () => auditKeyed(deps.metrics, original, 'record_lost')
   let large: Promise<Ending> | undefined
-  const maxBytes = claim.mayKeep ? deps.keyed.maxAnswerBytes : 0
+  const maxBytes = claim.mayKeep ? deps.records.limits.maxAnswerBytes : 0
   const onLarge = (status: number): void => {
     if (!NOT_EXECUTED.has(status)) large = claim.finish({ is: 'not_kept', status })
   }
   const sink = new AnswerSink(reply, { maxBytes, hasBudget, onLarge })
-  const sent = await sendAsLive(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
+  const sent = await send(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
     auditKeyed(deps.metrics, original, await claim.free())
     // This process was stopped, or had no store, for so long that others may have said what became of the call.
-    const said = claim.isLost ? await deps.keyed.records.find(claim) : undefined
+    const said = claim.isLost ? await deps.records.find(claim) : undefined
     if (said !== undefined) return said
     throw error
   })
@@ -105,7 +104,7 @@ async function sendClaimed(
   if (reply.raw.destroyed) return conclude(left(outcome), call)
   if (outcome.is === 'answered') return sendAnswer(reply, sink.answer, { hasBudget })
   if (outcome.is === 'withheld' && outcome.status === 401) {
-    await renewedSession(deps, call, call.session, true)
+    await renewedSession(deps, call.request, call.session, true)
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })
   }
   // The browser has not seen any of it yet.
@@ -134,7 +133,7 @@ function settle(claim: HeldClaim, outcome: SentOutcome, sink: AnswerSink): Promi
   }
 }
 
-/** What the browser is told of a response whose body broke off. */
+/** The problem that the browser gets for a response whose body broke off. */
 function brokenOff({ status, retryAfter, cause }: Extract<SentOutcome, { is: 'cut' }>): Problem {
   if (!NOT_EXECUTED.has(status)) return upstreamProblem({ is: 'lost', cause, responseBegan: true }, false)
   return new Problem(status === 413 ? 'body_too_large' : 'rate_limited', {

@@ -43,7 +43,7 @@ export class TwoClaims implements HeldClaim {
     return this.#both((claim) => claim.finish(result))
   }
 
-  /** If somebody was told that nobody knows what became of the call, the other name says so too. */
+  /** If a repeated call was told that the outcome is unknown, the record of the other name says so too. */
   async free(): Promise<Ending> {
     const ending = await this.#first.free()
     await (this.#first.isLost ? this.#second.finish({ is: 'unknown' }) : this.#second.free())

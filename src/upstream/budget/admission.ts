@@ -17,7 +17,7 @@ export interface Reservation {
 /** Nothing may be sent before this time has passed. */
 export interface Refused {
   readonly is: 'refused'
-  /** Whether the calls of all users together have reached a limit, or upstream limits those of this user. */
+  /** Whether the calls of all users together have reached a limit, or upstream limits the calls of this user. */
   readonly limited: Limited
   readonly retryAfterMs: number
 }
@@ -29,9 +29,9 @@ export type Admission = { readonly is: 'granted'; readonly reservation: Reservat
 export interface Budget {
   /**
    * Asks for one attempt of a request. Synchronous while this instance has tokens at hand. Never rejects.
-   * @param user whose request it is, so that one user cannot take everybody's tokens: the subject, else the session
-   * @param source as what the user counts if upstream refuses the request: the subject, else the address. Without a session,
-   * a refusal counts for nobody
+   * @param user whose request it is, so that one user cannot take the tokens of all: the subject, else the session
+   * @param source the name by which the user counts if upstream refuses the request: the subject, else the address. Without
+   * it, as without a session, a refusal counts for no user
    */
   admit(budgetClass: BudgetClass, user: string, source?: () => string): Admission | Promise<Admission>
   /** The time (ms) over which all instances together must spread this many one-time URLs, so that the budget has room for them. */

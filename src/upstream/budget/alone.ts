@@ -34,6 +34,7 @@ export class AlonePart {
     if (this.free(budgetClass) === 0) return undefined
     this.#taken++
     return {
+      isAlone: true,
       spend: () => {
         this.#taken--
         this.#spentAt.push(this.#clock.now())

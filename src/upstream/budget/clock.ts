@@ -1,6 +1,6 @@
 /** The clocks and the timer of a budget. A simulation has its own. */
 export interface Clock {
-  /** Milliseconds on a clock that nobody sets. */
+  /** Milliseconds of the monotonic clock. */
   now(): number
   /** Epoch milliseconds. It goes on while the machine sleeps, which {@link now} need not. */
   timeOfDay(): number

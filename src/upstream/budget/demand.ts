@@ -1,13 +1,13 @@
-import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import type { Clock } from './clock.ts'
 
 /** How fast calls of each class come, as a moving average over about the time for which tokens are asked in advance. */
 export class Demand {
   readonly #clock: Clock
   readonly #horizonMs: number
-  readonly #count: Record<BudgetClass, number> = { orders: 0, otps: 0, reads: 0 }
+  readonly #count = byClass(() => 0)
   /** Calls a millisecond. */
-  readonly #rate: Record<BudgetClass, number> = { orders: 0, otps: 0, reads: 0 }
+  readonly #rate = byClass(() => 0)
   #measuredAt: number
 
   constructor(clock: Clock, horizonMs: number) {
@@ -42,7 +42,6 @@ export class Demand {
       }
       this.#measuredAt = now
     }
-    const expected = (each: BudgetClass): number => Math.ceil(this.#rate[each] * this.#horizonMs)
-    return { orders: expected('orders'), otps: expected('otps'), reads: expected('reads') }
+    return byClass((each) => Math.ceil(this.#rate[each] * this.#horizonMs))
   }
 }

@@ -1,4 +1,4 @@
-import type { BudgetClass, ByClass } from '../../config/upstream-budget.ts'
+import { byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, Spends } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 
@@ -10,20 +10,20 @@ const SPENDABLE: Readonly<Record<BudgetClass, readonly BudgetClass[]>> = {
 }
 
 /**
- * Tokens that lapsed longer ago than this part of the shortest window are not given back. Until they are, they must still
- * count as spent, also where the window is shorter than a lease and the report is slow.
+ * The ledger gives lapsed tokens back only within this part of the shortest window. Until then they count as spent, even
+ * where the window is shorter than a lease and the report is slow.
  */
 const GIVE_BACK_PART = 1 / 2
 
-/** A token that was taken from a lease. */
+/** A token that was taken for a call. */
 export interface Token {
+  /** Whether it is of the part of the budget that is set aside for a process without Redis. */
+  readonly isAlone?: true
   /** Spends it. Returns false if the lease has ended meanwhile. */
   spend(): boolean
   /** Gives it back unspent. */
   release(): void
 }
-
-type Counts = Record<BudgetClass, number>
 
 /** The tokens that this process holds, all until the same time, and a record of those that it has spent. */
 export class Lease {
@@ -32,14 +32,14 @@ export class Lease {
   readonly #historyMs: number
   readonly #bucketMs: number
   readonly #giveBackMs: number
-  readonly #free: Counts = { orders: 0, otps: 0, reads: 0 }
+  readonly #free = byClass(() => 0)
   /** Taken, but not spent yet. */
-  readonly #taken: Counts = { orders: 0, otps: 0, reads: 0 }
+  readonly #taken = byClass(() => 0)
   #endsAt = -Infinity
   /** The same as a time of day. Whichever clock is there first ends the lease. */
   #endsAtTimeOfDay = -Infinity
   #hasEnded = true
-  /** What was not spent when the lease ended. It is reported as spent, so no ledger gives it to others. */
+  /** The tokens that were not spent when the lease ended. They are reported as spent, so the ledger gives them to no other process. */
   #lapsed = 0
   /** Grows when a lease ends, and all of its tokens with it. */
   #number = 0
@@ -73,7 +73,7 @@ export class Lease {
     return this.#free[budgetClass]
   }
 
-  /** Tokens of a lease that ended a short time ago. Nobody can spend them, unless the ledger gives them back. */
+  /** Tokens of a lease that ended a short time ago. They cannot be spent, unless the ledger gives them back. */
   get lapsed(): number {
     return this.isOver && !this.#hasEndedFor(this.#giveBackMs) ? this.#lapsed : 0
   }
@@ -102,14 +102,13 @@ export class Lease {
     }
   }
 
-  /** Keeps at most this many free tokens of each class. Returns all that are kept, those taken included, for the ledger. */
+  /** Keeps at most this many free tokens of each class. Returns all that are kept, including the taken ones, for the ledger. */
   keep(most: ByClass): ByClass {
     this.#endIfOver()
-    const kept = (each: BudgetClass): number => {
+    return byClass((each) => {
       this.#free[each] = Math.min(this.#free[each], most[each])
       return this.#free[each] + this.#taken[each]
-    }
-    return { orders: kept('orders'), otps: kept('otps'), reads: kept('reads') }
+    })
   }
 
   /**

@@ -3,7 +3,7 @@ import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
 import { pruned, UNSUSPECTED, type Suspicion } from './suspicion.ts'
 
-/** What is known of each class. */
+/** The suspicion of each class. */
 type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
 
 /** Turns what is known of a class into what is known after an event. Called again where another instance was faster. */
@@ -22,14 +22,14 @@ const TTL_MS = 600_000
 const MAX_TRIES = 20
 
 /**
- * What this process and, through the store, all others know of upstream's 429s. A change has an effect here at once, and
+ * The knowledge of this process and, through the store, of all others about upstream's 429s. A change has an effect here at once, and
  * everywhere as soon as it is written. While the store is away, each process knows only what it has seen itself.
  */
 export class SharedSuspicions {
   readonly #clock: Clock
   readonly #onNews: () => void
   #document: SharedDocument | undefined
-  /** What the store holds, as far as this process knows. */
+  /** The content of the store, as far as this process knows. */
   #written = NOTHING
   /** The same with the changes that are yet to be written. */
   #current = NOTHING

@@ -1,7 +1,8 @@
-import { BUDGET_CLASSES, type BudgetClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, byClass, type BudgetClass } from '../../config/upstream-budget.ts'
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
-import { FairShare, type Portion, type Stock } from './fair-share.ts'
+import type { Leaseholder } from './leaseholder.ts'
+import { SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 import { PresentSubjects } from './present-subjects.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
@@ -18,32 +19,20 @@ const RESERVED_PART_OF_LONGER = 1 / 5
 const MIN_PRESENT_MS = 10_000
 const MAX_PRESENT_MS = 60_000
 
-/** What this process knows of the tokens, and of the calls that are to come. */
-interface Tokens {
-  /** The tokens at hand for a class. */
-  free(budgetClass: BudgetClass): number
-  /** For each window the tokens that counted in the ledger when it replied last, unless that is long ago. */
-  used(): readonly number[] | undefined
-  /** Whether other processes had spent tokens when this one started. */
-  wereInUse(): boolean
-  /** Whether the ledger grants nothing at present, so that this process has no more than the tokens at hand. */
-  areCutOff(): boolean
-}
-
 /** Shares the tokens of each class among the subjects that ask this process. */
 export class Shares {
   readonly #clock: Clock
   readonly #windows: readonly LedgerWindow[]
   readonly #instances: number
-  readonly #tokens: Tokens
+  readonly #tokens: Leaseholder
   readonly #presentMs: number
   readonly #startedAt: number
   readonly #present: Readonly<Record<BudgetClass, PresentSubjects>>
   /** For each window. */
-  readonly #calls: Readonly<Record<BudgetClass, readonly FairShare[]>>
+  readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
   /** @param instances how many processes there are at most: each can count on its part of what is left */
-  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Tokens) {
+  constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Leaseholder) {
     this.#clock = clock
     this.#windows = windows
     this.#instances = instances
@@ -51,13 +40,11 @@ export class Shares {
     const presentMs = Math.min(MAX_PRESENT_MS, Math.max(MIN_PRESENT_MS, windows[0]?.windowMs ?? 0))
     this.#startedAt = clock.now()
     this.#presentMs = presentMs
-    const present = (): PresentSubjects => new PresentSubjects(clock, presentMs)
-    this.#present = { orders: present(), otps: present(), reads: present() }
-    const shares = (): FairShare[] => windows.map(({ windowMs }) => new FairShare(clock, windowMs))
-    this.#calls = { orders: shares(), otps: shares(), reads: shares() }
+    this.#present = byClass(() => new PresentSubjects(clock, presentMs))
+    this.#calls = byClass(() => windows.map(({ windowMs }) => new SubjectCalls(clock, windowMs)))
   }
 
-  /** A subject asks for a call. Without a name, it is nobody's. */
+  /** A subject asks for a call. A call without a name belongs to no subject. */
   noteAsked(budgetClass: BudgetClass, subject: string): void {
     if (subject !== '') this.#present[budgetClass].note(subject)
   }
@@ -66,7 +53,7 @@ export class Shares {
     for (const calls of this.#calls[budgetClass]) calls.noteTaken(subject)
   }
 
-  /** What the next call of this subject would be: in the window in which it has the least. */
+  /** The portion of the next call of this subject: in the window in which it has the least. */
   portion(budgetClass: BudgetClass, subject: string): Portion {
     let worst: Portion = 'equal'
     if (!this.#hasOthersThan(subject)) return worst
@@ -100,7 +87,7 @@ export class Shares {
 
   /** Whether this process started beside busy ones, less than this time ago. */
   #hasJoinedWithin(ms: number): boolean {
-    return this.#tokens.wereInUse() && this.#clock.now() < this.#startedAt + ms
+    return this.#tokens.wereInUse && this.#clock.now() < this.#startedAt + ms
   }
 
   #stock(budgetClass: BudgetClass, at: number): Stock {
@@ -108,17 +95,17 @@ export class Shares {
     const subjects = this.#present[budgetClass].count
     const calls = this.#calls[budgetClass][at]?.count ?? 0
     const free = this.#tokens.free(budgetClass)
-    const used = this.#tokens.used()?.[at] ?? ceilings.orders
+    const used = this.#tokens.recentlyUsed?.[at] ?? ceilings.orders
     const part = this.#partOfLeft(at, used)
     // As in the ledger, tokens that are held ready for orders are no reason to refuse others.
     const ready = budgetClass === 'orders' ? 0 : this.#tokens.free('orders')
     const left = Math.min(ceilings[budgetClass] + ready, ceilings.orders) - used
     const reserved = ceilings[budgetClass] * (at === 0 ? RESERVED_PART : RESERVED_PART_OF_LONGER)
-    // A process that joined others knows nobody's calls before it started, and would hand the reserve out in equal parts.
+    // A process that joined others does not know the calls before it started, and would hand the reserve out in equal parts.
     const isNew = this.#hasJoinedWithin(windowMs)
     const tokens = calls + free + Math.max(0, left - (isNew ? reserved : 0)) * part
     const most = tokens * this.#greedyPart
-    if (this.#tokens.areCutOff()) {
+    if (this.#tokens.isCutOff) {
       const atHand = calls + free
       const spare = free - Math.max(1, atHand * RESERVED_PART)
       return { tokens, spare, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
@@ -135,7 +122,7 @@ export class Shares {
     return (GREEDY_PART * (1 + Math.min(1, seenMs / (windowMs * LEARNING_PART)))) / 2
   }
 
-  /** The more of the tokens in use this process has, the more of those left it can count on. */
+  /** The more of the tokens in use this process has, the more of the tokens left it can count on. */
   #partOfLeft(at: number, used: number): number {
     let got = 0
     for (const each of BUDGET_CLASSES) got += (this.#calls[each][at]?.count ?? 0) + this.#tokens.free(each)

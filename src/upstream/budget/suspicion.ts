@@ -1,6 +1,6 @@
 import { backoffMs } from '../../time/backoff.ts'
 
-/** What all instances together know of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
+/** The knowledge that all instances share of upstream's 429s to one class of calls. Times are those of the store's clock (epoch ms). */
 export interface Suspicion {
   /** By user: when upstream refused them last, and until when they are held back. */
   readonly users: Readonly<Record<string, Refused>>
@@ -23,11 +23,11 @@ export interface Suspicion {
 
 type Refused = readonly [at: number, until: number]
 
-/** Whose call it is. */
+/** The user of a call. */
 export interface Caller {
   /** The subject, else the session. */
   readonly user: string
-  /** As what the caller counts among those whom upstream refuses: the subject, else the address. */
+  /** The name by which the caller counts among the users whom upstream refuses: the subject, else the address. */
   readonly source: string
 }
 
@@ -46,16 +46,16 @@ const SOURCES = 3
 const WITHIN_MS = 10_000
 /** A suspicion ends after this time if no probe was answered meanwhile. */
 const SUSPECTED_MS = 60_000
-/** Those who were refused within this time send no probes, and those who raised a wrong suspicion raise none. */
+/** Users who were refused within this time send no probes, and sources that raised a wrong suspicion raise none. */
 const MEMORY_MS = 300_000
 /** Another probe may go out after this time, since the instance that sent the last one may be dead. */
 const PROBE_MS = 15_000
 /** The time between a refused probe and the next one, which doubles each time. */
 const FIRST_PAUSE_MS = 1000
-/** Users, and sources, that are remembered; those refused longest ago are forgotten first. */
+/** Users, and sources, that are remembered; the ones refused longest ago are forgotten first. */
 const MAX_KEPT = 500
 
-/** What is known before upstream has refused anything. */
+/** The state before upstream has refused a call. */
 export const UNSUSPECTED: Suspicion = {
   users: {},
   sources: {},
@@ -81,7 +81,7 @@ export function mayProbe(suspicion: Suspicion, { user, source }: Caller, now: nu
 }
 
 /** Makes a call the probe, if it may be. */
-export function claimProbe(suspicion: Suspicion, id: string, caller: Caller, now: number): Suspicion {
+export function takeProbe(suspicion: Suspicion, id: string, caller: Caller, now: number): Suspicion {
   return mayProbe(suspicion, caller, now) ? { ...suspicion, probe: { id, until: now + PROBE_MS } } : suspicion
 }
 

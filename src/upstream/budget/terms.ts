@@ -1,4 +1,4 @@
-import { callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '../../config/upstream-budget.ts'
+import { byClass, callsAlone, callsShared, type BudgetConfig, type BudgetWindow } from '../../config/upstream-budget.ts'
 import { REPORTS_PER_WINDOW, type LedgerTerms, type LedgerWindow } from '../../store/ledger/ledger.ts'
 
 /**
@@ -51,7 +51,7 @@ export function readyOrders({ windows }: LedgerTerms): number {
   return Math.min(MAX_READY, Math.max(1, Math.floor(ceiling * READY_PART)))
 }
 
-/** What one process may spend while it cannot reach the ledger. */
+/** The calls that one process may make while it cannot reach the ledger. */
 export function aloneWindows(config: BudgetConfig): LedgerWindow[] {
   return ceilingsOf(config, (window) => callsAlone(window, config))
 }
@@ -59,8 +59,6 @@ export function aloneWindows(config: BudgetConfig): LedgerWindow[] {
 function ceilingsOf({ windows, shares }: BudgetConfig, callsOf: (window: BudgetWindow) => number): LedgerWindow[] {
   return windows.map((window) => {
     const calls = callsOf(window)
-    const ceiling = (share: number): number => Math.floor(calls * share)
-    const ceilings = { orders: ceiling(shares.orders), otps: ceiling(shares.otps), reads: ceiling(shares.reads) }
-    return { windowMs: window.windowMs, ceilings }
+    return { windowMs: window.windowMs, ceilings: byClass((each) => Math.floor(calls * shares[each])) }
   })
 }

@@ -1,65 +1,54 @@
-import { BUDGET_CLASSES, type BudgetClass, type BudgetConfig, type ByClass } from '../../config/upstream-budget.ts'
+import {
+  BUDGET_CLASSES,
+  byClass,
+  type BudgetClass,
+  type BudgetConfig,
+  type ByClass,
+} from '../../config/upstream-budget.ts'
 import { RENEW_PART, type Ledger, type LedgerTerms } from '../../store/ledger/ledger.ts'
 import type { SharedState } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
-import { AlonePart } from './alone.ts'
-import { newCounts } from './budget-counts.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
+import { BudgetCall, type TokenSource } from './budget-call.ts'
 import { Demand } from './demand.ts'
-import type { Portion } from './fair-share.ts'
-import { Gate } from './gate.ts'
-import { Leaseholder } from './leaseholder.ts'
+import type { Portion } from './subject-calls.ts'
+import { Leaseholder, RETRY_MS } from './leaseholder.ts'
 import type { Token } from './lease.ts'
-import { LimitedCall } from './limited-call.ts'
 import { Shares } from './shares.ts'
 import { spreadMs } from './spread.ts'
-import { advanceMs, aloneWindows, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
-import { TokenReservation } from './token-reservation.ts'
+import { advanceMs, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
+import { WaitingLine } from './waiting-line.ts'
 import { wantedTokens, type Demands } from './wanted-tokens.ts'
 import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 
-/** While the ledger cannot be reached, it is tried again after this time. */
-const RETRY_MS = 500
 /** How often a process looks whether its lease has ended early, since the time of day has jumped. */
 const WATCH_MS = 1000
-/** What a caller is told to wait when nothing better is known. */
+/** The time that a caller is told to wait when no better one is known. */
 const SOON_MS = 1000
 /** For how many leases a start waits for tokens. A new ledger is quiet for one, but Redis may be away before, or fail again. */
 const OPENING_LEASES = 3
 
 /** The part of this process in the budget of all instances. It keeps tokens at hand, so that most calls wait for nothing. */
 export class UpstreamBudget implements Budget {
-  readonly counts = newCounts()
+  /** For the metrics. `limited`: refused because upstream limits the user of the call; `alone`: granted without Redis. */
+  readonly counts = { granted: byClass(() => 0), refused: byClass(() => 0), limited: byClass(() => 0), alone: 0 }
   readonly #clock: Clock
   readonly #terms: LedgerTerms
   readonly #holder: Leaseholder
-  readonly #alone: AlonePart
   readonly #refusals: UpstreamRefusals
   readonly #demand: Demands
   readonly #shares: Shares
-  readonly #gates: Readonly<Record<BudgetClass, Gate>>
+  readonly #lines: Readonly<Record<BudgetClass, WaitingLine>>
+  readonly #sources: Readonly<Record<BudgetClass, TokenSource>>
   readonly #ready: number
-  readonly #readyOfAll: number
-  /** For each window the calls that counted when the ledger replied last. */
-  #used: readonly number[]
-  /** Until then the ledger grants nothing, because it may have forgotten something. */
-  #quietUntil = -Infinity
-  /** Whether other processes had spent tokens when the ledger replied first. */
-  #wereInUse = false
+  readonly #refreshMs: number
   #isSettling = false
-  /** Whether the ledger replied to the last report; undefined before the first. */
-  #hasReplied: boolean | undefined
-  /** The ledger is not asked again until then, because it could not be reached. */
-  #awayUntil = -Infinity
   #cancelTimer: () => void = () => undefined
   #isClosed = false
-  /** When the ledger replied last, and after which time what it said then is old. */
-  #repliedAt = -Infinity
-  readonly #refreshMs: number
 
   /**
    * @param clock another clock, for simulations
-   * @param refusals what upstream's own 429s mean: without it, those to this process alone
+   * @param refusals what upstream's own 429s mean; the default knows only the 429s of this process
    */
   constructor(
     config: BudgetConfig,
@@ -71,21 +60,16 @@ export class UpstreamBudget implements Budget {
     this.#clock = clock
     this.#terms = terms
     this.#refusals = refusals
-    this.#holder = new Leaseholder(ledger, clock, terms)
-    this.#alone = new AlonePart(clock, aloneWindows(config), terms.marginMs)
+    this.#holder = new Leaseholder(ledger, clock, terms, config)
     const demand = (): Demand => new Demand(clock, advanceMs(terms))
     this.#demand = { equal: demand(), more: demand() }
-    this.#shares = new Shares(clock, terms, config.instances, {
-      free: (each) => this.#holder.lease.free(each) + (this.#hasOnlyPart ? this.#alone.free(each) : 0),
-      used: () => (this.#clock.now() < this.#repliedAt + this.#terms.leaseMs ? this.#used : undefined),
-      wereInUse: () => this.#wereInUse,
-      areCutOff: () => this.#hasOnlyPart,
-    })
-    const gate = (): Gate => new Gate(clock)
-    this.#gates = { orders: gate(), otps: gate(), reads: gate() }
-    this.#used = terms.windows.map(() => 0)
+    this.#shares = new Shares(clock, terms, config.instances, this.#holder)
+    this.#lines = byClass(() => new WaitingLine(clock))
+    this.#sources = byClass((each) => ({
+      another: () => this.#holder.lease.take(each),
+      refuse: (hold) => this.#refuse(each, hold),
+    }))
     this.#ready = readyOrders(terms)
-    this.#readyOfAll = this.#ready * config.instances
     this.#refreshMs = refreshMs(terms, config.instances)
   }
 
@@ -111,7 +95,7 @@ export class UpstreamBudget implements Budget {
     const attempt = async (): Promise<void> => {
       await this.#settle()
       if (this.#holder.lease.free('orders') > 0 || this.#isClosed) return resolve()
-      const until = Math.max(this.#awayUntil, this.#gates.orders.emptyUntil)
+      const until = Math.max(this.#holder.awayUntil, this.#lines.orders.emptyUntil)
       wait = this.#clock.after(Math.max(10, until - this.#clock.now()), () => void attempt())
     }
     void attempt()
@@ -121,17 +105,17 @@ export class UpstreamBudget implements Budget {
   }
 
   admit(budgetClass: BudgetClass, user: string, source?: () => string): Admission | Promise<Admission> {
-    const call = new LimitedCall(this.#refusals, budgetClass, user, source)
+    const call = new BudgetCall(this.#refusals, this.#sources[budgetClass], budgetClass, user, source)
     const hold = call.hold()
     if (hold === undefined) return this.#admit(budgetClass, user, call)
     if (hold.limited === 'all' && call.mayProbe) return this.#admitProbe(budgetClass, user, call)
-    return this.#holdBack(budgetClass, hold)
+    return this.#refuse(budgetClass, hold)
   }
 
   spread(count: number): number {
-    // The ledger does not count by class, so the calls of this process have to stand for those of all.
+    // The ledger does not count by class, so the calls of this process have to stand for the calls of all instances.
     const part = this.#demand.equal.partOtherThan('otps')
-    const others = this.#used.map((used) => used * part)
+    const others = this.#holder.used.map((used) => used * part)
     return spreadMs(count, this.#terms.windows, others)
   }
 
@@ -139,8 +123,8 @@ export class UpstreamBudget implements Budget {
   left(): { readonly windowMs: number; readonly calls: number | undefined; readonly limit: number }[] {
     return this.#terms.windows.map(({ windowMs, ceilings }, at) => {
       const limit = ceilings.orders
-      const calls = Math.max(0, limit - (this.#used[at] ?? 0))
-      return { windowMs, limit, calls: this.#hasReplied === true ? calls : undefined }
+      const calls = Math.max(0, limit - (this.#holder.used[at] ?? 0))
+      return { windowMs, limit, calls: this.#holder.hasReplied === true ? calls : undefined }
     })
   }
 
@@ -161,23 +145,23 @@ export class UpstreamBudget implements Budget {
 
   /** Whether the ledger cannot be reached at present. An attempt that is under way has not reached it yet. */
   get isAlone(): boolean {
-    return this.#hasReplied === false
+    return this.#holder.hasReplied === false
   }
 
   /** Returns what was not spent. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer()
-    for (const each of BUDGET_CLASSES) this.#gates[each].dismiss()
-    if (!this.#isAway) await this.#holder.leave()
+    for (const each of BUDGET_CLASSES) this.#lines[each].dismiss()
+    if (!this.#holder.isAway) await this.#holder.leave()
     this.#refusals.close()
   }
 
-  #admit(budgetClass: BudgetClass, user: string, call: LimitedCall): Admission | Promise<Admission> {
+  #admit(budgetClass: BudgetClass, user: string, call: BudgetCall): Admission | Promise<Admission> {
     this.#shares.noteAsked(budgetClass, user)
     const portion = this.#shares.portion(budgetClass, user)
     if (portion !== 'none') this.#demand[portion].note(budgetClass)
-    const { line, isEmpty } = this.#gates[budgetClass]
+    const line = this.#lines[budgetClass]
     if (line.length === 0 && portion !== 'none') {
       const token = this.#take(budgetClass, user)
       if (token !== undefined) {
@@ -185,10 +169,10 @@ export class UpstreamBudget implements Budget {
         return this.#grant(budgetClass, token, call)
       }
     }
-    // What others no longer use may be for one who has had a share.
-    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#repliedAt + this.#refreshMs
-    if (isEmpty || this.#isAway || !mayHaveMore || !line.hasRoomFor(user) || this.#isClosed)
-      return this.#refuse(budgetClass)
+    // Tokens that other users no longer use may be for a user who has had a share.
+    const mayHaveMore = portion !== 'none' || this.#clock.now() >= this.#holder.repliedAt + this.#refreshMs
+    const isShort = line.emptyMs > 0 || this.#holder.isAway || !mayHaveMore
+    if (isShort || !line.hasRoomFor(user) || this.#isClosed) return this.#refuse(budgetClass)
     const turn = line.wait(user)
     void this.#settle()
     return turn.then((token) =>
@@ -197,97 +181,65 @@ export class UpstreamBudget implements Budget {
   }
 
   /** Admits a call of a class that is held back, if it is the one that shows whether upstream still refuses the class. */
-  async #admitProbe(budgetClass: BudgetClass, user: string, call: LimitedCall): Promise<Admission> {
-    await call.claimProbe()
+  async #admitProbe(budgetClass: BudgetClass, user: string, call: BudgetCall): Promise<Admission> {
+    await call.takeProbe()
     const hold = call.hold()
-    if (hold !== undefined) return this.#holdBack(budgetClass, hold)
+    if (hold !== undefined) return this.#refuse(budgetClass, hold)
     const admission = await this.#admit(budgetClass, user, call)
     if (admission.is === 'refused') call.end()
     return admission
   }
 
-  #holdBack(budgetClass: BudgetClass, { limited, leftMs }: Hold): Refused {
+  /** @param hold why the call is refused: without one, there is no token */
+  #refuse(budgetClass: BudgetClass, hold: Hold = this.#shortage(budgetClass)): Refused {
+    const { limited, leftMs } = hold
     this.counts[limited === 'user' ? 'limited' : 'refused'][budgetClass]++
     return { is: 'refused', limited, retryAfterMs: Math.max(SOON_MS, Math.ceil(leftMs)) }
   }
 
-  get #isAway(): boolean {
-    return this.#awayUntil > this.#clock.now()
-  }
-
-  /** Whether the ledger cannot be reached, or grants nothing because it may have forgotten something. */
-  get #hasOnlyPart(): boolean {
-    return this.#isAway || this.#quietUntil > this.#clock.now()
-  }
-
   #take(budgetClass: BudgetClass, subject: string): Token | undefined {
-    const token = this.#holder.lease.take(budgetClass) ?? this.#takeAlone(budgetClass)
+    const token = this.#holder.take(budgetClass)
     if (token !== undefined) this.#shares.noteTaken(budgetClass, subject)
+    if (token?.isAlone) this.counts.alone++
     return token
   }
 
-  #takeAlone(budgetClass: BudgetClass): Token | undefined {
-    const token = this.#hasOnlyPart ? this.#alone.take(budgetClass) : undefined
-    if (token !== undefined) this.counts.alone++
-    return token
-  }
-
-  #grant(budgetClass: BudgetClass, token: Token, call: LimitedCall): Admission {
+  #grant(budgetClass: BudgetClass, token: Token, call: BudgetCall): Admission {
     this.counts.granted[budgetClass]++
-    const source = {
-      another: () => this.#holder.lease.take(budgetClass),
-      refuse: (hold = this.#shortage(budgetClass)) => this.#holdBack(budgetClass, hold),
-    }
-    return { is: 'granted', reservation: new TokenReservation(token, source, call) }
-  }
-
-  #refuse(budgetClass: BudgetClass): Refused {
-    return this.#holdBack(budgetClass, this.#shortage(budgetClass))
+    return { is: 'granted', reservation: call.grant(token) }
   }
 
   #shortage(budgetClass: BudgetClass): Hold {
-    return { limited: 'all', leftMs: this.#gates[budgetClass].waitMs }
+    return { limited: 'all', leftMs: this.#lines[budgetClass].emptyMs }
   }
 
   #keepReady(): void {
     if (this.#holder.lease.free('orders') * 2 > this.#ready) return
-    if (!this.#isAway && !this.#gates.orders.isEmpty) void this.#settle()
+    if (!this.#holder.isAway && this.#lines.orders.emptyMs <= 0) void this.#settle()
   }
 
-  /** Reports to the ledger, and serves those who wait. One report at a time. */
+  /** Reports to the ledger, and serves the calls that wait. One report at a time. */
   async #settle(): Promise<void> {
     if (this.#isSettling || this.#isClosed) return
     this.#isSettling = true
-    const wanted = wantedTokens(this.#gates, this.#demand, this.#shares, this.#ready)
-    const settlement = await this.#holder.settle(wanted)
+    const waitMs = await this.#holder.settle(wantedTokens(this.#lines, this.#demand, this.#shares, this.#ready))
     this.#isSettling = false
-    this.#hasReplied = settlement.is === 'settled'
-    const now = this.#clock.now()
-    if (settlement.is === 'away') this.#awayUntil = now + RETRY_MS
-    else {
-      this.#awayUntil = -Infinity
-      this.#quietUntil = now + settlement.quietMs
-      // Other new processes hold no more than what is always ready for orders.
-      if (this.#repliedAt === -Infinity) this.#wereInUse = (settlement.used[0] ?? 0) > this.#readyOfAll
-      this.#used = settlement.used
-      this.#repliedAt = now
-      for (const each of BUDGET_CLASSES) this.#gates[each].noteReply(settlement.waitMs[each])
-    }
+    if (waitMs !== undefined) for (const each of BUDGET_CLASSES) this.#lines[each].noteReply(waitMs[each])
     for (const each of BUDGET_CLASSES) this.#serve(each)
     this.#schedule()
   }
 
   #serve(budgetClass: BudgetClass): void {
-    const gate = this.#gates[budgetClass]
+    const line = this.#lines[budgetClass]
     const portion = (subject: string): Portion => this.#shares.portion(budgetClass, subject)
     for (const each of ['equal', 'more']) {
-      gate.line.serve((subject) => (portion(subject) === each ? this.#take(budgetClass, subject) : undefined))
+      line.serve((subject) => (portion(subject) === each ? this.#take(budgetClass, subject) : undefined))
     }
-    gate.line.dismiss((subject) => portion(subject) === 'none')
-    if (gate.line.length === 0) return
-    // Those who came after the report was sent may still get something.
-    if (!gate.isEmpty && !this.#isAway) void this.#settle()
-    else gate.dismiss()
+    line.dismiss((subject) => portion(subject) === 'none')
+    if (line.length === 0) return
+    // A call that came after the report was sent may still get a token.
+    if (line.emptyMs <= 0 && !this.#holder.isAway) void this.#settle()
+    else line.dismiss()
   }
 
   /** Plans the next report: long before the lease ends, or when orders may have tokens again. */
@@ -295,10 +247,10 @@ export class UpstreamBudget implements Budget {
     this.#cancelTimer()
     if (this.#isClosed) return
     const now = this.#clock.now()
-    const { emptyUntil } = this.#gates.orders
+    const { emptyUntil } = this.#lines.orders
     const isShort = this.#holder.lease.free('orders') < this.#ready && emptyUntil > now
     const renewMs = this.#terms.leaseMs * RENEW_PART
-    this.#sleepUntil(now + (this.#isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
+    this.#sleepUntil(now + (this.#holder.isAway ? RETRY_MS : isShort ? Math.min(renewMs, emptyUntil - now) : renewMs))
   }
 
   #sleepUntil(due: number): void {

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { BUDGET_CLASSES, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
+import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
 import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
 import { SharedSuspicions } from './shared-suspicions.ts'
 import {
-  claimProbe,
+  takeProbe,
   isSuspected,
   MAX_HOLD_MS,
   mayProbe,
@@ -14,12 +14,11 @@ import {
   releaseProbe,
   type Caller,
 } from './suspicion.ts'
-import { UserHolds } from './user-holds.ts'
 
-/** Whom upstream limits: one user, or all users together. */
+/** The users whom upstream limits: one user, or all users together. */
 export type Limited = 'user' | 'all'
 
-/** Why a call may not be sent: whom upstream limits, and for how much longer (ms). */
+/** The reason why a call may not be sent: the users whom upstream limits, and for how much longer (ms). */
 export interface Hold {
   readonly limited: Limited
   readonly leftMs: number
@@ -30,10 +29,12 @@ const DEFAULT_MS = 10_000
 const LEAST_MS = 1000
 /** How often a process looks whether everything is over. */
 const WATCH_MS = 1000
+/** Users who are held back at once: more than upstream can refuse within a minute. */
+const MAX_USERS = 10_000
 
 /**
- * What upstream's own 429s mean for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
- * when several users are refused within a short time may it concern the class: then the call of somebody else decides, the probe.
+ * The consequences of upstream's own 429s for the calls of this process. A 429 concerns its caller, who is held back on all instances. Only
+ * when several users are refused within a short time may it concern the class: then the call of another user decides, the probe.
  */
 export class UpstreamRefusals {
   readonly #clock: Clock
@@ -43,15 +44,15 @@ export class UpstreamRefusals {
   #isCalm = true
   #cancelWatch: () => void = () => undefined
 
-  /** @param nameOf names a user, or an address, for all instances, so that nobody can tell from the name who it is */
+  /** @param nameOf names a user, or an address, for all instances, so that the name does not reveal who it is */
   constructor(clock: Clock, nameOf: (user: string) => string) {
     this.#clock = clock
     this.#nameOf = nameOf
-    this.#holds = { orders: new UserHolds(clock), otps: new UserHolds(clock), reads: new UserHolds(clock) }
+    this.#holds = byClass(() => new UserHolds(clock))
     this.#suspicions = new SharedSuspicions(clock, () => this.#onNews())
   }
 
-  /** Whether nobody is held back or suspected, so that no call need be looked at. */
+  /** Whether no user is held back and no class suspected, so that no call need be looked at. */
   get isCalm(): boolean {
     return this.#isCalm
   }
@@ -72,7 +73,7 @@ export class UpstreamRefusals {
     return { user: name, source: source === user ? name : this.#nameOf(source) }
   }
 
-  /** Why a call of this caller, who may be nobody in particular, may not be sent now. */
+  /** Why a call of this caller may not be sent now. Without a caller, only a hold of the whole class counts. */
   hold(budgetClass: BudgetClass, caller: Caller | undefined): Hold | undefined {
     const ofUser = caller === undefined ? 0 : this.#holds[budgetClass].leftMs(caller.user)
     if (ofUser > 0) return { limited: 'user', leftMs: ofUser }
@@ -89,15 +90,15 @@ export class UpstreamRefusals {
    * Makes a call of this caller the probe of all instances.
    * @returns the name of the probe, and whether it is the only one: false if another call is
    */
-  claimProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly claimed: Promise<boolean> } {
+  takeProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly taken: Promise<boolean> } {
     const probe = randomUUID()
-    let isClaimed = false
+    let isTaken = false
     const written = this.#suspicions.change(budgetClass, (suspicion, now) => {
-      const after = claimProbe(suspicion, probe, caller, now)
-      isClaimed = after.probe?.id === probe
+      const after = takeProbe(suspicion, probe, caller, now)
+      isTaken = after.probe?.id === probe
       return after
     })
-    return { probe, claimed: written.then(() => isClaimed) }
+    return { probe, taken: written.then(() => isTaken) }
   }
 
   /** Upstream has answered a call with 429. @param retryAfter what its header of this name says */
@@ -126,8 +127,7 @@ export class UpstreamRefusals {
 
   /** How many users are held back at present, by class. */
   get usersHeldBack(): ByClass {
-    const { orders, otps, reads } = this.#holds
-    return { orders: orders.size, otps: otps.size, reads: reads.size }
+    return byClass((each) => this.#holds[each].size)
   }
 
   close(): void {
@@ -151,5 +151,36 @@ export class UpstreamRefusals {
       (each) => this.#holds[each].size === 0 && !isSuspected(this.#suspicions.of(each), this.#suspicions.now),
     )
     if (!this.#isCalm) this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#watch())
+  }
+}
+
+/** The users whom this process holds back, and until when, by the monotonic clock. */
+class UserHolds {
+  readonly #clock: Clock
+  readonly #until = new Map<string, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How many users are held back. */
+  get size(): number {
+    const now = this.#clock.now()
+    for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name)
+    return this.#until.size
+  }
+
+  /** Holds a user back for at least this much longer. */
+  hold(name: string, ms: number): void {
+    if (ms <= 0) return
+    const until = Math.max(this.#until.get(name) ?? 0, this.#clock.now() + ms)
+    const [oldest] = this.#until.size < MAX_USERS ? [] : this.#until.keys()
+    if (oldest !== undefined) this.#until.delete(oldest)
+    this.#until.set(name, until)
+  }
+
+  /** For how much longer a user is held back (ms); 0 or less for a user who is not. */
+  leftMs(name: string): number {
+    return (this.#until.get(name) ?? -Infinity) - this.#clock.now()
   }
 }

@@ -6,14 +6,14 @@ const SLICES = 60
 const CHANCE = 2
 /** An equal part is this many calls at least, however few tokens there are. */
 const LEAST_PART = 2
-/** Calls of this part of the window at least tell how many a whole window brings. */
+/** The rate of calls is measured over this part of the window at least. */
 const LEAST_SEEN_PART = 1 / 20
 
-/** What subjects share at present. */
+/** The tokens that subjects share at present. */
 export interface Stock {
   /** The tokens, used and unused, that this process can count on within the window. */
   readonly tokens: number
-  /** How many of those left may be used beyond equal parts, so that some remain for subjects that have had less. */
+  /** How many of the tokens left may be used beyond equal parts, so that some remain for subjects that have had less. */
   readonly spare: number
   /** The part of the calls of all processes that this one makes. */
   readonly part: number
@@ -29,10 +29,10 @@ export interface Stock {
 export type Portion = 'equal' | 'more' | 'none'
 
 /**
- * Counts who has made how many calls of one class within a window, and sees to it that no subject uses up what others need
- * before they ask for it. A subject that is alone may have everything.
+ * Counts the calls of one class by subject within a window, and tells whether a subject may make one more: none uses up the
+ * tokens that others will need. A subject that is alone may have all of them.
  */
-export class FairShare {
+export class SubjectCalls {
   readonly #clock: Clock
   readonly #windowMs: number
   readonly #calls = new Map<string, number>()
@@ -69,7 +69,7 @@ export class FairShare {
     this.#count++
   }
 
-  /** What the next call of this subject would be. */
+  /** The portion of the next call of this subject. */
   portion(subject: string, stock: Stock): Portion {
     if (this.equalLeft(subject, stock) >= 1) return 'equal'
     // Most are refused here, without counting the others.
@@ -83,7 +83,7 @@ export class FairShare {
     return equalPart(stock) - (this.#calls.get(subject) ?? 0)
   }
 
-  /** How many more calls beyond equal parts there may be. @param next who would make them: all of its calls count, then */
+  /** How many more calls beyond equal parts there may be. @param next the subject that would make them; all of its calls count */
   moreLeft(stock: Stock, next?: string): number {
     this.#forget()
     const equal = equalPart(stock)

@@ -19,13 +19,12 @@ export interface SubjectDependencies {
   readonly registry: Registry
 }
 
-/** Prepares everything that only sessions with a subject need. */
-export async function openSubjects(
-  config: Pick<Config, 'secrets' | 'upstream'>,
+/** Creates the parts that only sessions with a subject need. */
+export async function createSubjects(
+  { secrets, upstream }: Pick<Config, 'secrets' | 'upstream'>,
   identity: NonNullable<Config['identity']>,
   { store, envelope, sessions, budget, registry }: SubjectDependencies,
 ): Promise<Subjects> {
-  const { upstream, secrets } = config
   const client = createIdentityClient(upstream, budget)
   const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
   return new Subjects({

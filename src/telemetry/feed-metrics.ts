@@ -4,13 +4,19 @@ import { scrapedCounter, scrapedGauge } from './scraped-metrics.ts'
 /** The gauges, by what the feed calls them. */
 const GAUGES = {
   upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
-  retryingSockets: ['bff_feed_retrying_sockets', 'Upstream sockets that were lost or refused, and are tried again'],
+  retryingSockets: [
+    'bff_feed_retrying_sockets',
+    'Upstream sockets of the feed that were lost or refused, and that it tries to open again',
+  ],
   streams: ['bff_feed_streams', 'Streams that browsers share, one for each symbol of a request'],
   takenPlaces: ['bff_feed_taken_places', 'Places that the streams take on upstream sockets'],
-  places: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
+  places: [
+    'bff_feed_stream_limit',
+    'Limit of bff_feed_taken_places (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)',
+  ],
   subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
   ownSockets: ['bff_feed_own_sockets', 'Upstream sockets that serve one browser, open or being opened'],
-  ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
+  ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of bff_feed_own_sockets (FEED_MAX_OWN_SOCKETS)'],
 } as const
 
 /** Registers the metrics of shared market data. Without PUBLIC_FEED=shared they do not exist. */
@@ -22,14 +28,15 @@ export function createFeedMetrics(registry: Registry) {
     counts: createGauges(registry),
     conflated,
     hit,
-    reconnects: counter('bff_feed_reconnects_total', 'Times that a lost upstream socket of the feed was opened again'),
+    reconnects: counter('bff_feed_reconnects_total', 'Shared upstream sockets that were lost and opened again'),
     unattributed: counter(
       'bff_feed_unattributed_messages_total',
-      'Messages from upstream to the feed that answered no request',
+      "Messages from upstream that answer no request. If it grows steadily, upstream's messages are not what the feed relies on",
     ),
     refused: counter(
       'bff_feed_refused_resubscriptions_total',
-      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
+      'Times that upstream refused with RateLimit to renew a subscription after a loss. It is tried again as long as browsers ' +
+        'may want it',
     ),
   }
 }
@@ -61,14 +68,14 @@ function createFrequent(registry: Registry) {
   scrapedCounter(
     registry,
     'bff_feed_cache_hits_total',
-    'Requests of browsers that needed none upstream, by operation',
+    'Requests of browsers that needed none upstream: an equal one was on its way or just answered, or its stream was there',
     ['operation'],
     () => [...hits].map(([operation, count]) => [{ operation }, count]),
   )
   scrapedCounter(
     registry,
     'bff_feed_conflated_messages_total',
-    'Stream messages that a slow browser did not get, because a newer one replaced them',
+    'Messages of streams that a slow browser did not get, because a newer one replaced them',
     [],
     () => conflated.messages,
   )

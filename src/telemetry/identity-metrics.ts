@@ -8,7 +8,9 @@ export function createIdentityMetrics(registry: Registry) {
   return {
     requests: new Counter({
       name: 'bff_identity_requests_total',
-      help: 'Requests to IDENTITY_PATH after a login, by outcome: all but found leave the session without a subject',
+      help:
+        'Requests to IDENTITY_PATH after logins, by outcome: found, refused (another status than 2xx), unusable (no subject ' +
+        'where IDENTITY_POINTER looks), over_budget, timeout, unreachable, lost. All but found leave the session without a subject',
       labelNames: ['outcome'],
       registers: [registry],
     }),

@@ -29,22 +29,26 @@ export function createMetrics() {
     new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers })
   return {
     registry,
-    requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [
-      'method',
-      'route',
-      'status',
-    ]),
+    requests: durations(
+      'bff_http_request_duration_seconds',
+      'Every request, until its response was sent; status 499: the client left before',
+      ['method', 'route', 'status'],
+    ),
     logins: createLogins(registry),
     attributionLinks: counter(
       'bff_attribution_links_total',
-      'Visits of sign-up links by how complete their attribution is, and by navigation or bare fetch',
+      'Visits of partner links, by how complete their attribution is; those by navigation are browsers',
       ['outcome', 'by'],
     ),
     signupsCompleted: counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
       'attributed',
     ]),
-    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by a login'),
-    sessionsEnded: counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
+    sessionsCreated: counter('bff_sessions_created_total', 'Sessions created by logins'),
+    sessionsEnded: counter(
+      'bff_sessions_ended_total',
+      'Ended sessions, by reason. One that reached a limit of its own is counted only if a later request uses it',
+      ['reason'],
+    ),
     unreplicatedEnds: counter(
       'bff_session_ends_unreplicated_total',
       'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
@@ -56,7 +60,7 @@ export function createMetrics() {
     upstreamRequests: createUpstreamRequests(registry),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
-      'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
+      'From sending a call upstream to its response headers, or to its failure',
       ['method', 'route'],
     ),
     idempotency: counter('bff_idempotency_requests_total', 'Requests with an Idempotency-Key, by what became of them', [
@@ -66,14 +70,13 @@ export function createMetrics() {
     relayLimit: new Gauge({ name: 'bff_relay_limit', help: 'Limit of open sockets (MAX_RELAYS)', registers }),
     relayCloses: counter(
       'bff_relay_endings_total',
-      'Closed and refused sockets, by kind and by close code sent to the browser',
+      'Closed and refused sockets, by the close code that the browser got. The kind is public, trading (of demo and real ' +
+        'accounts) or session',
       ['kind', 'code'],
     ),
-    relayRefusals: counter(
-      'bff_relay_refusals_total',
-      'Handshakes that were refused or whose browser left, by reason',
-      ['reason'],
-    ),
+    relayRefusals: counter('bff_relay_refusals_total', 'Handshakes that were refused, or whose browser left', [
+      'reason',
+    ]),
     relayTraffic: createRelayTraffic(registry),
     relayOperations: createRelayOperations(registry),
   }
@@ -82,7 +85,7 @@ export function createMetrics() {
 function addBuildInfo(registry: Registry): void {
   const info = new Gauge({
     name: 'bff_build_info',
-    help: 'The version of this server, and of Node',
+    help: 'Always 1; the labels say which version of this server runs, and which of Node',
     labelNames: ['version', 'node'],
     aggregator: 'first',
     registers: [registry],
@@ -105,7 +108,7 @@ function createLogMetrics(registry: Registry) {
 
 /** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */
 function createRelays(registry: Registry): Gauge<'kind'> {
-  const help = 'Open sockets, by kind'
+  const help = 'Open sockets'
   const relays = new Gauge({ name: 'bff_relays', help, labelNames: ['kind'], registers: [registry] })
   for (const kind of ['public', 'demo', 'real', 'session']) relays.set({ kind }, 0)
   return relays
@@ -120,12 +123,16 @@ function createRelayTraffic(registry: Registry) {
     bufferedBytes: () => 0,
   }
   for (const unit of ['messages', 'bytes'] as const) {
-    const what = unit === 'messages' ? 'Messages' : 'Payload bytes'
-    scrapedCounter(registry, `bff_relay_${unit}_total`, `${what} relayed, by direction`, ['direction'], () =>
+    const help =
+      unit === 'bytes'
+        ? 'Bytes of relayed messages'
+        : 'Relayed messages. On the shared feed, a message counts once for each browser that gets it, and a message of a ' +
+          'browser only if it goes upstream on an own socket'
+    scrapedCounter(registry, `bff_relay_${unit}_total`, help, ['direction'], () =>
       DIRECTIONS.map((direction) => [{ direction }, traffic[direction][unit]]),
     )
   }
-  scrapedGauge(registry, 'bff_relay_buffered_bytes', 'Bytes of messages that wait for a slow peer', () =>
+  scrapedGauge(registry, 'bff_relay_buffered_bytes', 'Bytes of messages that wait in this process for slow peers', () =>
     traffic.bufferedBytes(),
   )
   return traffic
@@ -146,10 +153,10 @@ export function createSupervisorMetrics() {
   return {
     registry,
     logLines: createLogMetrics(registry),
-    workers: new Gauge({ name: 'bff_workers', help: 'Running worker processes', registers }),
+    workers: new Gauge({ name: 'bff_workers', help: 'Running worker processes; only with WORKERS', registers }),
     workerRestarts: new Counter({
       name: 'bff_worker_restarts_total',
-      help: 'Worker processes that died and were replaced',
+      help: 'Worker processes that died and were replaced; only with WORKERS',
       registers,
     }),
   }
@@ -166,7 +173,10 @@ function createUpstreamRequests(registry: Registry) {
   scrapedCounter(
     registry,
     'bff_upstream_requests_total',
-    'REST requests sent upstream, by catalog route and outcome',
+    'Calls to upstream, by outcome: answered (2xx or 304), refused (4xx), limited (429), held (a response that the browser ' +
+      'does not get: 401, a redirect), server_error (5xx), cut (upstream broke off its response), timeout, lost (sent, no ' +
+      'response), unreachable (nothing was sent), overBudget (refused here, nothing was sent), browserGone, bodyRefused ' +
+      "(the browser's body was too large or incomplete), no_descriptor (this process has no file descriptor left)",
     ['method', 'route', 'outcome'],
     () =>
       [...counts].flatMap(([{ method, path: route }, outcomes]) =>
@@ -185,8 +195,12 @@ function createUpstreamRequests(registry: Registry) {
 /** The number of browsers' messages that named each operation. */
 function createRelayOperations(registry: Registry) {
   const counts = new Map<string, number>()
-  scrapedCounter(registry, 'bff_relay_operations_total', 'Messages from browsers by operation', ['operation'], () =>
-    [...counts].map(([operation, count]) => [{ operation }, count]),
+  scrapedCounter(
+    registry,
+    'bff_relay_operations_total',
+    'Messages from browsers, by operation of the upstream WebSocket API',
+    ['operation'],
+    () => [...counts].map(([operation, count]) => [{ operation }, count]),
   )
   return counts
 }

@@ -10,7 +10,9 @@ const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 export function createLogins(registry: Registry): Counter<'flow' | 'outcome'> {
   const logins = new Counter({
     name: 'bff_logins_total',
-    help: 'Logins and sign-ups, by flow and outcome',
+    help:
+      'Logins and sign-ups, by outcome: finished, or the auth_error that the page got; rate_limited instead of try_later if ' +
+      'the limit of the address was the reason',
     labelNames: ['flow', 'outcome'],
     registers: [registry],
   })
@@ -35,14 +37,18 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
   const registers = [registry]
   const durations = new Histogram({
     name: 'bff_provider_request_duration_seconds',
-    help: 'From sending a request to the provider to the end of its response, or to its failure',
+    help:
+      'From sending a request to the provider to the end of its response, or to its failure. The request is a push (of an ' +
+      'authorization request), exchange, refresh or revoke',
     labelNames: ['request'],
     buckets,
     registers,
   })
   const outcomes = new Counter({
     name: 'bff_provider_requests_total',
-    help: 'Requests sent to the provider, by outcome',
+    help:
+      'Requests to the provider, by outcome: ok, refused (4xx), busy (429), failed (5xx, or an unusable response), timeout, ' +
+      'unreachable, no_descriptor (this process has no file descriptor left)',
     labelNames: ['request', 'outcome'],
     registers,
   })
@@ -64,7 +70,7 @@ export function createProviderMetrics(registry: Registry, buckets: number[]) {
   scrapedGauge(
     registry,
     'bff_provider_circuit_open',
-    'Whether refreshes are withheld because the provider fails',
+    '1 while refreshes are withheld because the provider fails',
     () => Number(metrics.isCircuitOpen()),
     'max',
   )

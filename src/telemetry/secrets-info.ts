@@ -8,7 +8,7 @@ import { Gauge, type Registry } from 'prom-client'
 export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
   const info = new Gauge({
     name: 'bff_session_secrets_info',
-    help: 'A fingerprint of the set of SESSION_SECRETS: all instances should have the same',
+    help: 'Always 1; all instances should have the same fingerprint of SESSION_SECRETS',
     labelNames: ['fingerprint'],
     aggregator: 'first',
     registers: [registry],

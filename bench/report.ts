@@ -56,7 +56,7 @@ export function writeDocument(reports: readonly Report[]): void {
     '\n### Goals\n',
     ...rowsOf(goalTable(goals)),
     '',
-    ...reports.map((report) => `${markdown({ ...report, tables: report.tables.slice(0, 1), goals: [] })}\n`),
+    ...reports.map((report) => `${markdown({ ...report, tables: report.tables.slice(0, 1), goals: [], notes: [] })}`),
   ]
   writeFileSync(file, `${before}<!-- measured -->\n\n${text.join('\n')}\n<!-- end -->${after}`)
 }

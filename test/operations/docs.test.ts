@@ -96,6 +96,24 @@ await test('Every document and heading that the code cites exists', (t) => {
   t.end()
 })
 
+await test('Every file that the map of a decision names exists', (t) => {
+  const maps = globSync('decisions/*.md', { cwd: DOCS }).flatMap((name) => {
+    const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
+    return map === undefined ? [] : [{ name, map }]
+  })
+  t.equal(maps.length, 3, 'the feed, the budget, Idempotency-Key')
+  for (const { name, map } of maps) {
+    const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(map) ?? []
+    const files = [...map.replaceAll(/^[^|].*/gm, '').matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file)
+    t.ok(files.length > 10, name)
+    for (const file of new Set(files)) {
+      const path = file.startsWith('src/') ? file : `${folder}/${file}`
+      t.ok(existsSync(new URL(`../${path}`, DOCS)), `${name}: ${path}`)
+    }
+  }
+  t.end()
+})
+
 await test('reference.md lists exactly the routes of the server', (t) => {
   const rows = [...read('reference.md').matchAll(/^\| (`[A-Z]+ \/[^|]*) \|/gm)].map(([, routes = '']) => routes)
   const listed = rows.flatMap((row) => [...row.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route = '']) => route))

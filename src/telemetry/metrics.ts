@@ -99,7 +99,7 @@ function createLogMetrics(registry: Registry) {
   scrapedCounter(
     registry,
     'bff_log_lines_dropped_total',
-    'Lines of the log that were lost: nobody read them in time, or they could not be written',
+    'Lines of the log that were lost: their reader was too slow, or they could not be written',
     [],
     () => lines.dropped(),
   )

@@ -44,7 +44,7 @@ export function publish(report: Report): void {
 }
 
 /** The cases whose first table stands in docs/performance.md. Of the others, the goals say enough. */
-const DOCUMENTED: ReadonlySet<string> = new Set(['rest', 'keyed', 'relay', 'feed'])
+const DOCUMENTED: ReadonlySet<string> = new Set(['rest', 'keyed'])
 
 /** Replaces the text between the markers of docs/performance.md with the goals and some tables of a whole run. */
 export function writeDocument(reports: readonly Report[]): void {

@@ -94,6 +94,13 @@ await test('Every document and heading that the code cites exists', (t) => {
   t.end()
 })
 
+await test('Every path of src that README.md names exists', (t) => {
+  const named = [...read('../README.md').matchAll(/`(src\/[\w/.-]+)`/g)].map(([, path = '']) => path)
+  t.ok(named.length > 8)
+  for (const path of named) t.ok(existsSync(new URL(`../${path}`, DOCS)), path)
+  t.end()
+})
+
 await test('Every file that the map of a decision names exists', (t) => {
   const maps = globSync('decisions/*.md', { cwd: DOCS }).flatMap((name) => {
     const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []

@@ -43,7 +43,10 @@ export function publish(report: Report): void {
   process.stdout.write(`\n${text}\nwritten to ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
 }
 
-/** Replaces the text between the markers of docs/performance.md with the goals and the first table of each report of a whole run. */
+/** The cases whose first table stands in docs/performance.md. Of the others, the goals say enough. */
+const DOCUMENTED: ReadonlySet<string> = new Set(['rest', 'keyed'])
+
+/** Replaces the text between the markers of docs/performance.md with the goals and some tables of a whole run. */
 export function writeDocument(reports: readonly Report[]): void {
   const file = new URL('../docs/performance.md', import.meta.url)
   const [before, , after] = readFileSync(file, 'utf8').split(/^<!-- (?:measured|end) -->$/m)
@@ -56,7 +59,9 @@ export function writeDocument(reports: readonly Report[]): void {
     '\n### Goals\n',
     ...rowsOf(goalTable(goals)),
     '',
-    ...reports.map((report) => `${markdown({ ...report, tables: report.tables.slice(0, 1), goals: [] })}\n`),
+    ...reports
+      .filter(({ name }) => DOCUMENTED.has(name))
+      .map((report) => markdown({ ...report, tables: report.tables.slice(0, 1), goals: [], notes: [] })),
   ]
   writeFileSync(file, `${before}<!-- measured -->\n\n${text.join('\n')}\n<!-- end -->${after}`)
 }

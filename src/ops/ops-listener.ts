@@ -61,7 +61,7 @@ export function createOpsListener(source: () => OpsSource, { token, log }: Opera
   const own = new Registry()
   const readiness = new Gauge({
     name: 'bff_ready',
-    help: 'Whether this server is ready for traffic',
+    help: '1 while /readyz responds 200',
     registers: [own],
   })
   ops.get('/metrics', async (_request, reply) => {

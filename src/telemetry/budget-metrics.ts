@@ -31,33 +31,39 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
   }
   byWindow(
     'bff_upstream_budget_left',
-    'Calls that are left for orders in each window, for all instances together; none while Redis is away',
+    'Calls left for orders that no process has leased, in the window of so many seconds, when the process last heard of it; ' +
+      'take the min. No value while the process cannot reach the budget in Redis',
     'calls',
   )
-  byWindow('bff_upstream_budget_limit', 'Calls that all instances together may make in each window', 'limit')
+  byWindow(
+    'bff_upstream_budget_limit',
+    'Calls that all instances together may make in the window, without the part set aside; take the max',
+    'limit',
+  )
   make.scrapedGauge(
     'bff_upstream_budget_leased',
-    'Calls that a process may make with the tokens that it holds, by class; bff_upstream_budget_left counts them as used',
+    'Calls that the process may still make with the tokens that it holds. bff_upstream_budget_left counts them as used: all ' +
+      'processes may still send what that says plus the sum of these',
     () => byClass((each) => budget.leased(each)),
     'sum',
     ['class'],
   )
   make.scrapedGauge(
     'bff_upstream_budget_alone',
-    'Whether the ledger of the budget in Redis cannot be reached',
+    '1 while the process cannot reach the budget in Redis',
     () => Number(budget.isAlone),
     'max',
   )
   make.scrapedGauge(
     'bff_upstream_limited_users',
-    'Users, else sessions, whose calls of a class are held back, because upstream answered 429 to them; known to all instances',
+    'Users, else sessions, whose calls of the class wait because upstream answered 429 to them, on all instances; take the max',
     () => byClass((each) => budget.usersHeldBack[each]),
     'max',
     ['class'],
   )
   make.scrapedGauge(
     'bff_upstream_budget_held_back',
-    'Whether all calls of a class are held back, because upstream answered 429 to several users, and to the probe of another',
+    '1 while all calls of the class wait because upstream answered 429 to several users, and to the probe of another',
     () => byClass((each) => Number(budget.isHeldBack(each))),
     'max',
     ['class'],
@@ -67,7 +73,9 @@ export function createBudgetMetrics(registry: Registry, budget: BudgetSource): v
 function createCounters(make: Instruments, { counts }: BudgetSource): void {
   make.scrapedCounter(
     'bff_upstream_budget_calls_total',
-    'Calls to upstream that the budget granted or refused, by class',
+    'Calls that the upstream budget granted or refused. A granted call may still fail before it is sent; if that is because ' +
+      'its token has expired or upstream refuses its class meanwhile, it counts as refused too. Calls that wait because ' +
+      'upstream limits their user are not among them',
     () => [
       ...byClass((each) => counts.granted[each], { outcome: 'granted' }),
       ...byClass((each) => counts.refused[each], { outcome: 'refused' }),
@@ -76,12 +84,12 @@ function createCounters(make: Instruments, { counts }: BudgetSource): void {
   )
   make.scrapedCounter(
     'bff_upstream_budget_alone_calls_total',
-    'Calls that were granted from the part that is set aside, because Redis could not be reached or had just come back',
+    'Calls that were granted from the part set aside, because Redis could not be reached or had just come back',
     () => counts.alone,
   )
   make.scrapedCounter(
     'bff_upstream_limit_refusals_total',
-    'Calls that were not sent because upstream limits their user, by class',
+    'Calls that were not sent because upstream limits their user (upstream_limit)',
     () => byClass((each) => counts.limited[each]),
     ['class'],
   )

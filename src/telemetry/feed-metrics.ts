@@ -4,13 +4,19 @@ import { Instruments } from './instruments.ts'
 /** The gauges, by what the feed calls them. */
 const GAUGES = {
   upstreamSockets: ['bff_feed_upstream_sockets', 'Open upstream sockets that browsers share'],
-  retryingSockets: ['bff_feed_retrying_sockets', 'Upstream sockets that were lost or refused, and are tried again'],
+  retryingSockets: [
+    'bff_feed_retrying_sockets',
+    'Upstream sockets of the feed that were lost or refused, and that it tries to open again',
+  ],
   streams: ['bff_feed_streams', 'Streams that browsers share, one for each symbol of a request'],
   takenPlaces: ['bff_feed_taken_places', 'Places that the streams take on upstream sockets'],
-  places: ['bff_feed_stream_limit', 'Limit of these (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)'],
+  places: [
+    'bff_feed_stream_limit',
+    'Limit of bff_feed_taken_places (FEED_MAX_SOCKETS × FEED_SUBSCRIPTIONS_PER_SOCKET)',
+  ],
   subscribers: ['bff_feed_subscribers', 'Subscriptions of browsers to shared streams'],
   ownSockets: ['bff_feed_own_sockets', 'Upstream sockets that serve one browser, open or being opened'],
-  ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of these (FEED_MAX_OWN_SOCKETS)'],
+  ownSocketLimit: ['bff_feed_own_socket_limit', 'Limit of bff_feed_own_sockets (FEED_MAX_OWN_SOCKETS)'],
 } as const
 
 type Counts = Record<keyof typeof GAUGES, () => number>
@@ -26,13 +32,13 @@ export function createFeedMetrics(registry: Registry) {
   const conflated = { messages: 0 }
   make.scrapedCounter(
     'bff_feed_cache_hits_total',
-    'Requests of browsers that needed none upstream, by operation',
+    'Requests of browsers that needed none upstream: an equal one was on its way or just answered, or its stream was there',
     () => [...hits].map(([operation, count]) => [{ operation }, count]),
     ['operation'],
   )
   make.scrapedCounter(
     'bff_feed_conflated_messages_total',
-    'Stream messages that a slow browser did not get, because a newer one replaced them',
+    'Messages of streams that a slow browser did not get, because a newer one replaced them',
     () => conflated.messages,
   )
   return {
@@ -43,17 +49,15 @@ export function createFeedMetrics(registry: Registry) {
     hit: (operation: string): void => {
       hits.set(operation, (hits.get(operation) ?? 0) + 1)
     },
-    reconnects: make.counter(
-      'bff_feed_reconnects_total',
-      'Times that a lost upstream socket of the feed was opened again',
-    ),
+    reconnects: make.counter('bff_feed_reconnects_total', 'Shared upstream sockets that were lost and opened again'),
     unattributed: make.counter(
       'bff_feed_unattributed_messages_total',
-      'Messages from upstream to the feed that answered no request',
+      "Messages from upstream that answer no request. If it grows steadily, upstream's messages are not what the feed relies on",
     ),
     refused: make.counter(
       'bff_feed_refused_resubscriptions_total',
-      'Times that upstream refused with RateLimit to renew a subscription after a lost socket',
+      'Times that upstream refused with RateLimit to renew a subscription after a loss. It is tried again as long as browsers ' +
+        'may want it',
     ),
   }
 }

@@ -9,7 +9,8 @@ export function createIdentityMetrics(registry: Registry) {
   return {
     requests: new Instruments(registry).counter(
       'bff_identity_requests_total',
-      'Requests to IDENTITY_PATH after a login, by outcome: all but found leave the session without a subject',
+      'Requests to IDENTITY_PATH after logins, by outcome: found, refused (another status than 2xx), unusable (no subject ' +
+        'where IDENTITY_POINTER looks), over_budget, timeout, unreachable, lost. All but found leave the session without a subject',
       ['outcome'],
     ),
   }

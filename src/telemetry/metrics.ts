@@ -18,7 +18,7 @@ export function createMetrics() {
   const make = new Instruments(registry)
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
   const versions = { version: program.version, node: process.versions.node }
-  make.info('bff_build_info', 'The version of this server, and of Node', versions)
+  make.info('bff_build_info', 'Always 1; the labels say which version of this server runs, and which of Node', versions)
   // promtool refuses gauges whose names end in _total. Each is only the sum of the gauge without that suffix.
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
@@ -29,22 +29,26 @@ export function createMetrics() {
     new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   return {
     registry,
-    requests: durations('bff_http_request_duration_seconds', 'Requests by route pattern and status', [
-      'method',
-      'route',
-      'status',
-    ]),
+    requests: durations(
+      'bff_http_request_duration_seconds',
+      'Every request, until its response was sent; status 499: the client left before',
+      ['method', 'route', 'status'],
+    ),
     logins: createLogins(make),
     attributionLinks: make.counter(
       'bff_attribution_links_total',
-      'Visits of sign-up links by how complete their attribution is, and by navigation or bare fetch',
+      'Visits of partner links, by how complete their attribution is; those by navigation are browsers',
       ['outcome', 'by'],
     ),
     signupsCompleted: make.counter('bff_signups_completed_total', 'Completed sign-ups, with or without a partner', [
       'attributed',
     ]),
-    sessionsCreated: make.counter('bff_sessions_created_total', 'Sessions created by a login'),
-    sessionsEnded: make.counter('bff_sessions_ended_total', 'Sessions ended by this process, by reason', ['reason']),
+    sessionsCreated: make.counter('bff_sessions_created_total', 'Sessions created by logins'),
+    sessionsEnded: make.counter(
+      'bff_sessions_ended_total',
+      'Ended sessions, by reason. One that reached a limit of its own is counted only if a later request uses it',
+      ['reason'],
+    ),
     unreplicatedEnds: make.counter(
       'bff_session_ends_unreplicated_total',
       'Ends of sessions, or of all sessions of a subject, that no replica confirmed in time: a failover could undo them',
@@ -56,7 +60,7 @@ export function createMetrics() {
     upstreamRequests: createUpstreamRequests(make),
     upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
-      'From sending a REST request upstream to its response headers, or to its failure, by catalog route',
+      'From sending a call upstream to its response headers, or to its failure',
       ['method', 'route'],
     ),
     idempotency: make.counter(
@@ -68,14 +72,13 @@ export function createMetrics() {
     relayLimit: make.gauge('bff_relay_limit', 'Limit of open sockets (MAX_RELAYS)'),
     relayCloses: make.counter(
       'bff_relay_endings_total',
-      'Closed and refused sockets, by kind and by close code sent to the browser',
+      'Closed and refused sockets, by the close code that the browser got. The kind is public, trading (of demo and real ' +
+        'accounts) or session',
       ['kind', 'code'],
     ),
-    relayRefusals: make.counter(
-      'bff_relay_refusals_total',
-      'Handshakes that were refused or whose browser left, by reason',
-      ['reason'],
-    ),
+    relayRefusals: make.counter('bff_relay_refusals_total', 'Handshakes that were refused, or whose browser left', [
+      'reason',
+    ]),
     relayTraffic: createRelayTraffic(make),
     relayOperations: createRelayOperations(make),
   }
@@ -88,7 +91,7 @@ export function createMetrics() {
 export function addSecretsInfo(registry: Registry, secrets: readonly string[]): void {
   const set = secrets.toSorted().join(',')
   const fingerprint = Buffer.from(hkdfSync('sha256', set, '', 'fingerprint', 6)).toString('hex')
-  const help = 'A fingerprint of the set of SESSION_SECRETS: all instances should have the same'
+  const help = 'Always 1; all instances should have the same fingerprint of SESSION_SECRETS'
   new Instruments(registry).info('bff_session_secrets_info', help, { fingerprint })
 }
 
@@ -97,7 +100,7 @@ function createLogMetrics(make: Instruments) {
   const lines = { dropped: () => 0 }
   make.scrapedCounter(
     'bff_log_lines_dropped_total',
-    'Lines of the log that were lost: nobody read them in time, or they could not be written',
+    'Lines of the log that were lost: their reader was too slow, or they could not be written',
     () => lines.dropped(),
   )
   return lines
@@ -105,7 +108,7 @@ function createLogMetrics(make: Instruments) {
 
 /** The number of open sockets by kind. Without a series at 0, an alert on a share of them would miss a server that opens none. */
 function createRelays(make: Instruments): Gauge<'kind'> {
-  const relays = make.gauge('bff_relays', 'Open sockets, by kind', ['kind'])
+  const relays = make.gauge('bff_relays', 'Open sockets', ['kind'])
   for (const kind of ['public', 'demo', 'real', 'session']) relays.set({ kind }, 0)
   return relays
 }
@@ -119,11 +122,15 @@ function createRelayTraffic(make: Instruments) {
     bufferedBytes: () => 0,
   }
   for (const unit of ['messages', 'bytes'] as const) {
-    const what = unit === 'messages' ? 'Messages' : 'Payload bytes'
+    const help =
+      unit === 'bytes'
+        ? 'Bytes of relayed messages'
+        : 'Relayed messages. On the shared feed, a message counts once for each browser that gets it, and a message of a ' +
+          'browser only if it goes upstream on an own socket'
     const read = () => DIRECTIONS.map((direction) => [{ direction }, traffic[direction][unit]] as const)
-    make.scrapedCounter(`bff_relay_${unit}_total`, `${what} relayed, by direction`, read, ['direction'])
+    make.scrapedCounter(`bff_relay_${unit}_total`, help, read, ['direction'])
   }
-  make.scrapedGauge('bff_relay_buffered_bytes', 'Bytes of messages that wait for a slow peer', () =>
+  make.scrapedGauge('bff_relay_buffered_bytes', 'Bytes of messages that wait in this process for slow peers', () =>
     traffic.bufferedBytes(),
   )
   return traffic
@@ -144,8 +151,11 @@ export function createSupervisorMetrics() {
   return {
     registry,
     logLines: createLogMetrics(make),
-    workers: make.gauge('bff_workers', 'Running worker processes'),
-    workerRestarts: make.counter('bff_worker_restarts_total', 'Worker processes that died and were replaced'),
+    workers: make.gauge('bff_workers', 'Running worker processes; only with WORKERS'),
+    workerRestarts: make.counter(
+      'bff_worker_restarts_total',
+      'Worker processes that died and were replaced; only with WORKERS',
+    ),
   }
 }
 
@@ -159,7 +169,10 @@ function createUpstreamRequests(make: Instruments) {
   const counts = new Map<CountedEndpoint, Map<string, number>>()
   make.scrapedCounter(
     'bff_upstream_requests_total',
-    'REST requests sent upstream, by catalog route and outcome',
+    'Calls to upstream, by outcome: answered (2xx or 304), refused (4xx), limited (429), held (a response that the browser ' +
+      'does not get: 401, a redirect), server_error (5xx), cut (upstream broke off its response), timeout, lost (sent, no ' +
+      'response), unreachable (nothing was sent), overBudget (refused here, nothing was sent), browserGone, bodyRefused ' +
+      "(the browser's body was too large or incomplete), no_descriptor (this process has no file descriptor left)",
     () =>
       [...counts].flatMap(([{ method, path: route }, outcomes]) =>
         [...outcomes].map(([outcome, count]) => [{ method, route, outcome }, count] as const),
@@ -179,7 +192,12 @@ function createUpstreamRequests(make: Instruments) {
 function createRelayOperations(make: Instruments) {
   const counts = new Map<string, number>()
   const read = () => [...counts].map(([operation, count]) => [{ operation }, count] as const)
-  make.scrapedCounter('bff_relay_operations_total', 'Messages from browsers by operation', read, ['operation'])
+  make.scrapedCounter(
+    'bff_relay_operations_total',
+    'Messages from browsers, by operation of the upstream WebSocket API',
+    read,
+    ['operation'],
+  )
   return counts
 }
 

@@ -9,7 +9,12 @@ const REFRESH_OUTCOMES = [...REFUSALS, 'granted', 'unavailable']
 /** Counts logins by outcome. */
 export function createLogins(make: Instruments): Counter<'flow' | 'outcome'> {
   const series = FLOWS.flatMap((flow) => LOGIN_OUTCOMES.map((outcome) => ({ flow, outcome })))
-  return make.counterFrom0('bff_logins_total', 'Logins and sign-ups, by flow and outcome', series)
+  return make.counterFrom0(
+    'bff_logins_total',
+    'Logins and sign-ups, by outcome: finished, or the auth_error that the page got; rate_limited instead of try_later if ' +
+      'the limit of the address was the reason',
+    series,
+  )
 }
 
 /** Counts token refreshes by outcome. */
@@ -22,14 +27,17 @@ export function createRefreshes(make: Instruments): Counter<'outcome'> {
 export function createProviderMetrics(make: Instruments, buckets: number[]) {
   const durations = make.histogram(
     'bff_provider_request_duration_seconds',
-    'From sending a request to the provider to the end of its response, or to its failure',
+    'From sending a request to the provider to the end of its response, or to its failure. The request is a push (of an ' +
+      'authorization request), exchange, refresh or revoke',
     buckets,
     ['request'],
   )
-  const outcomes = make.counter('bff_provider_requests_total', 'Requests sent to the provider, by outcome', [
-    'request',
-    'outcome',
-  ])
+  const outcomes = make.counter(
+    'bff_provider_requests_total',
+    'Requests to the provider, by outcome: ok, refused (4xx), busy (429), failed (5xx, or an unusable response), timeout, ' +
+      'unreachable, no_descriptor (this process has no file descriptor left)',
+    ['request', 'outcome'],
+  )
   const refreshSkipped = make.counter(
     'bff_token_refreshes_held_back_total',
     'Token refreshes that were not tried because one has just failed, for this session or for any (provider)',
@@ -46,7 +54,7 @@ export function createProviderMetrics(make: Instruments, buckets: number[]) {
   }
   make.scrapedGauge(
     'bff_provider_circuit_open',
-    'Whether refreshes are withheld because the provider fails',
+    '1 while refreshes are withheld because the provider fails',
     () => Number(metrics.isCircuitOpen()),
     'max',
   )

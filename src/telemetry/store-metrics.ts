@@ -25,12 +25,20 @@ export function createSessionStoreMetrics(make: Instruments): Source & { readonl
 
 function addNearCache(make: Instruments, source: Source): void {
   // Of several processes, one that has lost the store suffices to report it as down.
-  make.scrapedGauge('bff_session_store_up', 'Whether the session store responds', () => Number(source.isUp()), 'min')
-  make.scrapedGauge('bff_near_cache_sessions', 'Sessions in the near cache', () => source.nearCache().sessions)
-  make.scrapedGauge('bff_near_cache_bytes', 'Approximate bytes used by the near cache', () => source.nearCache().bytes)
+  make.scrapedGauge('bff_session_store_up', '1 while Redis responds', () => Number(source.isUp()), 'min')
+  make.scrapedGauge(
+    'bff_near_cache_sessions',
+    'Sessions in the near cache of the process',
+    () => source.nearCache().sessions,
+  )
+  make.scrapedGauge(
+    'bff_near_cache_bytes',
+    'Approximate memory that the near cache uses',
+    () => source.nearCache().bytes,
+  )
   make.scrapedCounter(
     'bff_near_cache_lookups_total',
-    'Sessions looked up in the near cache, by outcome',
+    'Lookups in the near cache: a hit, or a miss, which reads from Redis',
     () => {
       const { hits, misses } = source.nearCache()
       return [
@@ -53,17 +61,18 @@ function addFacts(make: Instruments, source: Source): void {
   }
   gauge(
     'bff_sessions',
-    'Live sessions of all instances together: every instance reports the same. An estimate above 500 keys',
+    'Live sessions of all instances together; take the max. Exact while Redis has 500 keys or fewer, above that an estimate ' +
+      'from 250 random keys, to about 6 %',
     ({ sessions }) => sessions,
   )
   gauge(
     'bff_session_store_memory_used_bytes',
-    'Memory that counts against the limit of the session store; in a Cluster, of its fullest master',
+    'Memory of Redis that counts against maxmemory, in a Cluster of its fullest master; take the max',
     ({ memory }) => memory?.usedBytes,
   )
   gauge(
     'bff_session_store_memory_max_bytes',
-    'Memory limit of the session store (maxmemory); 0 = no limit',
+    'The maxmemory of Redis, 0 = no limit; take the max',
     ({ memory }) => memory?.maxBytes,
   )
 }
@@ -71,17 +80,19 @@ function addFacts(make: Instruments, source: Source): void {
 function createObserver(make: Instruments): StoreObserver {
   const durations = make.histogram(
     'bff_session_store_request_duration_seconds',
-    'Round trips to the session store, including failed ones; most calls make none',
+    'Round trips to Redis, including failed ones. Most calls make none',
     BUCKETS,
   )
   const errors = make.counterFrom0(
     'bff_session_store_errors_total',
-    'Requests to the session store that failed, by kind',
+    'Requests to Redis that failed, by kind: down (not sent, since there is no connection), timeout, lost (the connection ' +
+      'broke), refused, unconfirmed (too few replicas confirmed the record of an Idempotency-Key, or calls with one are ' +
+      'refused for that reason)',
     STORE_FAILURES.map((kind) => ({ kind })),
   )
   const refusedWrites = make.counterFrom0(
     'bff_session_store_refused_writes_total',
-    'Writes that the session store refused, by reason',
+    'Writes that Redis refused, by reason: oom (it is full), misconf (its disk), noreplicas, readonly',
     WRITE_REFUSALS.map((reason) => ({ reason })),
   )
   return {

@@ -8,7 +8,7 @@ import { OPERATING_GUIDE } from '../support/operating-guide.ts'
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')
 /** Paths relative to docs/. */
-const DOCUMENTS = ['../README.md', ...globSync('**/*.md', { cwd: DOCS })]
+const DOCUMENTS = ['../README.md', '../bench/README.md', ...globSync('**/*.md', { cwd: DOCS })]
 
 /** The headings of a document, without those in code blocks. */
 function headings(text: string): string[] {
@@ -50,10 +50,8 @@ await test('Every setting that the documents name exists', (t) => {
     'SIGTERM',
     'SIGINT',
   ])
-  // Names in the configuration of other programs are not settings.
   const documents = [OPERATING_GUIDE, ...['reference.md', 'settings.md', 'upstream.md'].map(read)].join('\n')
-  const prose = documents.replaceAll(/```(?:apache|nginx|vcl)\n[^]*?```/g, '')
-  const named = [...prose.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
+  const named = [...documents.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([name]) => name)
   t.ok(named.length > 40)
   for (const name of new Set(named)) {
     t.ok(settings.has(name) || others.has(name), name)
@@ -94,6 +92,31 @@ await test('Every document and heading that the code cites exists', (t) => {
     t.notMatch(text, /\bCONTRACT:|\binterface \d/, file)
   }
   t.ok(cited > 20)
+  t.end()
+})
+
+await test('Every path of src that README.md names exists', (t) => {
+  const named = [...read('../README.md').matchAll(/`(src\/[\w/.-]+)`/g)].map(([, path = '']) => path)
+  t.ok(named.length > 8)
+  for (const path of named) t.ok(existsSync(new URL(`../${path}`, DOCS)), path)
+  t.end()
+})
+
+await test('Every file that the map of a decision names exists', (t) => {
+  const maps = globSync('decisions/*.md', { cwd: DOCS }).flatMap((name) => {
+    const [, map] = /^\*\*Map\.\*\*(.*?)^\*\*Context\.\*\*/ms.exec(read(name)) ?? []
+    return map === undefined ? [] : [{ name, map }]
+  })
+  t.equal(maps.length, 3, 'the feed, the budget, Idempotency-Key')
+  for (const { name, map } of maps) {
+    const [, folder = ''] = /`(src\/[\w/-]+)`/.exec(map) ?? []
+    const files = [...map.replaceAll(/^[^|].*/gm, '').matchAll(/`([\w/-]+\.ts)`/g)].map(([, file = '']) => file)
+    t.ok(files.length > 10, name)
+    for (const file of new Set(files)) {
+      const path = file.startsWith('src/') ? file : `${folder}/${file}`
+      t.ok(existsSync(new URL(`../${path}`, DOCS)), `${name}: ${path}`)
+    }
+  }
   t.end()
 })
 

@@ -71,36 +71,15 @@ export function auditSchema(): AuditSchema {
   return document
 }
 
-/** The tables of docs/audit.md: the kinds, and the fields with what they mean in each. */
-export function auditTables(): readonly [kinds: string, fields: string] {
-  const meanings = new Map<string, Map<string, string[]>>()
+/** The table of docs/audit.md: the kinds with their fields. What each field means is in the schema alone. */
+export function auditTable(): string {
   const rows = Object.entries(auditSchema().$defs).flatMap(([kind, { properties, required, description }]) => {
     if (kind === 'error') return []
-    const own = Object.entries(properties).filter(([name]) => name === 'reqId' || !(name in COMMON || name === 'audit'))
-    for (const [name, schema] of own) {
-      const ofName = meanings.get(name) ?? new Map<string, string[]>()
-      meanings.set(name, ofName)
-      const meaning = meaningOf(schema)
-      ofName.set(meaning, [...(ofName.get(meaning) ?? []), kind])
-    }
-    const names = own.map(([name]) => (required.includes(name) ? `\`${name}\`` : `(\`${name}\`)`))
+    const own = Object.keys(properties).filter((name) => name === 'reqId' || !(name in COMMON || name === 'audit'))
+    const names = own.map((name) => (required.includes(name) ? `\`${name}\`` : `(\`${name}\`)`))
     return [`| \`${kind}\` | ${description} | ${names.join(', ')} |`]
   })
-  const fieldRows = [...meanings].flatMap(([name, byMeaning]) =>
-    [...byMeaning].map(([meaning, kinds]) => {
-      const only = byMeaning.size > 1 ? ` (${kinds.map((kind) => `\`${kind}\``).join(', ')})` : ''
-      return `| \`${name}\`${only} | ${meaning}. |`
-    }),
-  )
-  return [
-    ['| `audit` | When | Fields; in parentheses: where known |', '|---|---|---|', ...rows].join('\n'),
-    ['| Field | Meaning |', '|---|---|', ...fieldRows].join('\n'),
-  ]
-}
-
-function meaningOf(schema: Schema): string {
-  const words = 'enum' in schema ? `: ${schema.enum.map((word) => `\`${word}\``).join(', ')}` : ''
-  return `${'description' in schema ? schema.description : ''}${words}`
+  return ['| `audit` | When | Fields; in parentheses: where known |', '|---|---|---|', ...rows].join('\n')
 }
 
 /** The committed document. */
@@ -133,11 +112,12 @@ function kindSchema(name: string, { description, inRequest, required, optional }
 if (import.meta.main) {
   writeFileSync(FILE, `${JSON.stringify(auditSchema(), undefined, 2)}\n`)
   execFileSync('npx', ['oxfmt', FILE], { stdio: 'inherit' })
-  let guide = readFileSync(GUIDE, 'utf8')
-  for (const table of auditTables()) {
-    const [head = ''] = table.split('\n', 1)
-    const old = guide.slice(guide.indexOf(head)).split('\n\n', 1)[0] ?? ''
-    guide = guide.replace(old, () => table)
-  }
-  writeFileSync(GUIDE, guide)
+  const guide = readFileSync(GUIDE, 'utf8')
+  const table = auditTable()
+  const [head = ''] = table.split('\n', 1)
+  const old = guide.slice(guide.indexOf(head)).split('\n\n', 1)[0] ?? ''
+  writeFileSync(
+    GUIDE,
+    guide.replace(old, () => table),
+  )
 }

@@ -20,14 +20,10 @@ const AS_DOCUMENTED = {
   countsSockets: true,
 } as const
 
-/** The code block of docs/operating/ in this language. @throws Error unless there is exactly one */
-async function snippet(language: string, isImpatient: boolean): Promise<string> {
-  const found = [...OPERATING_GUIDE.matchAll(/```(\w+)\n([^]*?)```/g)].filter(([, name]) => name === language)
-  const [block, ...others] = found.map(([, , text = '']) => text)
-  if (block === undefined || others.length > 0) {
-    throw new Error(`docs/operating/ has ${found.length} blocks of ${language}`)
-  }
-  return isImpatient ? impatient(block) : block
+/** The file of deploy/ with this name. */
+async function deployed(file: string, isImpatient: boolean): Promise<string> {
+  const text = await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')
+  return isImpatient ? impatient(text) : text
 }
 
 const impatient = (text: string): string => text.replaceAll(/\b75(s?)\b/g, '1$1')
@@ -64,7 +60,7 @@ export const NGINX: DocumentedProxy = {
     await writeFile(
       config,
       `user root; daemon off; worker_processes 1; pid ${dir}/pid; events { worker_connections 4096; }\n` +
-        `http { ${folders.join(' ')}\n${await snippet('nginx', isImpatient)} }`,
+        `http { ${folders.join(' ')}\n${await deployed('nginx.conf', isImpatient)} }`,
     )
     const options = ['-p', dir, '-c', config, '-e', 'stderr']
     return running(t, 'nginx', options, 'SIGQUIT', '/var/log/nginx/bff.log')
@@ -88,7 +84,7 @@ export const APACHE: DocumentedProxy = {
       const [, commands = ''] = /`(a2dissite [^`]*)`/.exec(OPERATING_GUIDE) ?? []
       execFileSync('sh', ['-ec', commands], { stdio: 'ignore' })
     }
-    await writeFile('/etc/apache2/sites-enabled/bff.conf', await snippet('apache', isImpatient))
+    await writeFile('/etc/apache2/sites-enabled/bff.conf', await deployed('apache.conf', isImpatient))
     const start =
       '. /etc/apache2/envvars; mkdir -p $APACHE_RUN_DIR $APACHE_LOCK_DIR $APACHE_LOG_DIR; exec apache2 -D FOREGROUND'
     return running(t, 'sh', ['-ec', start], 'SIGWINCH', '/var/log/apache2/bff.log')
@@ -106,7 +102,7 @@ export const CADDY: DocumentedProxy = {
   async start(t, isImpatient) {
     await installCertificate(t)
     const config = join(t.testdir({}), 'Caddyfile')
-    await writeFile(config, await snippet('caddy', isImpatient))
+    await writeFile(config, await deployed('Caddyfile', isImpatient))
     return running(t, 'caddy', ['run', '--adapter', 'caddyfile', '--config', config], 'SIGTERM')
   },
 }
@@ -123,8 +119,8 @@ export const VARNISH: DocumentedProxy = {
     await installCertificate(t)
     const dir = t.testdir({})
     const [tls, vcl] = [join(dir, 'hitch.conf'), join(dir, 'bff.vcl')]
-    await writeFile(tls, await snippet('hitch', isImpatient))
-    await writeFile(vcl, await snippet('vcl', isImpatient))
+    await writeFile(tls, await deployed('hitch.conf', isImpatient))
+    await writeFile(vcl, await deployed('bff.vcl', isImpatient))
     const [, documented = ''] = /`varnishd (-a [^`]*)`/.exec(OPERATING_GUIDE) ?? []
     const options = documented.replace('bff.vcl', vcl).replace(/\b75\b/, isImpatient ? '1' : '75')
     const work = join(dir, 'work')

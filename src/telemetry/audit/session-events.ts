@@ -161,7 +161,7 @@ export const SESSION_EVENTS = {
   ops_refused: {
     level: 'warn',
     message: 'an operator call was refused',
-    description: 'Somebody asked the ops listener for sessions without the right OPS_TOKEN.',
+    description: 'A caller asked the ops listener for sessions without the right OPS_TOKEN.',
     inRequest: false,
     required: { client: CLIENT },
     optional: { reqId: REQUEST, ...BOUNDED },

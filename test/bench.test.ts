@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { programOf } from '../bench/contenders.ts'
 import { ratio, rounds, spread } from '../bench/rounds.ts'
-import { COMPILED } from './support/settings.ts'
+import { COMPILED } from './support/server/settings.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

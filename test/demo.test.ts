@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { MessageSocket } from './support/message-socket.ts'
-import { JarBrowser } from './support/jar-browser.ts'
+import { MessageSocket } from './support/browser/message-socket.ts'
+import { JarBrowser } from './support/browser/jar-browser.ts'
 import { freePort } from '../sandbox/listening.ts'
-import { scanLog } from './support/log-scan.ts'
-import { COMPILED, nodeCommand } from './support/settings.ts'
-import { logIn } from './support/world.ts'
+import { scanLog } from './support/telemetry/log-scan.ts'
+import { COMPILED, nodeCommand } from './support/server/settings.ts'
+import { logIn } from './support/server/world.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
 

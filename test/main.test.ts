@@ -3,11 +3,11 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { ready, serverProcess } from './support/server-process.ts'
+import { ready, serverProcess } from './support/server/server-process.ts'
 import { freePort } from '../sandbox/listening.ts'
-import { testWorld } from './support/world.ts'
-import { ALONE } from './support/settings.ts'
-import { until } from './support/until.ts'
+import { testWorld } from './support/server/world.ts'
+import { ALONE } from './support/server/settings.ts'
+import { until } from './support/time/until.ts'
 
 /** What only a setting asks for: rooms and files of src. */
 const OPTIONAL_PARTS = [

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { test, type Test } from 'tap'
 import { freePort } from '../sandbox/listening.ts'
-import { JarBrowser } from './support/jar-browser.ts'
-import { until, within } from './support/until.ts'
-import { logIn, testServer } from './support/world.ts'
+import { JarBrowser } from './support/browser/jar-browser.ts'
+import { until, within } from './support/time/until.ts'
+import { logIn, testServer } from './support/server/world.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

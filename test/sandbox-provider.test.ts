@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { TestBrowser } from './support/form-browser.ts'
-import { callbackOf, DEMO_USER, REDIRECT_URI } from './support/oauth-client.ts'
-import { providerOf } from './support/sandbox-world.ts'
-import { until } from './support/until.ts'
+import { TestBrowser } from './support/browser/form-browser.ts'
+import { callbackOf, DEMO_USER, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
+import { providerOf } from './support/sandbox/world.ts'
+import { until } from './support/time/until.ts'
 
 await test('A login yields a token that is active until it is revoked', async (t) => {
   const { provider, client } = await providerOf(t)

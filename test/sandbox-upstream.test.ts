@@ -2,9 +2,9 @@ import { test } from 'tap'
 import { startProvider } from '../sandbox/provider.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
 import { PUBLISHED_LIMITS } from '../sandbox/upstream/limits.ts'
-import { handshakeStatus } from './support/message-socket.ts'
-import { CLIENT_ID, REDIRECT_URI } from './support/oauth-client.ts'
-import { type Json, messageSocket, nobody, providerOf, rise, trading } from './support/sandbox-world.ts'
+import { handshakeStatus } from './support/browser/message-socket.ts'
+import { CLIENT_ID, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
+import { type Json, messageSocket, nobody, providerOf, rise, trading } from './support/sandbox/world.ts'
 
 await test('401 from REST endpoints without a valid bearer token or PAT', async (t) => {
   const { upstream, call } = await trading(t)

@@ -3,11 +3,11 @@ import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { BUDGET_CLASSES } from '../../src/config/upstream-budget.ts'
 import { ledgerKey } from '../../src/store/keys.ts'
-import { BudgetFleet } from '../support/budget-fleet.ts'
-import { mostWithin } from '../support/most-within.ts'
-import { askRedis, testSentinel } from '../support/redis-topologies.ts'
-import { untilSlow } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { BudgetFleet } from '../support/budget/fleet.ts'
+import { mostWithin } from '../support/budget/most-within.ts'
+import { askRedis, testSentinel } from '../support/redis/topologies.ts'
+import { untilSlow } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 /** MINUTES=15 for the long run. */
 const MINUTES = Number(process.env['MINUTES'] ?? 4)

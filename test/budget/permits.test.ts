@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { ALONE } from '../support/settings.ts'
-import { until, untilSlow } from '../support/until.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until, untilSlow } from '../support/time/until.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 

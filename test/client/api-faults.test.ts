@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
 import { ApiError, once, type Client } from '../../client/dist/client.js'
-import { clientOf } from '../support/client-of.ts'
-import { failure } from '../support/page-client.ts'
-import { until } from '../support/until.ts'
+import { clientOf } from '../support/client/client-of.ts'
+import { failure } from '../support/client/page-client.ts'
+import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const PROBLEM = { 'content-type': 'application/problem+json' }

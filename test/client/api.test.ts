@@ -1,10 +1,10 @@
 import { test, type Test } from 'tap'
 import { ApiError, createClient, type Client } from '../../client/dist/client.js'
-import { apiWorld } from '../support/api-world.ts'
-import { clientOf } from '../support/client-of.ts'
-import { failure, pageClient } from '../support/page-client.ts'
-import { until } from '../support/until.ts'
-import { ok } from '../support/raw-upstream.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { clientOf } from '../support/client/client-of.ts'
+import { failure, pageClient } from '../support/client/page-client.ts'
+import { until } from '../support/time/until.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
 
 /** A server that responds with these problems, one after the other, then with 200, and a client of it. */
 async function refusing(

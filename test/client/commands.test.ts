@@ -1,12 +1,12 @@
 import { test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
-import { timeAhead } from '../support/clock-ahead.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { TradingService } from '../support/trading-service.ts'
-import { failure, pageClient, reaches } from '../support/page-client.ts'
-import { relayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { within } from '../support/within.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { TradingService } from '../support/client/trading-service.ts'
+import { failure, pageClient, reaches } from '../support/client/page-client.ts'
+import { relayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { within } from '../support/time/within.ts'
 
 const BUY = { buy: 'a-proposal', price: 10 }
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))

@@ -2,11 +2,11 @@ import { equal } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
-import { browsersOr, logInBy, testBrowser, type BrowserName } from '../support/browsers.ts'
-import { networkWorld, type NetworkWorld } from '../support/network-world.ts'
-import { asleep } from '../support/stopped-process.ts'
-import { until } from '../support/until.ts'
-import { within } from '../support/within.ts'
+import { browsersOr, logInBy, testBrowser, type BrowserName } from '../support/browser/browsers.ts'
+import { networkWorld, type NetworkWorld } from '../support/client/network-world.ts'
+import { asleep } from '../support/time/stopped-process.ts'
+import { until } from '../support/time/until.ts'
+import { within } from '../support/time/within.ts'
 
 const SYMBOLS = ['R_10', 'R_50', 'R_100']
 /** Longer than the jump of the clock by which the package notices that the machine slept. */

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { test, type Test } from 'tap'
 import { once, type Client } from '../../client/dist/client.js'
-import { clientOf } from '../support/client-of.ts'
-import { failure } from '../support/page-client.ts'
+import { clientOf } from '../support/client/client-of.ts'
+import { failure } from '../support/client/page-client.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const NOT_SENT = { name: 'ApiError', code: 'not_sent', status: 0, outcome: undefined, problem: undefined }

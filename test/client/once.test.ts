@@ -1,9 +1,9 @@
 import { test, type Test } from 'tap'
 import { ApiError, once, SocketError } from '../../client/dist/client.js'
-import { apiWorld } from '../support/api-world.ts'
-import { clientOf } from '../support/client-of.ts'
-import { failure, pageClient } from '../support/page-client.ts'
-import { ok } from '../support/raw-upstream.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { clientOf } from '../support/client/client-of.ts'
+import { failure, pageClient } from '../support/client/page-client.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const SESSION = { authenticated: true, now: 1, expires_at: 3601, idle_expires_at: 601, scope: 'trade' }

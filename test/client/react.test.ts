@@ -1,10 +1,10 @@
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { TradingService } from '../support/trading-service.ts'
-import { testChromium } from '../support/chromium.ts'
-import { relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { TradingService } from '../support/client/trading-service.ts'
+import { testChromium } from '../support/browser/chromium.ts'
+import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 const DIST = new URL('../../client/dist/', import.meta.url).pathname
 const texts = (text: string): string =>

@@ -3,12 +3,12 @@ import type { Browser, BrowserContext, Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
 import type { SessionState } from '../../client/dist/client.js'
 import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
-import { browsersOr, logInBy, startBrowser, testWindow } from '../support/browsers.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { relayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { testServer, type TestServer } from '../support/world.ts'
-import { WITHIN_A_SECOND, within } from '../support/within.ts'
+import { browsersOr, logInBy, startBrowser, testWindow } from '../support/browser/browsers.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { relayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { testServer, type TestServer } from '../support/server/world.ts'
+import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
 /** A session state, and when the page learned it, in milliseconds of the clock that all processes of the machine share. */
 type Seen = SessionState & { readonly at: number }

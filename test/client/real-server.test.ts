@@ -1,13 +1,13 @@
 import { test, type Test } from 'tap'
 import type { ActiveSession, Client, SessionState } from '../../client/dist/client.js'
-import { awakeClock } from '../support/awake-clock.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { failure, pageClient } from '../support/page-client.ts'
-import { logOut, relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { logIn, testServer, testWorld } from '../support/world.ts'
-import { WITHIN_A_SECOND, within } from '../support/within.ts'
+import { awakeClock } from '../support/time/awake-clock.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { failure, pageClient } from '../support/client/page-client.ts'
+import { logOut, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { logIn, testServer, testWorld } from '../support/server/world.ts'
+import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
 /** A tab of a browser, and every session state that its client has reported. */
 interface Tab {

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { createClient } from '../../client/dist/client.js'
-import { failure } from '../support/page-client.ts'
-import { socketPeer } from '../support/socket-peer.ts'
-import { until } from '../support/until.ts'
+import { failure } from '../support/client/page-client.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a request waits for the next connection while the server refuses connections', async (t) => {
   const world = await socketPeer(t)

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import type { Message, PublicSocket } from '../../client/dist/client.js'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { pageClient, reaches } from '../support/page-client.ts'
-import { seededRandom } from '../support/seeded-random.ts'
-import { socketPeer } from '../support/socket-peer.ts'
-import { symbolsOnce } from '../support/symbols-once.ts'
-import { until } from '../support/until.ts'
-import { testWorld } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { pageClient, reaches } from '../support/client/page-client.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { symbolsOnce } from '../support/client/symbols-once.ts'
+import { until } from '../support/time/until.ts'
+import { testWorld } from '../support/server/world.ts'
 
 /** A stream of a page, what it has received, and the codes of its errors. */
 interface Followed {

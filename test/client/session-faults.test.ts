@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import type { ActiveSession, SessionStore } from '../../client/dist/client.js'
-import { timeAhead } from '../support/clock-ahead.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { tabSession } from '../support/page-client.ts'
-import { SessionServer } from '../support/session-server.ts'
-import { until } from '../support/until.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { tabSession } from '../support/client/page-client.ts'
+import { SessionServer } from '../support/client/session-server.ts'
+import { until } from '../support/time/until.ts'
 
 /** How often the package reads the clock. */
 const CLOCK_MS = 5000

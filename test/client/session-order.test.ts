@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { SessionModel, type Step } from '../support/session-model.ts'
+import { SessionModel, type Step } from '../support/client/session-model.ts'
 
 const TABS = 3
 /** Number of scenarios that run concurrently, since each takes several seconds. */

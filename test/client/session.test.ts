@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import type { ActiveSession, SessionState, SessionStore } from '../../client/dist/client.js'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { failure, pageClient, tabSession } from '../support/page-client.ts'
-import { SessionServer, type Reason } from '../support/session-server.ts'
-import { until } from '../support/until.ts'
-import { WITHIN_A_SECOND, within } from '../support/within.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { failure, pageClient, tabSession } from '../support/client/page-client.ts'
+import { SessionServer, type Reason } from '../support/client/session-server.ts'
+import { until } from '../support/time/until.ts'
+import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
 /** Records the states of a tab. */
 function watched(session: SessionStore): { readonly states: SessionState['status'][] } {

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { test, type Test } from 'tap'
 import type { Message } from '../../client/dist/client.js'
-import { timeAhead } from '../support/clock-ahead.ts'
-import { failure } from '../support/page-client.ts'
-import { socketPeer } from '../support/socket-peer.ts'
-import { until } from '../support/until.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
+import { failure } from '../support/client/page-client.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { until } from '../support/time/until.ts'
 
 const texts = (seen: readonly Message[], operation: string): unknown[] =>
   seen.filter((message) => operation in message).map((message) => message[operation])

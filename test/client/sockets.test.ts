@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocketServer } from 'ws'
 import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
-import { TradingService } from '../support/trading-service.ts'
-import { failure, pageClient, reaches } from '../support/page-client.ts'
-import { logOut, relayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { logIn, testServer } from '../support/world.ts'
+import { TradingService } from '../support/client/trading-service.ts'
+import { failure, pageClient, reaches } from '../support/client/page-client.ts'
+import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { logIn, testServer } from '../support/server/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 

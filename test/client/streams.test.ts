@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { socketPeer } from '../support/socket-peer.ts'
-import { until } from '../support/until.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a property of a stream that is undefined is not sent, as in a request', async (t) => {
   const world = await socketPeer(t)

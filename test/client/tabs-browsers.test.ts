@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
-import { browsersOr, testBrowser } from '../support/browsers.ts'
-import { SessionServer } from '../support/session-server.ts'
-import { until } from '../support/until.ts'
-import { WITHIN_A_SECOND, within } from '../support/within.ts'
+import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { SessionServer } from '../support/client/session-server.ts'
+import { until } from '../support/time/until.ts'
+import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
 
 const TABS = 20
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parseClientKeys, publicJwk, serializeClientKeys } from '../../src/config/client-key.ts'
-import { newClientKey } from '../support/client-keys.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
 
 const idsOf = (text: string): string[] | undefined => parseClientKeys(text)?.map(({ id }) => id)
 

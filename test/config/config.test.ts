@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { ConfigError, readConfig } from '../../src/config/config.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const PRODUCTION = {
   PUBLIC_URL: 'https://bff.example',

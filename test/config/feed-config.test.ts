@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { readConfig, ConfigError } from '../../src/config/config.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const SHARED = { ...ALONE, PUBLIC_FEED: 'shared' }
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { settingRules } from '../../src/config/settings.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const ABOUT_NAMES = /is not a setting|is not read/
 

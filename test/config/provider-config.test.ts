@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { ConfigError, readConfig } from '../../src/config/config.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
-import { newClientKey } from '../support/client-keys.ts'
-import { ALONE } from '../support/settings.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const PRODUCTION = {
   ...ALONE,

@@ -5,8 +5,8 @@ import { parseRedisUrl } from '../../src/config/redis-address.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { testCa } from '../support/redis-tls.ts'
-import { testRedis } from '../support/world.ts'
+import { testCa } from '../support/redis/tls.ts'
+import { testRedis } from '../support/server/world.ts'
 
 await test('parseRedisUrl reads the address of a single server, of a Cluster or of Sentinels', async (t) => {
   const url = 'rediss://user:pass@host:6380/2'

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 /** The warnings that begin with this name. */
 function warningsAbout(name: string, settings: Record<string, string>): string[] {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { ConfigError, readConfig } from '../../src/config/config.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const FIRST = 'not-to-print-the-first-secret-of-32-bytes'
 const SECOND = 'not-to-print-the-second-secret-of-32-bytes'

@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { startFleet } from '../support/deployment.ts'
-import { NGINX } from '../support/documented-proxies.ts'
-import { enterNamespaces } from '../support/namespaces.ts'
-import { checkProxy } from '../support/proxy-checks.ts'
-import { proxyProcess } from '../support/proxy-process.ts'
-import { ready } from '../support/server-process.ts'
-import { untilSlow as until } from '../support/until.ts'
-import { OPERATING_GUIDE } from '../support/operating-guide.ts'
+import { startFleet } from '../support/deployment/deployed.ts'
+import { NGINX } from '../support/proxies/documented-proxies.ts'
+import { enterNamespaces } from '../support/deployment/namespaces.ts'
+import { checkProxy } from '../support/proxies/checks.ts'
+import { proxyProcess } from '../support/proxies/process.ts'
+import { ready } from '../support/server/server-process.ts'
+import { untilSlow as until } from '../support/time/until.ts'
+import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 
 const skip = enterNamespaces()
 

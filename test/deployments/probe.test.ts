@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'tap'
-import { relayWorld } from '../support/relay-world.ts'
-import { OPERATING_GUIDE } from '../support/operating-guide.ts'
+import { relayWorld } from '../support/sockets/relay-world.ts'
+import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 
 if (spawnSync('curl', ['--version']).status !== 0) throw new Error('This test needs curl: apt-get install curl')
 

@@ -1,12 +1,12 @@
 import { test, type Test } from 'tap'
 import type { PublicSocket } from '../../client/dist/client.js'
-import { PUBLIC_URL } from '../support/deployed-balancer.ts'
-import { deployment, hasServed } from '../support/deployment.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { enterNamespaces } from '../support/namespaces.ts'
-import { pageClient } from '../support/page-client.ts'
-import { logIn } from '../support/world.ts'
-import { untilSlow as until } from '../support/until.ts'
+import { PUBLIC_URL } from '../support/deployment/deployed-balancer.ts'
+import { deployment, hasServed } from '../support/deployment/deployed.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { enterNamespaces } from '../support/deployment/namespaces.ts'
+import { pageClient } from '../support/client/page-client.ts'
+import { logIn } from '../support/server/world.ts'
+import { untilSlow as until } from '../support/time/until.ts'
 
 const skip = enterNamespaces()
 

@@ -7,12 +7,12 @@ import { test, type Test } from 'tap'
 import { createClient } from 'redis'
 import { parse } from 'yaml'
 import { answers, freePort } from '../../sandbox/listening.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
-import { isLoggedIn, logInThere, tokenEndpoint } from '../support/token-endpoint.ts'
-import { untilSlow as until } from '../support/until.ts'
-import { CLIENT_ID, SECRETS } from '../support/world.ts'
-import { OPERATING_GUIDE } from '../support/operating-guide.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
+import { isLoggedIn, logInThere, tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { untilSlow as until } from '../support/time/until.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
+import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 
 const ROOT = new URL('../..', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')

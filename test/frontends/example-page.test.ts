@@ -5,12 +5,12 @@ import type { Page } from 'playwright-core'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import type { Client } from '../../client/dist/client.js'
-import { testChromium } from '../support/chromium.ts'
-import { FRONTENDS_GUIDE } from '../support/documented-samples.ts'
-import { bundled, examplePage } from '../support/example-page.ts'
-import { failure } from '../support/page-client.ts'
-import { until } from '../support/until.ts'
-import { testWorld } from '../support/world.ts'
+import { testChromium } from '../support/browser/chromium.ts'
+import { FRONTENDS_GUIDE } from '../support/browser/documented-samples.ts'
+import { bundled, examplePage } from '../support/browser/example-page.ts'
+import { failure } from '../support/client/page-client.ts'
+import { until } from '../support/time/until.ts'
+import { testWorld } from '../support/server/world.ts'
 
 /** Waits until an element of the page has a text. */
 async function shows(page: Page, id: string, text: RegExp): Promise<void> {

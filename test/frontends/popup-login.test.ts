@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import type { Page } from 'puppeteer-core'
-import { browsersOr, testBrowser } from '../support/browsers.ts'
-import { documentedSample } from '../support/documented-samples.ts'
-import { bundled, examplePage } from '../support/example-page.ts'
-import { loginWorld } from '../support/token-endpoint.ts'
-import { until, within } from '../support/until.ts'
+import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { documentedSample } from '../support/browser/documented-samples.ts'
+import { bundled, examplePage } from '../support/browser/example-page.ts'
+import { loginWorld } from '../support/login/token-endpoint.ts'
+import { until, within } from '../support/time/until.ts'
 
 /** The page that opens the popup. It keeps the result of window.open() for the test. */
 const MAIN = `import { client } from './trading.ts'

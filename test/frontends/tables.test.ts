@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { AuthErrorCode } from '../../client/dist/client.js'
 import { PROBLEM_CODES } from '../../src/problem.ts'
 import { CLOSE } from '../../src/sockets/close-codes.ts'
-import { FRONTENDS_GUIDE } from '../support/documented-samples.ts'
+import { FRONTENDS_GUIDE } from '../support/browser/documented-samples.ts'
 
 /** A chapter of docs/frontends.md, without the chapters below it. */
 function chapter(heading: string): string {

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { answers, freePort } from '../../sandbox/listening.ts'
-import { testChromium } from '../support/chromium.ts'
-import { EXAMPLE_PAGE } from '../support/example-page.ts'
-import { testServer, testWorld } from '../support/world.ts'
+import { testChromium } from '../support/browser/chromium.ts'
+import { EXAMPLE_PAGE } from '../support/browser/example-page.ts'
+import { testServer, testWorld } from '../support/server/world.ts'
 
 const run = promisify(execFile)
 const PACKAGE = new URL('../../client', import.meta.url).pathname

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
-import { apiWorld } from '../support/api-world.ts'
-import { startProxy } from '../support/proxies.ts'
-import { gone } from '../support/raw-upstream.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { startProxy } from '../support/proxies/usual-proxies.ts'
+import { gone } from '../support/upstream/raw-upstream.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
 
 /** A path that the proxies forbid, so that a request that reaches it was smuggled past them. */

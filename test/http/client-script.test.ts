@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { sendTo } from '../support/api-world.ts'
-import { ALONE } from '../support/settings.ts'
-import { testServer } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { testServer } from '../support/server/world.ts'
 
 const BUNDLE = new URL('../../client/dist/client.js', import.meta.url)
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { nextEvent } from '../support/until.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 /** More than the buffers of a connection hold. */
 const ANSWER_BYTES = 16_000_000

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { sendTo } from '../support/api-world.ts'
-import { testServer } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { testServer } from '../support/server/world.ts'
 
 const STARTS = 2
 const REFUSED = /auth_error=try_later/

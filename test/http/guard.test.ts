@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { apiWorld, readAll, sendTo } from '../support/api-world.ts'
-import { earlyInAMinute } from '../support/clock-minute.ts'
-import { testServer } from '../support/world.ts'
+import { apiWorld, readAll, sendTo } from '../support/upstream/api-world.ts'
+import { earlyInAMinute } from '../support/time/clock-minute.ts'
+import { testServer } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const APP = 'https://app.example'

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
 
 await test('a wrong method, HEAD included, gets 405 with Allow, and an unknown path 404', async (t) => {
   const { send, raw, upstream, cookie } = await apiWorld(t)

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
 import { ACCOUNTS, framing, HOSTS, TARGETS } from './malformed.ts'
 
 await test('a request that parsers read differently gets 400 or 404, and does not reach upstream', async (t) => {

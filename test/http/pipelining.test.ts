@@ -2,8 +2,8 @@ import { on, once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { until } from '../support/until.ts'
-import { logIn, testServer, testWorld } from '../support/world.ts'
+import { until } from '../support/time/until.ts'
+import { logIn, testServer, testWorld } from '../support/server/world.ts'
 
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-CSRF: 1\r\n\r\n'
 

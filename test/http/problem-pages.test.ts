@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { test } from 'tap'
 import { PROBLEM_CODES } from '../../src/problem.ts'
-import { sendTo } from '../support/api-world.ts'
-import { browsersOr, testBrowser } from '../support/browsers.ts'
-import { ALONE } from '../support/settings.ts'
-import { testServer } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { testServer } from '../support/server/world.ts'
 
 const NAVIGATION = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' }
 

@@ -8,8 +8,8 @@ import { Guard } from '../../src/http/guard.ts'
 import { createServer } from '../../src/http/server.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
 
 await test('the log line of a request is JSON and names its client, also after the connection has closed', async (t) => {
   const lines: string[] = []

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { test } from 'tap'
-import { apiWorld, readAll } from '../support/api-world.ts'
-import { until } from '../support/until.ts'
+import { apiWorld, readAll } from '../support/upstream/api-world.ts'
+import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 

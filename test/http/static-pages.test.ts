@@ -1,8 +1,8 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { test, type Test } from 'tap'
-import { ALONE } from '../support/settings.ts'
-import { sendTo } from '../support/api-world.ts'
-import { testServer } from '../support/world.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { testServer } from '../support/server/world.ts'
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 

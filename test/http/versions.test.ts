@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
 import { ACCOUNTS } from './malformed.ts'
 
 /** What Node's parser reads as 2.0 or 0.9, and what it cannot read at all. */

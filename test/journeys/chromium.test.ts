@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { WebSocketServer } from 'ws'
-import { testBalancer } from '../support/balancer.ts'
-import { PageRecord, testChromium } from '../support/chromium.ts'
-import { huntTokens } from '../support/token-hunt.ts'
+import { testBalancer } from '../support/deployment/balancer.ts'
+import { PageRecord, testChromium } from '../support/browser/chromium.ts'
+import { huntTokens } from '../support/telemetry/token-hunt.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { testServer, testWorld, type World } from '../support/world.ts'
+import { testServer, testWorld, type World } from '../support/server/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { testChromium } from '../support/chromium.ts'
-import { StallingProxy } from '../support/stalling-proxy.ts'
-import { until } from '../support/until.ts'
-import { testServer, testWorld, type World } from '../support/world.ts'
+import { testChromium } from '../support/browser/chromium.ts'
+import { StallingProxy } from '../support/client/stalling-proxy.ts'
+import { until } from '../support/time/until.ts'
+import { testServer, testWorld, type World } from '../support/server/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, browsersOr, follow, sessionIs, testBrowser } from '../support/browsers.ts'
-import { until } from '../support/until.ts'
-import { testWorld } from '../support/world.ts'
+import { allow, browsersOr, follow, sessionIs, testBrowser } from '../support/browser/browsers.ts'
+import { until } from '../support/time/until.ts'
+import { testWorld } from '../support/server/world.ts'
 
 /** As in the demo, browsers share the market data. */
 const settings = { STATIC_DIR: fileURLToPath(new URL('../../sandbox/page', import.meta.url)), PUBLIC_FEED: 'shared' }

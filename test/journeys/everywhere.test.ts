@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import type { BrowserContext, Page } from 'playwright-core'
-import { testChromium } from '../support/chromium.ts'
-import { testWorld } from '../support/world.ts'
+import { testChromium } from '../support/browser/chromium.ts'
+import { testWorld } from '../support/server/world.ts'
 
 const SETTINGS = {
   STATIC_DIR: fileURLToPath(new URL('../../sandbox/page', import.meta.url)),

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, browsersOr, follow, sessionIs, startBrowser, testWindow } from '../support/browsers.ts'
-import { testWorld } from '../support/world.ts'
+import { allow, browsersOr, follow, sessionIs, startBrowser, testWindow } from '../support/browser/browsers.ts'
+import { testWorld } from '../support/server/world.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
-import { browsersOr, logInBy, testBrowser } from '../support/browsers.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { browsersOr, logInBy, testBrowser } from '../support/browser/browsers.ts'
 
 /** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
 const ORDER = `(async () => {

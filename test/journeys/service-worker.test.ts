@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { browsersOr, testBrowser } from '../support/browsers.ts'
-import { ALONE } from '../support/settings.ts'
-import { testServer } from '../support/world.ts'
+import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { testServer } from '../support/server/world.ts'
 
 const FILES = {
   'index.html': '<!doctype html><title>home</title><h1>home</h1><script src="/app.js"></script>',

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { browsersOr, testBrowser } from '../support/browsers.ts'
-import { loginWorld } from '../support/token-endpoint.ts'
+import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { loginWorld } from '../support/login/token-endpoint.ts'
 
 const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 

@@ -4,9 +4,9 @@ import { startRedis } from '../../sandbox/redis-process.ts'
 import { SessionPermits } from '../../src/limits/session-permits.ts'
 import { permitsKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { testRedis, testServer } from '../support/world.ts'
+import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis, testServer } from '../support/server/world.ts'
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const full = { code: 4429, reason: 'too_many_relays' }

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { loginWorld, startLogin, type LoginWorld } from '../support/token-endpoint.ts'
-import { logIn, testWorld } from '../support/world.ts'
+import { loginWorld, startLogin, type LoginWorld } from '../support/login/token-endpoint.ts'
+import { logIn, testWorld } from '../support/server/world.ts'
 
 const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = {

@@ -8,7 +8,7 @@ import {
   tokens,
   type Behaviour,
   type LoginWorld,
-} from '../support/token-endpoint.ts'
+} from '../support/login/token-endpoint.ts'
 
 const MEGABYTE = 'x'.repeat(2 ** 20)
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { identityWorld, operate } from '../support/identity-world.ts'
-import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
+import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { held, json, loginWorld, isLoggedIn, startLogin, storeClient, tokens } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
 
 const LOGIN = '__Host-login-'
 /** More than the clocks of a login and of the store may disagree. */

@@ -2,8 +2,8 @@ import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { network } from '../../src/limits/networks.ts'
-import { loginWorld, startLogin, storeClient, type LoginWorld } from '../support/token-endpoint.ts'
-import { testServer } from '../support/world.ts'
+import { loginWorld, startLogin, storeClient, type LoginWorld } from '../support/login/token-endpoint.ts'
+import { testServer } from '../support/server/world.ts'
 
 /** Returns a counter of the login records in the store. */
 async function loginRecordCounter(t: Test, { redis }: LoginWorld): Promise<() => Promise<number>> {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { logIn, testServer, testWorld } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { logIn, testServer, testWorld } from '../support/server/world.ts'
 
 /** Fetches the trading accounts as a page does. */
 async function accountsOf(page: JarBrowser): Promise<{ status: number; ids: string[] }> {

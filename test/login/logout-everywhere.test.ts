@@ -1,12 +1,12 @@
 import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { identityWorld, logOutEverywhere, operate } from '../support/identity-world.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { held, isLoggedIn, sessionState, storeClient, tokens } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
-import type { JarBrowser } from '../support/jar-browser.ts'
+import { identityWorld, logOutEverywhere, operate } from '../support/login/identity-world.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { held, isLoggedIn, sessionState, storeClient, tokens } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
+import type { JarBrowser } from '../support/browser/jar-browser.ts'
 
 /** Fails when the session after this many is to end. */
 class FailingStore extends MemoryStore {

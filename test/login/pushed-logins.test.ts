@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { samplesOf } from '../support/metrics.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
 import {
   html,
   isLoggedIn,
@@ -12,7 +12,7 @@ import {
   tokens,
   type LoginWorld,
   type TokenEndpoint,
-} from '../support/token-endpoint.ts'
+} from '../support/login/token-endpoint.ts'
 
 const REQUEST_URI = 'urn:ietf:params:oauth:request_uri:abc'
 const PUSHED = json({ request_uri: REQUEST_URI, expires_in: 60 }, 201)

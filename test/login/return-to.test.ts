@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { safeReturnTo } from '../../src/login/return-to.ts'
-import { loginWorld, startLogin } from '../support/token-endpoint.ts'
+import { loginWorld, startLogin } from '../support/login/token-endpoint.ts'
 
 const FRONTEND = 'https://app.example'
 

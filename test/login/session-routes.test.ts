@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
-import { askRedis } from '../support/redis-topologies.ts'
+import { askRedis } from '../support/redis/topologies.ts'
 import {
   loginWorld,
   logInThere,
@@ -10,10 +10,10 @@ import {
   storeClient,
   tokens,
   type LoginWorld,
-} from '../support/token-endpoint.ts'
-import { storedSessions } from '../support/stored-sessions.ts'
-import { testServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
+} from '../support/login/token-endpoint.ts'
+import { storedSessions } from '../support/sessions/stored-sessions.ts'
+import { testServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const CSRF = { 'x-csrf': '1' }
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')

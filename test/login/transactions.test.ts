@@ -3,9 +3,9 @@ import { LoginCookies } from '../../src/login/login-cookies.ts'
 import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { held, loginWorld, isLoggedIn, startLogin, storeClient } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
+import { held, loginWorld, isLoggedIn, startLogin, storeClient } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
 
 const LOGIN = '__Host-login-'
 

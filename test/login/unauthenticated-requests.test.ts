@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { test, type Test } from 'tap'
-import type { JarBrowser } from '../support/jar-browser.ts'
-import { rawGet } from '../support/raw-get.ts'
+import type { JarBrowser } from '../support/browser/jar-browser.ts'
+import { rawGet } from '../support/browser/raw-get.ts'
 import {
   isLoggedIn,
   json,
@@ -11,7 +11,7 @@ import {
   startLogin,
   storeClient,
   type LoginWorld,
-} from '../support/token-endpoint.ts'
+} from '../support/login/token-endpoint.ts'
 
 const MAX_COMMANDS = 10
 const CSRF = { 'x-csrf': '1' }

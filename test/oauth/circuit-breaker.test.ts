@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { CircuitBreaker } from '../../src/oauth/circuit-breaker.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 const fails = async (): Promise<string> => 'failure'
 const works = async (): Promise<string> => 'success'

@@ -9,8 +9,8 @@ import {
   OIDC_PATH,
   type MetadataResponse,
   type MetadataServer,
-} from '../support/metadata-server.ts'
-import { ALONE } from '../support/settings.ts'
+} from '../support/login/metadata-server.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 interface DiscoveryWorld {
   readonly issuer: MetadataServer

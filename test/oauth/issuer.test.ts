@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { loginWorld, startLogin, type LoginWorld } from '../support/token-endpoint.ts'
+import { loginWorld, startLogin, type LoginWorld } from '../support/login/token-endpoint.ts'
 
 const ISSUER = 'https://login.example/tenant/'
 

@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { rawUpstream } from '../support/raw-upstream.ts'
-import { logOut } from '../support/relay-world.ts'
-import { json, logInThere, loginWorld, sessionState, tokenEndpoint, tokens } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { logOut } from '../support/sockets/relay-world.ts'
+import { json, logInThere, loginWorld, sessionState, tokenEndpoint, tokens } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
 
 await test('A token response with an empty refresh token has none, and a list of scopes is read as one text', async (t) => {
   const world = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '0' } })

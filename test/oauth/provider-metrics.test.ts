@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { samplesOf } from '../support/metrics.ts'
-import { rawUpstream } from '../support/raw-upstream.ts'
-import { logOut } from '../support/relay-world.ts'
-import { html, json, loginWorld, logInThere, startLogin, tokens } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { logOut } from '../support/sockets/relay-world.ts'
+import { html, json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
 
 const REQUESTS = 'bff_provider_requests_total'
 

@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
-import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/token-endpoint.ts'
-import { failureCount } from '../support/failure-count.ts'
-import { until } from '../support/until.ts'
+import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
+import { failureCount } from '../support/telemetry/failure-count.ts'
+import { until } from '../support/time/until.ts'
 
 /** A world in which logins start without limit. */
 async function unlimitedWorld(t: Test): Promise<LoginWorld> {

@@ -18,34 +18,34 @@ import {
   replicaScenario,
   socketScenario,
   storeScenario,
-} from '../support/alert-scenarios.ts'
+} from '../support/alerts/scenarios.ts'
 import {
   lagScenarios,
   firstRefusalScenario,
   restartScenario,
   scarcityScenario,
   secretsScenario,
-} from '../support/alert-scenarios-processes.ts'
-import { identityScenario } from '../support/alert-scenario-identity.ts'
+} from '../support/alerts/process-scenarios.ts'
+import { identityScenario } from '../support/alerts/identity-scenario.ts'
 import {
   arraysScenario,
   brokenFeedScenario,
   lostFeedScenario,
   narrowFeedScenario,
   unusedFeedScenario,
-} from '../support/alert-scenarios-feed.ts'
-import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alert-scenarios-budget.ts'
-import { NO_BUDGET } from '../support/no-budget.ts'
-import { baseOf, ruleTest } from '../support/rule-tests.ts'
-import type { Scenario } from '../support/scrapes.ts'
-import { orderScenarios } from '../support/alert-scenarios-orders.ts'
-import { failingSocketScenarios } from '../support/alert-scenarios-sockets.ts'
-import { trafficScenarios } from '../support/alert-scenarios-traffic.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
+} from '../support/alerts/feed-scenarios.ts'
+import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alerts/budget-scenarios.ts'
+import { NO_BUDGET } from '../support/budget/no-budget.ts'
+import { baseOf, ruleTest } from '../support/alerts/rule-tests.ts'
+import type { Scenario } from '../support/alerts/scrapes.ts'
+import { orderScenarios } from '../support/alerts/order-scenarios.ts'
+import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
+import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
 
 interface Alert {
   readonly alert: string

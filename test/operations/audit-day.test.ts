@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { auditFaults } from '../support/audit-scan.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { answerJson, ScriptedUpstream } from '../support/scripted-upstream.ts'
-import { json, loginWorld, logInThere, startLogin, tokens } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
+import { auditFaults } from '../support/telemetry/audit-scan.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { json, loginWorld, logInThere, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
 
 const SAMPLE = new URL('../../docs/audit.sample.jsonl', import.meta.url)
 const TOKEN = 'an-ops-token-of-thirty-two-bytes-or-more'

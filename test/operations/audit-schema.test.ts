@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { auditSchema, auditTable, committedSchema } from '../support/audit-schema.ts'
-import { auditFaults } from '../support/audit-scan.ts'
+import { auditSchema, auditTable, committedSchema } from '../support/telemetry/audit-schema.ts'
+import { auditFaults } from '../support/telemetry/audit-scan.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const REQUEST = '0b0c5d5e-52a5-4f0c-9f0a-0123456789ab'
@@ -39,9 +39,9 @@ const ENDED = {
 }
 
 await test('docs/audit.schema.json and the table of docs/audit.md are made from the table in src/telemetry/audit', (t) => {
-  t.same(committedSchema(), auditSchema(), 'node test/support/audit-schema.ts')
+  t.same(committedSchema(), auditSchema(), 'node test/support/telemetry/audit-schema.ts')
   const guide = readFileSync(`${ROOT}docs/audit.md`, 'utf8')
-  t.ok(guide.includes(`${auditTable()}\n\n`), 'node test/support/audit-schema.ts')
+  t.ok(guide.includes(`${auditTable()}\n\n`), 'node test/support/telemetry/audit-schema.ts')
   t.end()
 })
 

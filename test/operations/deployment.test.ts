@@ -13,9 +13,9 @@ import {
   projectFile,
   settingNames,
   type ComposeService,
-} from '../support/deployment-files.ts'
-import { serverProcess } from '../support/server-process.ts'
-import { until } from '../support/until.ts'
+} from '../support/deployment/files.ts'
+import { serverProcess } from '../support/server/server-process.ts'
+import { until } from '../support/time/until.ts'
 
 function sharedNetworks(one: ComposeService, other: ComposeService): unknown[] {
   const others = new Set<unknown>([other.networks].flat())

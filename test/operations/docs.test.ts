@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { OTHER_PATHS } from '../../src/openapi/paths.ts'
 import { SECRET_SETTINGS, settingRules } from '../../src/config/settings.ts'
-import { OPERATING_GUIDE } from '../support/operating-guide.ts'
+import { OPERATING_GUIDE } from '../support/deployment/operating-guide.ts'
 
 const DOCS = new URL('../../docs/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, DOCS), 'utf8')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
-import { status, twoWorkers, workerPids } from '../support/two-workers.ts'
+import { status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
 
 const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
 const command = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]

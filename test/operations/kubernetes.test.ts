@@ -7,7 +7,7 @@ import {
   makeSecrets,
   projectFile,
   settingNames,
-} from '../support/deployment-files.ts'
+} from '../support/deployment/files.ts'
 
 interface PolicyRule {
   readonly ports: readonly { readonly port: string }[]

@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { serverProcess } from '../support/server-process.ts'
-import { logIn, testServer, testWorld, type World } from '../support/world.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { serverProcess } from '../support/server/server-process.ts'
+import { logIn, testServer, testWorld, type World } from '../support/server/world.ts'
 
 /** A fake test. `failures` runs its teardown and returns the failures. */
 function dummyTest(): { t: Test; failures: () => Promise<string[]> } {

@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { valueOf } from '../support/metrics.ts'
-import { METRICS_GUIDE, metricsTable } from '../support/metrics-table.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
-import { until } from '../support/until.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
+import { valueOf } from '../support/telemetry/metrics.ts'
+import { METRICS_GUIDE, metricsTable } from '../support/telemetry/metrics-table.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { ALONE, COMPILED, nodeCommand } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 /** A device that refuses every write, as a full disk does. */
@@ -36,7 +36,7 @@ await test('metrics-and-logs.md lists exactly the metrics of GET /metrics', asyn
 })
 
 await test('the table of metrics-and-logs.md is made from the names, labels and help texts of the code', async (t) => {
-  t.ok(METRICS_GUIDE.includes(`${await metricsTable()}\n\n`), 'node test/support/metrics-table.ts')
+  t.ok(METRICS_GUIDE.includes(`${await metricsTable()}\n\n`), 'node test/support/telemetry/metrics-table.ts')
 })
 
 for (const workers of ['1', '2']) {

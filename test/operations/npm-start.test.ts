@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { ALONE } from '../support/settings.ts'
-import { until, within } from '../support/until.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until, within } from '../support/time/until.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

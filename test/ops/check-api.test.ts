@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { check } from '../../src/ops/check.ts'
-import { ALONE } from '../support/settings.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const IDENTITY = { IDENTITY_PATH: '/account/v1/me', IDENTITY_POINTER: '/data/id', SERVICE_APP_ID: 'the-app' }
 

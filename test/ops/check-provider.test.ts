@@ -2,10 +2,10 @@ import { test } from 'tap'
 import { startProvider } from '../../sandbox/provider.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { checkProvider } from '../../src/ops/check-provider.ts'
-import { newClientKey } from '../support/client-keys.ts'
-import { document, metadataServer, OIDC_PATH } from '../support/metadata-server.ts'
-import { ALONE } from '../support/settings.ts'
-import { json, tokenEndpoint } from '../support/token-endpoint.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
+import { document, metadataServer, OIDC_PATH } from '../support/login/metadata-server.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { json, tokenEndpoint } from '../support/login/token-endpoint.ts'
 
 /** The results of `--check` about the provider: setting, result and message. */
 async function check(settings: Record<string, string>): Promise<string[]> {

@@ -10,12 +10,12 @@ import { startProvider } from '../../sandbox/provider.ts'
 import { startRedis } from '../../sandbox/redis-process.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { fillRedis } from '../support/full-redis.ts'
-import { rawUpstream } from '../support/raw-upstream.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { testRedis } from '../support/world.ts'
-import { ALONE, COMPILED, nodeCommand } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { fillRedis } from '../support/redis/full-redis.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { testRedis } from '../support/server/world.ts'
+import { ALONE, COMPILED, nodeCommand } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TEST_DIR = fileURLToPath(new URL('.', import.meta.url))

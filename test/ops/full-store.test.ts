@@ -1,10 +1,10 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
-import { fillRedis } from '../support/full-redis.ts'
-import { identityWorld, operate } from '../support/identity-world.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { until, untilSlow } from '../support/until.ts'
-import { testServer, testWorld, type TestServer } from '../support/world.ts'
+import { fillRedis } from '../support/redis/full-redis.ts'
+import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { until, untilSlow } from '../support/time/until.ts'
+import { testServer, testWorld, type TestServer } from '../support/server/world.ts'
 
 /** Less than a warning lasts that nothing renews. */
 const RECOVERY_MS = 30_000

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { test } from 'tap'
 import program from '../../package.json' with { type: 'json' }
-import { logIn, testWorld } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { logIn, testWorld } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/trading/v1/options/accounts'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'

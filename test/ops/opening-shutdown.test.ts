@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { serverProcess } from '../support/server-process.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { serverProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 for (const waitSeconds of ['0', '2']) {
   await test(`a start that waits for tokens ends at once on SIGTERM, with DRAIN_WAIT_SECONDS=${waitSeconds}`, async (t) => {

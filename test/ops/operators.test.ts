@@ -6,12 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { sessionsCommand } from '../../src/ops/sessions-command.ts'
-import { identityWorld, IDENTITY, operate, OPS_TOKEN, type IdentityWorld } from '../support/identity-world.ts'
-import { COMPILED, nodeCommand } from '../support/settings.ts'
-import { isLoggedIn } from '../support/token-endpoint.ts'
-import { twoWorkers, workerPids } from '../support/two-workers.ts'
-import { until } from '../support/until.ts'
-import { SECRETS } from '../support/world.ts'
+import { identityWorld, IDENTITY, operate, OPS_TOKEN, type IdentityWorld } from '../support/login/identity-world.ts'
+import { COMPILED, nodeCommand } from '../support/server/settings.ts'
+import { isLoggedIn } from '../support/login/token-endpoint.ts'
+import { twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS } from '../support/server/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 

@@ -3,14 +3,14 @@ import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { ScriptedUpstream } from '../support/scripted-upstream.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
 
-const FAULT = new URL('../support/fault.ts', import.meta.url)
+const FAULT = new URL('../support/server/fault.ts', import.meta.url)
 const withFault = (fault: string) => ({ NODE_OPTIONS: `--import=${fileURLToPath(FAULT)}`, FAULT: fault })
 
 /** A server with one request in flight. Upstream responds to it when `release` is called. */

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { ALONE } from '../support/settings.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 await test('The first log line of a process describes its settings, and no line holds a secret', async (t) => {
   const secrets = {

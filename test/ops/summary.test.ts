@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { summary } from '../../src/ops/summary.ts'
-import { newClientKey } from '../support/client-keys.ts'
-import { ALONE } from '../support/settings.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 await test('The first log line has neither the token of the operators nor the secret of the client', async (t) => {
   const secrets = { OPS_TOKEN: 'a-token-of-operators-that-is-not-to-print', CLIENT_SECRET: 'a-secret-not-to-print' }

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { ALONE } from '../support/settings.ts'
-import { testRedis } from '../support/world.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 

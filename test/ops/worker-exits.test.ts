@@ -4,15 +4,15 @@ import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { IDENTITY, operate } from '../support/identity-world.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { said, status, twoWorkers, workerPids } from '../support/two-workers.ts'
-import { ALONE } from '../support/settings.ts'
-import { until, within } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { IDENTITY, operate } from '../support/login/identity-world.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until, within } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
-const FAULT = `--import=${fileURLToPath(new URL('../support/fault.ts', import.meta.url))}`
+const FAULT = `--import=${fileURLToPath(new URL('../support/server/fault.ts', import.meta.url))}`
 
 await test('Workers that exit at their start are restarted after growing pauses', async (t) => {
   const server = await serverProcess(t, {

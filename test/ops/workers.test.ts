@@ -2,12 +2,12 @@ import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import type { ServerProcess } from '../support/server-process.ts'
-import { said, status, twoWorkers, workerPids } from '../support/two-workers.ts'
-import { CLIENT_ID, logIn } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import type { ServerProcess } from '../support/server/server-process.ts'
+import { said, status, twoWorkers, workerPids } from '../support/server/two-workers.ts'
+import { CLIENT_ID, logIn } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 async function metrics({ opsPort }: ServerProcess): Promise<string> {
   return (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
-import { checkProduct } from '../support/product-checks.ts'
-import { hiddenFields, productProcess, type Product } from '../support/provider-product.ts'
+import { checkProduct } from '../support/providers/product-checks.ts'
+import { hiddenFields, productProcess, type Product } from '../support/providers/provider-product.ts'
 
 /** Debian's python3-django-oauth-toolkit. The names of its paths end with a slash. */
 const DJANGO: Product = {

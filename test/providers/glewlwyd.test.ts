@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { GLEWLWYD } from '../support/glewlwyd.ts'
-import { checkProduct } from '../support/product-checks.ts'
+import { GLEWLWYD } from '../support/providers/glewlwyd.ts'
+import { checkProduct } from '../support/providers/product-checks.ts'
 
 await test('Glewlwyd', (t) => checkProduct(t, GLEWLWYD))

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { checkProduct } from '../support/product-checks.ts'
-import { productProcess, type Product } from '../support/provider-product.ts'
+import { checkProduct } from '../support/providers/product-checks.ts'
+import { productProcess, type Product } from '../support/providers/provider-product.ts'
 
 /** It has no pages, and redirects at once. */
 const MOCK_SERVER: Product = {

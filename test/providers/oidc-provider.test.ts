@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { startProvider, type ProviderOptions } from '../../sandbox/provider.ts'
-import { newClientKey } from '../support/client-keys.ts'
-import type { Arrival, JarBrowser } from '../support/jar-browser.ts'
-import { checkProduct } from '../support/product-checks.ts'
-import type { Product } from '../support/provider-product.ts'
-import { CLIENT_ID } from '../support/world.ts'
+import { newClientKey } from '../support/login/client-keys.ts'
+import type { Arrival, JarBrowser } from '../support/browser/jar-browser.ts'
+import { checkProduct } from '../support/providers/product-checks.ts'
+import type { Product } from '../support/providers/provider-product.ts'
+import { CLIENT_ID } from '../support/server/world.ts'
 
 const key = newClientKey('P-256')
 const FORM = { email: 'demo@example.test', password: 'any' }

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { CADDY } from '../support/documented-proxies.ts'
-import { enterNamespaces } from '../support/namespaces.ts'
-import { splitsAfterRoll } from '../support/proxy-split.ts'
+import { CADDY } from '../support/proxies/documented-proxies.ts'
+import { enterNamespaces } from '../support/deployment/namespaces.ts'
+import { splitsAfterRoll } from '../support/proxies/split.ts'
 
 const skip = enterNamespaces()
 

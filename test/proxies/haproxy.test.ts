@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { HAPROXY } from '../support/documented-proxies.ts'
-import { enterNamespaces } from '../support/namespaces.ts'
-import { checkProxy } from '../support/proxy-checks.ts'
+import { HAPROXY } from '../support/proxies/documented-proxies.ts'
+import { enterNamespaces } from '../support/deployment/namespaces.ts'
+import { checkProxy } from '../support/proxies/checks.ts'
 
 const skip = enterNamespaces()
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { VARNISH } from '../support/documented-proxies.ts'
-import { enterNamespaces } from '../support/namespaces.ts'
-import { checkProxy } from '../support/proxy-checks.ts'
+import { VARNISH } from '../support/proxies/documented-proxies.ts'
+import { enterNamespaces } from '../support/deployment/namespaces.ts'
+import { checkProxy } from '../support/proxies/checks.ts'
 
 const skip = enterNamespaces()
 

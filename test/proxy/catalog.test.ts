@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import type { Endpoint } from '../../src/proxy/endpoint.ts'
-import { apiWorld } from '../support/api-world.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { CLIENT_ID } from '../support/world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { CLIENT_ID } from '../support/server/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { apiWorld, type ApiWorld } from '../support/api-world.ts'
-import { earlyInAMinute } from '../support/clock-minute.ts'
-import { ok } from '../support/raw-upstream.ts'
+import { apiWorld, type ApiWorld } from '../support/upstream/api-world.ts'
+import { earlyInAMinute } from '../support/time/clock-minute.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const BULK = '/api/trading/v1/options/contracts/bulk-purchase/real'

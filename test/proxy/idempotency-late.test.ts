@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test, type Test } from 'tap'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { SLOW_HOST, slowNames } from '../support/slow-names.ts'
-import { asleep } from '../support/stopped-process.ts'
-import { storeClient } from '../support/token-endpoint.ts'
-import { until, untilSlow } from '../support/until.ts'
-import { CLIENT_ID, SECRETS } from '../support/world.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { SLOW_HOST, slowNames } from '../support/upstream/slow-names.ts'
+import { asleep } from '../support/time/stopped-process.ts'
+import { storeClient } from '../support/login/token-endpoint.ts'
+import { until, untilSlow } from '../support/time/until.ts'
+import { CLIENT_ID, SECRETS } from '../support/server/world.ts'
 
 /** Long enough for every wait of these tests. */
 const PATIENT = { UPSTREAM_CONNECT_SECONDS: '600' }

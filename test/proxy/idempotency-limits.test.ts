@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { sendTo, type Answer } from '../support/api-world.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { ok } from '../support/raw-upstream.ts'
+import { sendTo, type Answer } from '../support/upstream/api-world.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
 
 const codes = async (answers: readonly Promise<Answer>[]): Promise<unknown[]> =>
   (await Promise.all(answers)).map((answer) => (answer.status === 200 ? 200 : codeOf(answer)))

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { until } from '../support/until.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { until } from '../support/time/until.ts'
 
 const write = (text: string) => (socket: Socket) => void socket.write(text)
 const status = (line: string) => write(`HTTP/1.1 ${line}\r\nContent-Length: 2\r\n\r\n{}`)

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 
 await test('A call with an Idempotency-Key', async (t) => {
   const { upstream, post, other } = await keyedWorld(t)

@@ -8,10 +8,10 @@ import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { instanceOn, newSession } from '../support/session-instance.ts'
-import { SharedStoreLink } from '../support/shared-store-link.ts'
-import { until } from '../support/until.ts'
-import { SECRETS } from '../support/world.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { SharedStoreLink } from '../support/idempotency/shared-store-link.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS } from '../support/server/world.ts'
 
 const LIMITS = {
   requiredFor: new Set<string>(),

@@ -1,13 +1,13 @@
 import { test } from 'tap'
 import { idempotencyKey } from '../../src/store/keys.ts'
-import { sendTo } from '../support/api-world.ts'
-import { codeOf, TRANSFER } from '../support/keyed-world.ts'
-import { rawUpstream } from '../support/raw-upstream.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
-import { SECRETS, testRedis, testServer } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { codeOf, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
 
 await test('A call with an Idempotency-Key whose record no replica confirms', async (t) => {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { codeOf, keyedWorld } from '../support/keyed-world.ts'
+import { codeOf, keyedWorld } from '../support/idempotency/keyed-world.ts'
 
 /** Less than the timeouts of this test, each of which a byte starts anew. */
 const PIECE_MS = 400

@@ -1,12 +1,12 @@
 import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { sendTo } from '../support/api-world.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { rawUpstream } from '../support/raw-upstream.ts'
-import { instanceOn, newSession } from '../support/session-instance.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
-import { SECRETS, testServer } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS, testServer } from '../support/server/world.ts'
 
 await test('While the store is away, a call with an Idempotency-Key', async (t) => {
   const {

@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { randomFrom } from '../../sandbox/upstream/market.ts'
-import { KeyedStorm } from '../support/keyed-storm.ts'
-import { OrderUpstream } from '../support/order-upstream.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { ALONE } from '../support/settings.ts'
-import { SECRETS, testRedis, testServer } from '../support/world.ts'
+import { KeyedStorm } from '../support/idempotency/keyed-storm.ts'
+import { OrderUpstream } from '../support/idempotency/order-upstream.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { SECRETS, testRedis, testServer } from '../support/server/world.ts'
 
 const KEYS = 150
 const SPREAD_MS = 1000

@@ -6,8 +6,8 @@ import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { instanceOn, newSession } from '../support/session-instance.ts'
-import { SECRETS } from '../support/world.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { SECRETS } from '../support/server/world.ts'
 
 /** A quoted key as this version claims it, as version 0.2 does, and the key without quotes. */
 const QUOTED = (key: string): KeyNames => [key, `"${key}"`]

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { codeOf, keyedWorld, TRANSFER } from '../support/keyed-world.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { until } from '../support/until.ts'
-import { logIn } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { until } from '../support/time/until.ts'
+import { logIn } from '../support/server/world.ts'
 
 const KIB = 1024
 

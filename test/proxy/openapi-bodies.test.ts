@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
-import { sendTo } from '../support/api-world.ts'
-import { checkerOf, fullDocument, responseOf, type OpenApi } from '../support/openapi-document.ts'
-import { rise } from '../support/sandbox-world.ts'
-import { logIn, testWorld } from '../support/world.ts'
+import { sendTo } from '../support/upstream/api-world.ts'
+import { checkerOf, fullDocument, responseOf, type OpenApi } from '../support/openapi/document.ts'
+import { rise } from '../support/sandbox/world.ts'
+import { logIn, testWorld } from '../support/server/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 const CSRF = { 'x-csrf': '1' }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { test } from 'tap'
-import { fullDocument } from '../support/openapi-document.ts'
+import { fullDocument } from '../support/openapi/document.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 /** Spectral is not installed with this project: .spectral.yaml says why. */

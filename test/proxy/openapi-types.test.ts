@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
-import { typesOf } from '../support/openapi-typescript.ts'
-import { logIn, testWorld } from '../support/world.ts'
+import { typesOf } from '../support/openapi/types.ts'
+import { logIn, testWorld } from '../support/server/world.ts'
 
 /** A page that uses the generated types. The compiler checks it, and the test runs it. */
 const PAGE = `

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import { PROBLEM_CODES } from '../../src/problem.ts'
-import { apiWorld } from '../support/api-world.ts'
-import { responseOf, type OpenApi } from '../support/openapi-document.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { responseOf, type OpenApi } from '../support/openapi/document.ts'
 
 /** Redirects to another route, so the document leaves them out. */
 const ALIASES = ['GET /auth/signup/', 'HEAD /auth/signup/']

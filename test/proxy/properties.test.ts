@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { catalog } from '../../src/proxy/catalog.ts'
 import { REQUEST_HEADERS } from '../../src/upstream/headers.ts'
-import { apiWorld } from '../support/api-world.ts'
-import { CLIENT_ID } from '../support/world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { CLIENT_ID } from '../support/server/world.ts'
 
 const OVERVIEW = '/partners/analytics/v1/overview'
 const RUNS = { numRuns: 300 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import { reportingPeriod } from '../../src/proxy/query-rules.ts'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
 
 const PATH = '/api/partners/analytics/v1/overview'
 const period = reportingPeriod('start_date', 'end_date', 730)

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { until } from '../support/until.ts'
-import { held, json, tokens } from '../support/token-endpoint.ts'
-import { HOUR, MINUTE, tokenWorld } from '../support/token-world.ts'
+import { until } from '../support/time/until.ts'
+import { held, json, tokens } from '../support/login/token-endpoint.ts'
+import { HOUR, MINUTE, tokenWorld } from '../support/login/token-world.ts'
 
 await test('a token is due for renewal a tenth of its lifetime before it expires, at most a minute', async (t) => {
   const { here, session } = await tokenWorld(t)

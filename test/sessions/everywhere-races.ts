@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Store } from '../../src/store/store.ts'
-import { until } from '../support/until.ts'
-import { REQUESTER, subjectInstance } from '../support/subject-instance.ts'
+import { until } from '../support/time/until.ts'
+import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
 
 const SUBJECTS = 5
 const INSTANCES = 3

@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
-import { instanceOn, newSession, sessionInstance } from '../support/session-instance.ts'
-import { logIn, testRedis, testServer, testWorld } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { logIn, testRedis, testServer, testWorld } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 /** Lets a session expire that two instances have cached. @returns the ends that both recorded together */
 async function expire(t: Test, settings: Record<string, string>): Promise<{ logged: string[]; counted: string[] }> {

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { LiveSessions } from '../../src/sessions/live-sessions.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 const HOUR = 3_600_000
 

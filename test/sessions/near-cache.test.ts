@@ -6,8 +6,8 @@ import { Envelope } from '../../src/sessions/envelope.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { StoredValue } from '../../src/store/store.ts'
-import { logNames } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { logNames } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
 
 /** A store whose reads can be delayed, so that a value may be old when it arrives. */
 class SlowStore extends MemoryStore {

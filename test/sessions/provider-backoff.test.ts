@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { json, logInThere, loginWorld, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
 
 /** A token lifetime that is over at once. */
 const OVER = 0.001

@@ -11,8 +11,8 @@ import {
   sessionInstance,
   sessionRecord,
   type SessionInstance,
-} from '../support/session-instance.ts'
-import { testRedis } from '../support/world.ts'
+} from '../support/sessions/session-instance.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const ROUNDS = 200
 

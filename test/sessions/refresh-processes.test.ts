@@ -1,11 +1,11 @@
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 import { test, type Test } from 'tap'
 import { startUpstream } from '../../sandbox/upstream.ts'
-import { gatedProvider, type GatedProvider } from '../support/gated-provider.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
+import { gatedProvider, type GatedProvider } from '../support/login/gated-provider.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/world.ts'
+import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** A token lifetime that is over at once. */

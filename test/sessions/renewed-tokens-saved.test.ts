@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import type { Session } from '../../src/sessions/repository.ts'
-import { until } from '../support/until.ts'
-import { held, json, tokens } from '../support/token-endpoint.ts'
-import { tokenWorld } from '../support/token-world.ts'
+import { until } from '../support/time/until.ts'
+import { held, json, tokens } from '../support/login/token-endpoint.ts'
+import { tokenWorld } from '../support/login/token-world.ts'
 
 await test('a renewed token is not used before it stands in the store', async (t) => {
   const { here, there, session, sessions, store, endpoint } = await tokenWorld(t)

@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { sessionKey, subjectKey } from '../../src/store/keys.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { REQUESTER, subjectInstance } from '../support/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])

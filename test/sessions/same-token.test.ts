@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { held, tokens } from '../support/token-endpoint.ts'
-import { tokenWorld } from '../support/token-world.ts'
+import { held, tokens } from '../support/login/token-endpoint.ts'
+import { tokenWorld } from '../support/login/token-world.ts'
 
 await test('two instances refresh once, even if the provider issues the same access token again', async (t) => {
   const { here, there, session, endpoint } = await tokenWorld(t)

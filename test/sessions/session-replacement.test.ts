@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { instanceOn, newSession } from '../support/session-instance.ts'
-import { held, json, loginWorld, logInThere, isLoggedIn, startLogin, tokens } from '../support/token-endpoint.ts'
-import { within } from '../support/until.ts'
+import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { held, json, loginWorld, logInThere, isLoggedIn, startLogin, tokens } from '../support/login/token-endpoint.ts'
+import { within } from '../support/time/until.ts'
 
 const LOGIN = '__Host-login-'
 

@@ -1,10 +1,10 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { huntTokens } from '../support/token-hunt.ts'
-import type { JarBrowser } from '../support/jar-browser.ts'
-import { storedSessions } from '../support/stored-sessions.ts'
-import { logIn, SECRETS, testServer, testWorld, type World } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import { huntTokens } from '../support/telemetry/token-hunt.ts'
+import type { JarBrowser } from '../support/browser/jar-browser.ts'
+import { storedSessions } from '../support/sessions/stored-sessions.ts'
+import { logIn, SECRETS, testServer, testWorld, type World } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 

@@ -3,8 +3,8 @@ import { subjectKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
-import { subjectInstance, type SubjectInstance } from '../support/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
+import { subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
 
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']
 const HOUR_MS = 3_600_000

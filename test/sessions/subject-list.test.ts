@@ -2,8 +2,8 @@ import { array, assert, asyncProperty, integer } from 'fast-check'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { sessionRecord } from '../support/session-instance.ts'
-import { subjectInstance } from '../support/subject-instance.ts'
+import { sessionRecord } from '../support/sessions/session-instance.ts'
+import { subjectInstance } from '../support/sessions/subject-instance.ts'
 
 const MINUTE_MS = 60_000
 /** As in {@link subjectInstance}. */

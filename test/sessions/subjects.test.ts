@@ -3,9 +3,9 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { ENDED_MS } from '../../src/store/session-index.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { REQUESTER, subjectInstance } from '../support/subject-instance.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
 import { assertNoneSurvives } from './everywhere-races.ts'
 
 const LOGINS = 300

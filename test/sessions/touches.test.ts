@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { instanceOn, newSession, sessionInstance } from '../support/session-instance.ts'
-import { touchesOf } from '../support/touches.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { instanceOn, newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { touchesOf } from '../support/sessions/touches.ts'
+import { testRedis } from '../support/server/world.ts'
 
 await test('a session in use costs Redis one EVAL for each step of its idle limit and instance, and no other command', async (t) => {
   // The idle limit moves in steps of 1 s instead of a minute.

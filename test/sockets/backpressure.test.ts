@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { flood, inOrder, MANY, MESSAGE, isolatedRelay, stalled } from '../support/isolated-relay.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { flood, inOrder, MANY, MESSAGE, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
+import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 const buffered = async (world: RelayWorld): Promise<number> =>
   (await world.metric('bff_relay_buffered_bytes')).get('') ?? 0

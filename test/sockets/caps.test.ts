@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { Caps } from '../../src/limits/caps.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 const full = { code: 4429, reason: 'too_many_relays' }
 

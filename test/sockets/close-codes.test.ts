@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import { codeLabel, fromBrowser, fromUpstream } from '../../src/sockets/close-codes.ts'
-import { frame, switchProtocols } from '../support/raw-frames.ts'
-import { joined, PUBLIC, relayWorld } from '../support/relay-world.ts'
+import { frame, switchProtocols } from '../support/sockets/raw-frames.ts'
+import { joined, PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 
 const CLOSE = 8
 const reason = (text: string): Buffer => Buffer.from(text)

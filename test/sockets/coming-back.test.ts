@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import type { BrowserSocket } from '../support/browser-socket.ts'
+import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 
 /** One-time URLs have room for 12 to 48 a minute, depending on what else there is: one every 1.25 to 5 s. */
 const BUDGET = { UPSTREAM_BUDGET: '60/60', DRAIN_SECONDS: '4', UPSTREAM_BUDGET_INSTANCES: '2' }

@@ -1,11 +1,11 @@
 import { test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
-import type { BrowserSocket } from '../support/browser-socket.ts'
-import { answerJson } from '../support/scripted-upstream.ts'
-import { joined, PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
-import { sandboxProcess } from '../support/sandbox-process.ts'
-import { nextEvent, until } from '../support/until.ts'
-import { logIn, testServer } from '../support/world.ts'
+import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { joined, PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { sandboxProcess } from '../support/sandbox/process.ts'
+import { nextEvent, until } from '../support/time/until.ts'
+import { logIn, testServer } from '../support/server/world.ts'
 
 /** Whether a message gets a response. */
 async function works(client: BrowserSocket): Promise<boolean> {

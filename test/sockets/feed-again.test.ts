@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
+import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 
 const closed = { msg_type: 'tick', subscription: { id: 'id-1' }, error: { code: 'MarketIsClosed', message: '' } }
 

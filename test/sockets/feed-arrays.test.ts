@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
 
 const LIMITED = { error: { code: 'RateLimit' } }
 

@@ -4,7 +4,7 @@ import { FrameSequence } from '../../src/sockets/feed/wire/write-batch.ts'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import { WriteBatch } from '../../src/sockets/feed/wire/write-batch.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 const MEMBERS = 3
 

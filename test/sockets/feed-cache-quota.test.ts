@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, reply } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 const MIB = 1_048_576
 

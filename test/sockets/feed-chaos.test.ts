@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { ChaosBrowser } from '../support/feed/chaos-browser.ts'
 import { ChaosUpstream } from '../support/feed/chaos-upstream.ts'
-import { PUBLIC, relayWorld } from '../support/relay-world.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
 
 const BROWSERS = 20
 /** Those that subscribe to nothing, and are closed only if an answer is lost. */

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a slow browser gets the newest message of each stream, and every answer', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_CONFLATE_BYTES: '65536', SLOW_CONSUMER_SECONDS: '3600' })

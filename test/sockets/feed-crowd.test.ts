@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { feedWorld, reply, tick, type FeedBrowser } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply, tick, type FeedBrowser } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 /** `npm run test:feed` has 2,000. */
 const CROWD = Number(process.env['CROWD'] ?? 200)

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { test } from 'tap'
 import { Day } from '../support/feed/day.ts'
 import { MarketUpstream } from '../support/feed/market-upstream.ts'
-import { measuredServer } from '../support/measured-server.ts'
+import { measuredServer } from '../support/server/measured-server.ts'
 
 /** `npm run test:feed` plays a whole day, with 1,000 members and 20 losses. */
 const WHOLE_DAY = process.env['DAY_MEMBERS']

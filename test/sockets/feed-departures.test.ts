@@ -1,8 +1,8 @@
 import { test, type Test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
 import { breakConnection, holdConnection } from '../support/feed/broken-connection.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 const LOST = { code: 1013, reason: 'upstream_lost' }
 const PATIENCE_MS = 5000

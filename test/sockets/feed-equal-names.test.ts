@@ -8,8 +8,8 @@ import {
   type FeedWorld,
   type Message,
   type UpstreamRequest,
-} from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+} from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 const TICKS = { ticks: 'R_1', subscribe: 1, req_id: 1 }
 const HISTORY = { ticks_history: 'R_1', end: 'latest', style: 'ticks', subscribe: 1, req_id: 2 }

@@ -5,7 +5,7 @@ import { type Arena, play, type Served } from '../support/feed/equivalence.ts'
 import { MarketUpstream } from '../support/feed/market-upstream.ts'
 import { FAULTS } from '../support/feed/planted-faults.ts'
 import { script } from '../support/feed/script.ts'
-import { testServer } from '../support/world.ts'
+import { testServer } from '../support/server/world.ts'
 
 const MORE_RUNS = process.env['RUNS']
 const RUNS = Number(MORE_RUNS ?? 60)

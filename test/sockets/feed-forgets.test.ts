@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { Audience } from '../../src/sockets/feed/streams/audience.ts'
 import type { Subscriber } from '../../src/sockets/feed/streams/subscription.ts'
-import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 /** Longer than a stream without browsers is kept. */
 const LINGERED_MS = 1200

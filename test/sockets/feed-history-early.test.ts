@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type Message } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type Message } from '../support/feed/world.ts'
 
 const history = (...epochs: readonly number[]): Message => ({
   history: { prices: epochs, times: epochs },

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, reply, type Message } from '../support/feed-world.ts'
+import { feedWorld, reply, type Message } from '../support/feed/world.ts'
 
 const tick = (epoch: number, quote: number): Message => ({
   msg_type: 'tick',

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
-import { FeedBrowser, feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed-world.ts'
-import { PUBLIC } from '../support/relay-world.ts'
+import { FeedBrowser, feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed/world.ts'
+import { PUBLIC } from '../support/sockets/relay-world.ts'
 
 const history = (last: number): Message => ({
   msg_type: 'history',

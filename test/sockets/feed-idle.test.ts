@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { feedWorld, reply, type FeedBrowser, type FeedWorld } from '../support/feed-world.ts'
+import { feedWorld, reply, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
 import { breakConnection, holdConnection } from '../support/feed/broken-connection.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 /** How often the feed looks whether a connection is still needed. */
 const LOOK_MS = 30_000

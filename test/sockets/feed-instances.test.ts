@@ -1,12 +1,12 @@
 import { test, type Test } from 'tap'
 import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { valueOf } from '../support/metrics.ts'
-import { nobody } from '../support/sandbox-world.ts'
-import { ready, serverProcess, type ServerProcess } from '../support/server-process.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
-import { SECRETS, testRedis } from '../support/world.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { valueOf } from '../support/telemetry/metrics.ts'
+import { nobody } from '../support/sandbox/world.ts'
+import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
+import { SECRETS, testRedis } from '../support/server/world.ts'
 
 type Message = Record<string, unknown>
 

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { feedWorld, reply, type FeedBrowser, type FeedWorld, type Message } from '../support/feed-world.ts'
+import { feedWorld, reply, type FeedBrowser, type FeedWorld, type Message } from '../support/feed/world.ts'
 import { LaggingSeries } from '../support/feed/lagging-series.ts'
-import { seededRandom } from '../support/seeded-random.ts'
-import { until } from '../support/until.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
+import { until } from '../support/time/until.ts'
 
 const MORE_RUNS = process.env['RUNS']
 /** Symbols whose sessions are played at once, and how often. `RUNS=20 npm test -- test/sockets/feed-lag.test.ts` plays new ones. */

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { Member } from '../../src/sockets/feed/browser/member.ts'
-import { FeedBrowser, feedWorld, reply, tick } from '../support/feed-world.ts'
-import { PUBLIC } from '../support/relay-world.ts'
-import { within } from '../support/until.ts'
+import { FeedBrowser, feedWorld, reply, tick } from '../support/feed/world.ts'
+import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { within } from '../support/time/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })

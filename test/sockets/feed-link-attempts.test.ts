@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream'
 import { test, type Test } from 'tap'
-import type { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import type { ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { openLink } from '../support/feed/open-link.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { nextEvent, until, within } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { nextEvent, until, within } from '../support/time/until.ts'
 
 const FAILED = 'upstream refused a socket of the feed'
 

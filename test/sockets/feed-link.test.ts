@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { openLink } from '../support/feed/open-link.ts'
-import { feedWorld, reply, tick } from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply, tick } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a connection of the feed whose upstream goes silent is lost, and opened again', async (t) => {
   const { upstream, link, told } = await openLink(t, 50)

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
-import { until, within } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
+import { until, within } from '../support/time/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0', FEED_LINGER_SECONDS: '1' }
 const LOST = { code: 1013, reason: 'upstream_lost' }

@@ -1,9 +1,9 @@
 import { test, type Test } from 'tap'
-import { BrowserSocket } from '../support/browser-socket.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { MarketUpstream } from '../support/feed/market-upstream.ts'
-import { handshakeStatus, MessageSocket } from '../support/message-socket.ts'
-import { nextEvent, until } from '../support/until.ts'
-import { testServer, type TestServer } from '../support/world.ts'
+import { handshakeStatus, MessageSocket } from '../support/browser/message-socket.ts'
+import { nextEvent, until } from '../support/time/until.ts'
+import { testServer, type TestServer } from '../support/server/world.ts'
 
 type Message = Record<string, unknown>
 

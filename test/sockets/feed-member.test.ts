@@ -4,8 +4,8 @@ import type { WebSocket } from 'ws'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import type { OwnSocket } from '../../src/sockets/feed/browser/own-socket.ts'
 import { memberHost, startMember, waitingOn } from '../support/feed/started-member.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { nextEvent, until } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 await test('the messages of a browser wait while one is answered, and are then taken in order', async (t) => {
   const { member, socket, browser, taken } = await startMember(t)

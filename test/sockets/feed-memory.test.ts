@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { measuredServer } from '../support/measured-server.ts'
-import { until } from '../support/until.ts'
+import { measuredServer } from '../support/server/measured-server.ts'
+import { until } from '../support/time/until.ts'
 
 const MIB = 1_048_576
 /** `npm run test:feed` takes more. */

@@ -4,8 +4,8 @@ import { test } from 'tap'
 import { dissect } from '../../src/sockets/feed/wire/dissect.ts'
 import { frameOf, messageBytes, startOfFrame } from '../../src/sockets/feed/wire/frame-of.ts'
 import { rateLimitError } from '../../src/sockets/feed/wire/local-answers.ts'
-import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
-import { frame } from '../support/raw-frames.ts'
+import { jsonObject, jsonValue, spelling, type Json } from '../support/feed/json-spelling.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
 
 const PERSONAL: ReadonlySet<string> = new Set(['echo_req', 'req_id', 'passthrough'])
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, reply, tick, type FeedWorld } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 /** The values of metrics, by the name without `bff_feed_`. */
 async function feedMetrics({ metric }: FeedWorld, ...names: string[]): Promise<Record<string, number | undefined>> {

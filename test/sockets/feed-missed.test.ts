@@ -1,8 +1,8 @@
 import { test, type Test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 const LOST = { code: 1013, reason: 'upstream_lost' }
 /** All browsers that have missed something are closed in the middle of it, and nothing else takes so long. */

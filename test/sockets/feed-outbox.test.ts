@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
 import { startMember, waitingOn, type MemberWorld } from '../support/feed/started-member.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 /** Sends a message of a stream. */
 function deliver({ member }: MemberWorld, text: string, stream: string): void {

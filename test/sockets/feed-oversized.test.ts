@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type Message, type UpstreamRequest } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type Message, type UpstreamRequest } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 const MAX_BYTES = 5000
 const SETTINGS = { MAX_UPSTREAM_MESSAGE_BYTES: String(MAX_BYTES), FEED_RECONNECT_SPREAD_SECONDS: '0' }

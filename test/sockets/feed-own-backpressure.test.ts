@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { LARGE, ownWorld } from '../support/feed/own-world.ts'
-import { feedWorld } from '../support/feed-world.ts'
-import { flood, inOrder, MANY, MESSAGE, stalled } from '../support/isolated-relay.ts'
-import { until } from '../support/until.ts'
+import { feedWorld } from '../support/feed/world.ts'
+import { flood, inOrder, MANY, MESSAGE, stalled } from '../support/sockets/isolated-relay.ts'
+import { until } from '../support/time/until.ts'
 
 await test('upstream waits while a browser reads nothing of its own socket, and the browser then receives every message', async (t) => {
   const { market, join, metric } = await feedWorld(t, { MAX_BUFFERED_BYTES: '200000' })

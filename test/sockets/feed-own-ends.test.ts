@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { failureCount } from '../support/failure-count.ts'
-import { feedWorld, type FeedBrowser, type FeedWorld } from '../support/feed-world.ts'
-import { rawBrowser } from '../support/raw-browser.ts'
-import { closeCode, frame } from '../support/raw-frames.ts'
-import { PUBLIC } from '../support/relay-world.ts'
-import { nextEvent, until } from '../support/until.ts'
+import { failureCount } from '../support/telemetry/failure-count.ts'
+import { feedWorld, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
+import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { closeCode, frame } from '../support/sockets/raw-frames.ts'
+import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 const TEXT = 1
 const PING = 9

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { ownWorld } from '../support/feed/own-world.ts'
-import { feedWorld, reply } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 await test('the messages of an own socket are counted in both directions', async (t) => {
   const { market, join, metric } = await feedWorld(t)

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
-import { nextEvent, until } from '../support/until.ts'
+import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_MAX_OWN_SOCKETS: '3' })

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed-world.ts'
-import { PUBLIC } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { FeedBrowser, feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
+import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 /** Answers subscriptions to ticks as upstream does: with AlreadySubscribed where the connection has the symbol. */
 function takesSymbolsOnce(): (request: UpstreamRequest) => boolean {

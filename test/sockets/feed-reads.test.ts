@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, reply } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 await test('reads with PUBLIC_FEED=shared', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_CACHE_SECONDS: '3' })

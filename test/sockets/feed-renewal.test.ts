@@ -7,10 +7,10 @@ import {
   type FeedBrowser,
   type FeedWorld,
   type UpstreamRequest,
-} from '../support/feed-world.ts'
+} from '../support/feed/world.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '600', FEED_LINGER_SECONDS: '3600' }
 /** Less than the time after which a stream that is not answered keeps others waiting no more. */

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/wire/parse-request.ts'
 import { RequestReader } from '../../src/sockets/feed/wire/request-reader.ts'
-import { jsonObject, jsonValue, spelling, type Json } from '../support/json-spelling.ts'
+import { jsonObject, jsonValue, spelling, type Json } from '../support/feed/json-spelling.ts'
 
 const RUNS = { numRuns: 500 }
 

@@ -7,9 +7,9 @@ import {
   type FeedBrowser,
   type FeedWorld,
   type UpstreamRequest,
-} from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+} from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 const LOST = { code: 1013, reason: 'upstream_lost' }
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0' }

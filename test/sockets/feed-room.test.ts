@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { feedWorld, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed-world.ts'
+import { feedWorld, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
 
 const SERVED = { tick: {} }
 const LIMITED = { error: { code: 'RateLimit' } }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { feedWorld, reply, tick, type Message } from '../support/feed-world.ts'
+import { feedWorld, reply, tick, type Message } from '../support/feed/world.ts'
 
 interface Tick {
   readonly epoch: number

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld } from '../support/feed-world.ts'
-import { PUBLIC } from '../support/relay-world.ts'
+import { FeedBrowser, feedWorld, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { PUBLIC } from '../support/sockets/relay-world.ts'
 
 const OF_THIS_SERVER = 'You have reached the rate limit for ticks.'
 

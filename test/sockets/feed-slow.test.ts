@@ -7,8 +7,8 @@ import {
   type FeedBrowser,
   type FeedWorld,
   type Message,
-} from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+} from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 interface SlowWorld extends FeedWorld {
   readonly slow: FeedBrowser

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed-world.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { until } from '../support/time/until.ts'
 
 await test('browsers with PUBLIC_FEED=shared', async (t) => {
   const { market, join, metric, upstream } = await feedWorld(t, { FEED_LINGER_SECONDS: '3' })

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { feedWorld, tick, type FeedWorld } from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { feedWorld, tick, type FeedWorld } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 /** How long a stream that nobody wants waits for upstream's first message. */
 const UNANSWERED_MS = 60_000

@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed-world.ts'
+import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed/world.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 /** The messages of upstream that were for nobody. */
 async function unattributed({ metric }: FeedWorld): Promise<unknown> {

@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { clockAhead } from '../support/clock-ahead.ts'
-import { feedWorld, quotes, reply, tick } from '../support/feed-world.ts'
-import { HeldTimers } from '../support/held-timers.ts'
-import { until } from '../support/until.ts'
+import { clockAhead } from '../support/time/clock-ahead.ts'
+import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
+import { until } from '../support/time/until.ts'
 
 /** How long a history on its way is shared, and how long any other answer. */
 const HISTORY_MS = 30_000

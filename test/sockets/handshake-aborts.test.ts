@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
-import { answerJson } from '../support/scripted-upstream.ts'
-import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { logIn, testServer } from '../support/world.ts'
-import { until, within } from '../support/until.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { logIn, testServer } from '../support/server/world.ts'
+import { until, within } from '../support/time/until.ts'
 
 /** With a single permit, a handshake that keeps it blocks the next one. */
 const ONE_PERMIT = { MAX_RELAYS: '1', MAX_RELAYS_PER_SESSION: '1', MAX_PUBLIC_RELAYS_PER_IP: '1' }

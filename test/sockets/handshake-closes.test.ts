@@ -2,10 +2,10 @@ import { test } from 'tap'
 import { createClient } from 'redis'
 import { sessionKey } from '../../src/store/keys.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
-import { relayWorld, TRADING } from '../support/relay-world.ts'
-import { logIn, SECRETS, testServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
-import { answerJson, type ScriptedUpstream } from '../support/scripted-upstream.ts'
+import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { logIn, SECRETS, testServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
+import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 
 type Play = (upstream: ScriptedUpstream) => void
 const otp =

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
-import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { nextEvent } from '../support/until.ts'
+import { PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { nextEvent } from '../support/time/until.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 

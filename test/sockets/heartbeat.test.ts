@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { frame } from '../support/raw-frames.ts'
-import { flood, MANY, isolatedRelay, stalled } from '../support/isolated-relay.ts'
-import { until } from '../support/until.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
+import { flood, MANY, isolatedRelay, stalled } from '../support/sockets/isolated-relay.ts'
+import { until } from '../support/time/until.ts'
 
 /** Resolves with true after so many pings, or with false once the relay has ended. */
 async function pings(socket: WebSocket, count: number, ended: Promise<unknown>): Promise<boolean> {

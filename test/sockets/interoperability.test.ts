@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { PUBLIC, relayWorld } from '../support/relay-world.ts'
+import { PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
 
-const PEER = fileURLToPath(new URL('../support/websocket_peer.py', import.meta.url))
+const PEER = fileURLToPath(new URL('../support/sockets/websocket_peer.py', import.meta.url))
 /** Debian's Python, which python3-websockets is installed for. */
 const PYTHON = '/usr/bin/python3'
 

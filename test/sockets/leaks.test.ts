@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { logOut, PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
+import { logOut, PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 
 /** A multiple of eight. RELAYS=5000 repeats the run by which this was judged. */
 const ROUNDS = Number(process.env['RELAYS'] ?? 2000)

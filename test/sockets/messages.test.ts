@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import type { Received } from '../support/browser-socket.ts'
-import { nextEvent, until } from '../support/until.ts'
-import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
+import type { Received } from '../support/browser/browser-socket.ts'
+import { nextEvent, until } from '../support/time/until.ts'
+import { joined, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
 
 /** Where lengths, frame headers and buffers change their form. */
 const SIZES = [0, 1, 2, 124, 125, 126, 127, 1000, 16_383, 16_384, 65_534, 65_535, 65_536]

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { answerJson, type ScriptedUpstream } from '../support/scripted-upstream.ts'
-import { relayWorld, TRADING } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { answerJson, type ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 const otp =
   (status: number, body: unknown) =>

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { measuredServer, type MeasuredServer } from '../support/measured-server.ts'
-import { rawBrowser } from '../support/raw-browser.ts'
-import { frame } from '../support/raw-frames.ts'
-import { PUBLIC, relayWorld } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
+import { measuredServer, type MeasuredServer } from '../support/server/measured-server.ts'
+import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
+import { PUBLIC, relayWorld } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
 
 const CONTINUATION = 0
 const TEXT = 1

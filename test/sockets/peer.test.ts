@@ -6,8 +6,8 @@ import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Peer, writeAtOnce } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
-import { frame } from '../support/raw-frames.ts'
-import { until } from '../support/until.ts'
+import { frame } from '../support/sockets/raw-frames.ts'
+import { until } from '../support/time/until.ts'
 
 /** A payload as a connection reads it: after its frame header and before other bytes. */
 function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payload: Buffer } {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { test } from 'tap'
-import { rawBrowser } from '../support/raw-browser.ts'
-import { closeCode, frame, switchProtocols } from '../support/raw-frames.ts'
-import { PUBLIC, relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { failureCount } from '../support/failure-count.ts'
-import { until } from '../support/until.ts'
+import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { closeCode, frame, switchProtocols } from '../support/sockets/raw-frames.ts'
+import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { failureCount } from '../support/telemetry/failure-count.ts'
+import { until } from '../support/time/until.ts'
 
 const TEXT = 1
 const BINARY = 2

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { CLOSE, after, fromUpstream, type CloseStatus } from '../../src/sockets/close-codes.ts'
 import { Returns } from '../../src/sockets/returns.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 /** A page every two seconds. */
 const budget = { spread: (count: number) => 2000 * (count - 1) }

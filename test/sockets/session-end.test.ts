@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import type { BrowserSocket } from '../support/browser-socket.ts'
-import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { storedSessions } from '../support/stored-sessions.ts'
-import { logIn, testServer, type TestServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { joined, logOut, PUBLIC, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { storedSessions } from '../support/sessions/stored-sessions.ts'
+import { logIn, testServer, type TestServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const EXPIRED = { code: 4401, reason: 'session_expired' }
 

@@ -1,9 +1,9 @@
 import { test } from 'tap'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { relayWorld, type RelayWorld } from '../support/relay-world.ts'
-import { answerJson } from '../support/scripted-upstream.ts'
-import { until } from '../support/until.ts'
-import { logIn } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { answerJson } from '../support/upstream/scripted-upstream.ts'
+import { until } from '../support/time/until.ts'
+import { logIn } from '../support/server/world.ts'
 
 const SESSION = '/ws/session'
 const FULL = { code: 4429, reason: 'too_many_relays' }

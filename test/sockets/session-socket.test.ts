@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { test, type Test } from 'tap'
-import type { BrowserSocket } from '../support/browser-socket.ts'
-import { rawBrowser } from '../support/raw-browser.ts'
-import { closeCode, frame } from '../support/raw-frames.ts'
-import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/relay-world.ts'
-import { logIn, testServer, type TestServer } from '../support/world.ts'
-import { until } from '../support/until.ts'
+import type { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { rawBrowser } from '../support/browser/raw-browser.ts'
+import { closeCode, frame } from '../support/sockets/raw-frames.ts'
+import { logOut, relayWorld, TRADING, type RelayWorld } from '../support/sockets/relay-world.ts'
+import { logIn, testServer, type TestServer } from '../support/server/world.ts'
+import { until } from '../support/time/until.ts'
 
 const SESSION = '/ws/session'
 const EXPIRED = { code: 4401, reason: 'session_expired' }

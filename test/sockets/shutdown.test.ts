@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { PUBLIC, relayWorld, TRADING } from '../support/relay-world.ts'
-import { nextEvent, until } from '../support/until.ts'
+import { PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { nextEvent, until } from '../support/time/until.ts'
 
 await test('a server that shuts down closes every socket with 1012, also one that reads nothing and one in its handshake', async (t) => {
   const world = await relayWorld(t, { settings: { DRAIN_SECONDS: '2' } })

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { ready, serverProcess } from '../support/server-process.ts'
-import { tokenEndpoint } from '../support/token-endpoint.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { ready, serverProcess } from '../support/server/server-process.ts'
+import { tokenEndpoint } from '../support/login/token-endpoint.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 /** Longer than the command timeout of Redis. */

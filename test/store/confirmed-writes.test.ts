@@ -2,9 +2,9 @@ import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable, type ConfirmableWrites } from '../../src/store/store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 interface Replicated {
   readonly master: RedisProcess

@@ -2,8 +2,8 @@ import { test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const soon = (): number => Date.now() + 60_000

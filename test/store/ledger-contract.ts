@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Store } from '../../src/store/store.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 const NONE: ByClass = { orders: 0, otps: 0, reads: 0 }
 const TERMS: LedgerTerms = {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { LedgerModel } from '../support/ledger-model.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
 
 const TERMS: LedgerTerms = {

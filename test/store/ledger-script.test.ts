@@ -1,10 +1,10 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
-import { LedgerModel } from '../support/ledger-model.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { settleScript } from '../../src/store/ledger/ledger-script.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
-import { seededRandom } from '../support/seeded-random.ts'
-import { testRedis } from '../support/world.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const TERMS: LedgerTerms = {
   windows: [

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { BUDGET_CLASSES, type ByClass } from '../../src/config/upstream-budget.ts'
 import type { LedgerReport, LedgerTerms, Spends } from '../../src/store/ledger/ledger.ts'
 import { MemoryLedger } from '../../src/store/ledger/memory-ledger.ts'
-import { LedgerModel } from '../support/ledger-model.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 
 const TERMS: LedgerTerms = {
   windows: [

@@ -3,8 +3,8 @@ import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { mayLackDatabase } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 await test('--check and a start name a database of REDIS_URL that Redis has not got', async (t) => {
   const redis = await testRedis(t)

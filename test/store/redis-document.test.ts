@@ -3,9 +3,9 @@ import { budgetChannel, refusalsKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { SharedDocument } from '../../src/store/shared-document.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 

@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { until } from '../support/until.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { until } from '../support/time/until.ts'
+import { testRedis } from '../support/server/world.ts'
 
 await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REPLICAS, and of a Redis without appendonly', async (t) => {
   const master = await testRedis(t)

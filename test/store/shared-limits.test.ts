@@ -2,8 +2,8 @@ import { createClient } from 'redis'
 import { test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
-import { fillRedis } from '../support/full-redis.ts'
-import { testRedis } from '../support/world.ts'
+import { fillRedis } from '../support/redis/full-redis.ts'
+import { testRedis } from '../support/server/world.ts'
 
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const PERMITS = permitsKey('session:a')

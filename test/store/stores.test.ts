@@ -7,11 +7,11 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { askRedis } from '../support/redis-topologies.ts'
-import { testRedis } from '../support/world.ts'
+import { askRedis } from '../support/redis/topologies.ts'
+import { testRedis } from '../support/server/world.ts'
 import { ledgerContract } from './ledger-contract.ts'
 import { storeContract } from './store-contract.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 async function connected(url: string): Promise<RedisStore> {
   const store = RedisStore.connect(url, quiet)

@@ -3,8 +3,8 @@ import { test } from 'tap'
 import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
 import { logFailure } from '../../src/telemetry/failure-log.ts'
 import { loggerOptions } from '../../src/telemetry/log.ts'
-import { failureCount } from '../support/failure-count.ts'
-import { until } from '../support/until.ts'
+import { failureCount } from '../support/telemetry/failure-count.ts'
+import { until } from '../support/time/until.ts'
 
 type Line = Record<string, unknown>
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test, type Test } from 'tap'
 import { LogWriter } from '../../src/telemetry/log-writer.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 const CHUNK = 4096
 const END_LENGTH = 128

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { polls } from '../../src/time/polls.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a poll waits for the end of a run before it counts the time to the next one', async (t) => {
   let runs = 0

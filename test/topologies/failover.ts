@@ -1,9 +1,9 @@
 import type { Test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { askRedis, type Topology } from '../support/redis-topologies.ts'
-import { untilSlow as until } from '../support/until.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { askRedis, type Topology } from '../support/redis/topologies.ts'
+import { untilSlow as until } from '../support/time/until.ts'
 
 const SESSIONS = 60
 

@@ -1,9 +1,9 @@
 import { test } from 'tap'
-import { earlyInAMinute } from '../support/clock-minute.ts'
-import { askRedis, testCluster, testSentinel } from '../support/redis-topologies.ts'
-import { logOut, relayWorld, TRADING } from '../support/relay-world.ts'
-import { untilSlow } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
+import { earlyInAMinute } from '../support/time/clock-minute.ts'
+import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
+import { logOut, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { untilSlow } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
 
 for (const [where, start] of [
   ['On a Cluster', testCluster],

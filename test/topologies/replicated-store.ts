@@ -2,9 +2,9 @@ import { test, type Test } from 'tap'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { ledgerContract } from '../store/ledger-contract.ts'
 import { storeContract } from '../store/store-contract.ts'
-import { testCa, trust, type TestCa } from '../support/redis-tls.ts'
-import { deniedOn, withDocumentedRights } from '../support/redis-rights.ts'
-import type { Topology } from '../support/redis-topologies.ts'
+import { testCa, trust, type TestCa } from '../support/redis/tls.ts'
+import { deniedOn, withDocumentedRights } from '../support/redis/rights.ts'
+import type { Topology } from '../support/redis/topologies.ts'
 import { assertEndedSessionsAreNoticed, assertMasterLossIsSurvived, freeze } from './failover.ts'
 
 const silentLog = { error: () => undefined, warn: () => undefined, info: () => undefined }

@@ -1,4 +1,4 @@
-import { testSentinel } from '../support/redis-topologies.ts'
+import { testSentinel } from '../support/redis/topologies.ts'
 import { testReplicatedStore } from './replicated-store.ts'
 
 await testReplicatedStore('Behind Sentinels', testSentinel)

@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
-import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis-topologies.ts'
-import { logOut, relayWorld } from '../support/relay-world.ts'
-import { testServer } from '../support/world.ts'
+import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
+import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
+import { testServer } from '../support/server/world.ts'
 
 /** How many commands read keys on all masters so far. */
 async function readsOf({ masters }: Topology): Promise<number> {

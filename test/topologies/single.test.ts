@@ -1,9 +1,9 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { until } from '../support/until.ts'
-import { logIn, testRedis, testServer, testWorld } from '../support/world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { until } from '../support/time/until.ts'
+import { logIn, testRedis, testServer, testWorld } from '../support/server/world.ts'
 import { assertEndedSessionsAreNoticed } from './failover.ts'
 
 const FROZEN_SECONDS = 10

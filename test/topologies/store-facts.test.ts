@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { askRedis, testCluster, testSentinel } from '../support/redis-topologies.ts'
-import { newSession, sessionInstance } from '../support/session-instance.ts'
-import { until as soon, untilSlow as until } from '../support/until.ts'
+import { askRedis, testCluster, testSentinel } from '../support/redis/topologies.ts'
+import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
+import { until as soon, untilSlow as until } from '../support/time/until.ts'
 
 const MEGABYTE = 1_048_576
 

@@ -1,10 +1,10 @@
 import { test, type Test } from 'tap'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { assertNoneSurvives } from '../sessions/everywhere-races.ts'
-import { BrowserSocket } from '../support/browser-socket.ts'
-import { identityWorld, operate } from '../support/identity-world.ts'
-import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis-topologies.ts'
-import { testRedis, testServer } from '../support/world.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { identityWorld, operate } from '../support/login/identity-world.ts'
+import { askRedis, testCluster, testSentinel, type Topology } from '../support/redis/topologies.ts'
+import { testRedis, testServer } from '../support/server/world.ts'
 
 const LOGINS = 1000
 const SOCKETS = 60

@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import { LimitedWorld, type User } from '../support/limited-world.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { until } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
+import { LimitedWorld, type User } from '../support/budget/limited-world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { until } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
 
 const HELD = 'bff_upstream_budget_held_back'
 const USERS = 'bff_upstream_limited_users'

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
-import { apiWorld, readAll, type ApiWorld } from '../support/api-world.ts'
-import { gone, ok } from '../support/raw-upstream.ts'
+import { apiWorld, readAll, type ApiWorld } from '../support/upstream/api-world.ts'
+import { gone, ok } from '../support/upstream/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const LIMIT = 100_000

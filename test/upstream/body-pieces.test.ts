@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
-import { until } from '../support/until.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { until } from '../support/time/until.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void

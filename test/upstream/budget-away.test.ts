@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { LedgerModel } from '../support/ledger-model.ts'
-import { ManualBudget } from '../support/manual-budget.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
+import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 

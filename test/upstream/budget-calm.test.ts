@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import type { ByClass } from '../../src/config/upstream-budget.ts'
-import { simulate } from '../support/budget-simulation.ts'
-import { ManualBudget } from '../support/manual-budget.ts'
-import { mostWithin } from '../support/most-within.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import { simulate } from '../support/budget/simulation.ts'
+import { ManualBudget } from '../support/budget/manual-budget.ts'
+import { mostWithin } from '../support/budget/most-within.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
 
 /** Windows in which the burst at the start fades, before any is measured. */
 const FADING = 3

@@ -4,10 +4,10 @@ import { readConfig } from '../../src/config/config.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
-import { ManualBudget } from '../support/manual-budget.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
-import { ALONE } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { ManualBudget } from '../support/budget/manual-budget.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { ALONE } from '../support/server/settings.ts'
+import { until } from '../support/time/until.ts'
 
 await test('a request that waits for a connection is not sent when upstream refuses its user meanwhile', async (t) => {
   const upstream = await rawUpstream(t)

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { LedgerModel } from '../support/ledger-model.ts'
+import { LedgerModel } from '../support/budget/ledger-model.ts'
 import { PresentSubjects } from '../../src/upstream/budget/present-subjects.ts'
-import { ManualBudget } from '../support/manual-budget.ts'
+import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import type { SimulatedUser } from '../support/budget-schedule.ts'
-import { flood, others, outcome } from '../support/budget-crowd.ts'
-import { ManualBudget } from '../support/manual-budget.ts'
+import type { SimulatedUser } from '../support/budget/schedule.ts'
+import { flood, others, outcome } from '../support/budget/crowd.ts'
+import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 /** What all instances together may use of 600 a minute, without the part that is set aside. */
 const SHARED = 540

@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import type { BudgetConfig } from '../../src/config/upstream-budget.ts'
 import type { LedgerTerms } from '../../src/store/ledger/ledger.ts'
-import type { Run, Schedule } from '../support/budget-schedule.ts'
-import { simulate } from '../support/budget-simulation.ts'
-import { mostWithin } from '../support/most-within.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import type { Run, Schedule } from '../support/budget/schedule.ts'
+import { simulate } from '../support/budget/simulation.ts'
+import { mostWithin } from '../support/budget/most-within.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
 
 /** 10,000 with SCHEDULES=10000. */
 const SCHEDULES = Number(process.env['SCHEDULES'] ?? 60)

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import type { Happening } from '../support/budget-schedule.ts'
-import { simulate } from '../support/budget-simulation.ts'
-import { seededRandom } from '../support/seeded-random.ts'
+import type { Happening } from '../support/budget/schedule.ts'
+import { simulate } from '../support/budget/simulation.ts'
+import { seededRandom } from '../support/time/seeded-random.ts'
 
 const MINUTES = 15
 /** Always the same runs, so that no result is due to chance. */

@@ -1,10 +1,10 @@
 import { test } from 'tap'
-import { apiWorld, sendTo } from '../support/api-world.ts'
-import { samplesOf } from '../support/metrics.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { relayWorld, TRADING } from '../support/relay-world.ts'
-import { until } from '../support/until.ts'
-import { testServer } from '../support/world.ts'
+import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
+import { samplesOf } from '../support/telemetry/metrics.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
+import { until } from '../support/time/until.ts'
+import { testServer } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const JSON_TYPE = { 'content-type': 'application/json' }

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
-import { awakeClock } from '../support/awake-clock.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
-import { ALONE } from '../support/settings.ts'
+import { awakeClock } from '../support/time/awake-clock.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { ALONE } from '../support/server/settings.ts'
 
 const MAX_AGE_MS = 1000
 const LOAD_MS = 4500

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
-import { relayWorld, TRADING } from '../support/relay-world.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 
 await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at most', async (t) => {
   const upstream = await rawUpstream(t)

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
-import { gone, ok } from '../support/raw-upstream.ts'
-import { failureCount } from '../support/failure-count.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { gone, ok } from '../support/upstream/raw-upstream.ts'
+import { failureCount } from '../support/telemetry/failure-count.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'

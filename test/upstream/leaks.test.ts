@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
-import { ok, type RawRequest } from '../support/raw-upstream.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
+import { ok, type RawRequest } from '../support/upstream/raw-upstream.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 const CALLS = Number(process.argv[2] ?? 1500)

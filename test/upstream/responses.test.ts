@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { apiWorld } from '../support/api-world.ts'
+import { apiWorld } from '../support/upstream/api-world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 

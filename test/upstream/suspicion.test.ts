@@ -2,7 +2,7 @@ import { test } from 'tap'
 import type { Clock } from '../../src/upstream/budget/clock.ts'
 import { BudgetCall } from '../../src/upstream/budget/budget-call.ts'
 import { UpstreamRefusals } from '../../src/upstream/budget/upstream-refusals.ts'
-import { SharedText } from '../support/shared-text.ts'
+import { SharedText } from '../support/budget/shared-text.ts'
 
 /** These calls are never started, so none asks for a token. */
 const NO_TOKENS = {

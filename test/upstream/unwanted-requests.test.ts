@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import type { Admission, Budget } from '../../src/upstream/budget/admission.ts'
 import { RestClient } from '../../src/upstream/rest-client.ts'
-import { ok, rawUpstream } from '../support/raw-upstream.ts'
+import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
 
 /** A budget that admits when it is told to, and what becomes of its tokens. */
 function heldBudget() {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { test } from 'tap'
-import { apiWorld, readAll, type ApiWorld } from '../support/api-world.ts'
-import { JarBrowser } from '../support/jar-browser.ts'
-import { ok } from '../support/raw-upstream.ts'
-import { until } from '../support/until.ts'
-import { logIn } from '../support/world.ts'
+import { apiWorld, readAll, type ApiWorld } from '../support/upstream/api-world.ts'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
+import { ok } from '../support/upstream/raw-upstream.ts'
+import { until } from '../support/time/until.ts'
+import { logIn } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** More than the server buffers before it sends a body on. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { FeedWorld } from '../feed-world.ts'
-import { until } from '../until.ts'
+import type { FeedWorld } from './world.ts'
+import { until } from '../time/until.ts'
 
 /** Less than what takes 10 seconds in the feed, so that a test that holds such timers still has a deadline. */
 const DEADLINE_MS = 9000

@@ -1,5 +1,5 @@
-import type { BrowserSocket, Closed } from '../browser-socket.ts'
-import type { Message } from '../feed-world.ts'
+import type { BrowserSocket, Closed } from '../browser/browser-socket.ts'
+import type { Message } from './world.ts'
 import { SYMBOLS } from './chaos-market.ts'
 
 /** Messages shown with a fault. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { Message } from '../feed-world.ts'
+import type { Message } from './world.ts'
 
 /** Longer than the server needs to read the first half of a split message. */
 const SPLIT_MS = 3

@@ -1,4 +1,4 @@
-import type { Message } from '../feed-world.ts'
+import type { Message } from './world.ts'
 import type { ChaosConnection, ChaosStream } from './chaos-connection.ts'
 
 export const SYMBOLS = ['R_0', 'R_1', 'R_2', 'R_3', 'R_4', 'R_5']

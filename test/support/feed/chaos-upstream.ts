@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { Message } from '../feed-world.ts'
-import type { ScriptedUpstream } from '../scripted-upstream.ts'
+import type { Message } from './world.ts'
+import type { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { ChaosConnection } from './chaos-connection.ts'
 import { ChaosMarket, SYMBOLS } from './chaos-market.ts'
 

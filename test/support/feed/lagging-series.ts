@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import { reply, type Message, type UpstreamRequest } from '../feed-world.ts'
+import { reply, type Message, type UpstreamRequest } from './world.ts'
 
 interface Tick {
   readonly epoch: number

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { within } from '../until.ts'
+import { within } from '../time/until.ts'
 
 const PROGRAM = fileURLToPath(new URL('market_upstream', import.meta.url))
 /** Debian's Python, which python3-websockets is installed for. */

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { nextEvent, within } from '../until.ts'
+import { nextEvent, within } from '../time/until.ts'
 import { echoOf, FORGETS } from './received-messages.ts'
 
 /** What a member has asked for on its present connection. */

@@ -5,7 +5,7 @@ import type { LinkOwner } from '../../../src/sockets/feed/upstream/link-users.ts
 import { UpstreamLink } from '../../../src/sockets/feed/upstream/upstream-link.ts'
 import { WriteBatch } from '../../../src/sockets/feed/wire/write-batch.ts'
 import { createFeedMetrics, type FeedMetrics } from '../../../src/telemetry/feed-metrics.ts'
-import { ScriptedUpstream } from '../scripted-upstream.ts'
+import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 
 /** A connection of the feed that is not open yet. */
 interface LinkWorld {

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { WebSocket } from 'ws'
 import { OwnSocket } from '../../../src/sockets/feed/browser/own-socket.ts'
-import { ScriptedUpstream } from '../scripted-upstream.ts'
+import { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
 import { memberHost, startMember, type MemberWorld } from './started-member.ts'
 
 /** More than fits into the buffers of the kernel. */

@@ -1,5 +1,5 @@
-import { BrowserSocket, type Closed, type Received } from '../browser-socket.ts'
-import { until, within } from '../until.ts'
+import { BrowserSocket, type Closed, type Received } from '../browser/browser-socket.ts'
+import { until, within } from '../time/until.ts'
 
 /** A stream of one symbol. Equal ones have equal requests. */
 export interface Watched {

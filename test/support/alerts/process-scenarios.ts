@@ -1,0 +1,97 @@
+import { connect } from 'node:net'
+import type { Test } from 'tap'
+import { json, logInThere, loginWorld } from '../login/token-endpoint.ts'
+import { ready, serverProcess } from '../server/server-process.ts'
+import { ALONE } from '../server/settings.ts'
+import { SECRETS, testServer } from '../server/world.ts'
+import { said, twoWorkers, workerPids } from '../server/two-workers.ts'
+import { nextEvent, until } from '../time/until.ts'
+import { around, LAG, scrape, scrapeAll, type Scenario } from './scrapes.ts'
+
+/** Two instances whose secrets differ. */
+export async function secretsScenario(t: Test): Promise<Scenario> {
+  const { settings } = await loginWorld(t)
+  const other = 'other-secrets-of-thirty-two-bytes-or-more'
+  const servers = [
+    await testServer(t, { ...settings, SESSION_SECRETS: SECRETS }),
+    await testServer(t, { ...settings, SESSION_SECRETS: other }),
+  ]
+  const [a = '', b = ''] = await Promise.all(servers.map(scrape))
+  return {
+    name: 'instances have different secrets',
+    raises: ['BffOtherSecrets'],
+    scrapes: { a: { before: a, after: a }, b: { before: b, after: b } },
+  }
+}
+
+/** A new instance whose first refusal comes before its first scrape. */
+export async function firstRefusalScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t)
+  const before = await scrape(world.server)
+  world.endpoint.behaviour = json({}, 401)
+  await logInThere(world)
+  const raises = ['BffClientRefused']
+  return {
+    name: 'the first refusal is the first sample',
+    raises,
+    scrapes: { a: { after: await scrape(world.server) }, b: { before, after: before } },
+  }
+}
+
+/** A process whose event loop is late, and one whose event loop is not. Run this alone. */
+export async function lagScenarios(t: Test): Promise<Scenario[]> {
+  const { opsUrl } = (await loginWorld(t)).server
+  await scrapeAll({ opsUrl })
+  for (let count = 0; count < 4; count++) {
+    const blockedUntil = performance.now() + 300
+    while (performance.now() < blockedUntil);
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  const busy = await scrapeAll({ opsUrl })
+  let calm = busy
+  await until(async () => {
+    await new Promise((resolve) => void setTimeout(resolve, 200))
+    calm = await scrapeAll({ opsUrl })
+    return Number(LAG.exec(calm)?.[1]) < 0.2
+  }, 'the event loop is in time')
+  return [
+    {
+      name: 'the event loop is late',
+      raises: ['BffEventLoopLag'],
+      scrapes: { a: { before: busy, after: busy } },
+    },
+    { name: 'the event loop is in time', raises: [], scrapes: { a: { before: calm, after: calm } } },
+  ]
+}
+
+/** A process that has hardly any descriptors left, and whose log cannot be written. */
+export async function scarcityScenario(t: Test): Promise<Scenario> {
+  const server = await serverProcess(t, { ...ALONE, MAX_RELAYS: '10' }, { descriptors: 64, log: '/dev/full' })
+  t.ok(await ready(server))
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around({ opsUrl }, 'descriptors and log lines are lost', ['BffDescriptors', 'BffLogLinesLost'], async () => {
+    const sockets = Array.from({ length: 30 }, () => connect(server.port, '127.0.0.1'))
+    t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+    await Promise.all(sockets.map((socket) => nextEvent(socket, 'connect')))
+    const before = await linesLost(opsUrl)
+    await fetch(`http://127.0.0.1:${server.port}/auth/session`)
+    await until(async () => (await linesLost(opsUrl)) > before, 'a line of the log is lost')
+  })
+}
+
+/** Workers that die again and again. */
+export async function restartScenario(t: Test): Promise<Scenario> {
+  const server = await twoWorkers(t)
+  const opsUrl = `http://127.0.0.1:${server.opsPort}`
+  return around({ opsUrl }, 'workers die', ['BffRestarting'], async () => {
+    for (let count = 0; count < 3; count++) {
+      const pids = workerPids(server)
+      process.kill(pids.at(-1) ?? 0, 'SIGKILL')
+      await until(() => said(server, 'ready').length === 3 + count)
+    }
+  })
+}
+
+async function linesLost(opsUrl: string): Promise<number> {
+  return Number(/^bff_log_lines_dropped_total (\d+)$/m.exec(await scrape({ opsUrl }))?.[1])
+}

@@ -1,0 +1,184 @@
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { JarBrowser } from '../browser/jar-browser.ts'
+import { PUBLIC, relayWorld } from '../sockets/relay-world.ts'
+import { html, json, logInThere, loginWorld, startLogin, storeClient, tokens } from '../login/token-endpoint.ts'
+import { testRedis } from '../server/world.ts'
+import { nextEvent, until } from '../time/until.ts'
+import { around, scrape, type Scenario } from './scrapes.ts'
+
+const ACCOUNTS = '/api/trading/v1/options/accounts'
+/** Enough events to make a rate. */
+const TIMES = 6
+/** A token lifetime that is over at once. */
+const OVER = 0.001
+
+async function times(what: () => Promise<unknown>): Promise<void> {
+  for (let count = 0; count < TIMES; count++) await what()
+}
+
+/** Faults between a browser, the provider and upstream's REST API. */
+export async function loginAndCallScenarios(t: Test): Promise<Scenario[]> {
+  const api = await scriptedApi(t)
+  const world = await loginWorld(t, { settings: { API_URL: api.url, AUTH_STARTS_PER_MINUTE: '1000' } })
+  const { endpoint, server } = world
+  const fresh = () => ({ server, browser: new JarBrowser() })
+  const when = (name: string, raises: string[], happen: () => Promise<unknown>) => around(server, name, raises, happen)
+  const logsIn = (answer: typeof endpoint.behaviour) => async () => {
+    endpoint.behaviour = answer
+    await times(() => logInThere(fresh()))
+  }
+  const calls = async (behave: typeof api.behave, expiresIn = 3600) => {
+    endpoint.behaviour = tokens({ expires_in: expiresIn, refresh_token: 'refresh' })
+    const { browser } = fresh()
+    await logInThere({ server, browser })
+    endpoint.behaviour = html(503)
+    api.behave = behave
+    await Promise.all(Array.from({ length: TIMES }, () => browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })))
+  }
+  return [
+    await when('the provider is down', ['BffLoginsFailing'], logsIn(html(503))),
+    await when('the provider refuses the scopes', ['BffLoginsFailing'], logsIn(json({ error: 'invalid_scope' }, 400))),
+    await when('the provider refuses this client', ['BffClientRefused'], logsIn(json({}, 401))),
+    await when('login cookies are lost', ['BffLoginsTurnedAway'], () =>
+      times(async () => {
+        const login = await startLogin(fresh())
+        await new JarBrowser().navigate(`${server.url}/auth/callback?code=1&state=${login.state}`)
+      }),
+    ),
+    await when('links are incomplete', ['BffAttributionBroken'], () =>
+      times(() => new JarBrowser().navigate(`${server.url}/auth/signup?utm_source=CU1`)),
+    ),
+    await when('sessions are gone', ['BffCallsUnauthorized'], () =>
+      times(() => fetch(server.url + ACCOUNTS, { headers: { 'x-csrf': '1' } })),
+    ),
+    await when('upstream hangs up', ['BffServerErrors', 'BffUpstreamFailing'], () =>
+      calls((response) => response.destroy()),
+    ),
+    await when('upstream is slow', ['BffSlow', 'BffUpstreamSlow'], () =>
+      calls((response) => setTimeout(() => response.end('{}'), 2800)),
+    ),
+    await when('the provider gives no new tokens', ['BffRefreshesFailing', 'BffServerErrors'], () =>
+      calls((response) => response.end('{}'), OVER),
+    ),
+  ]
+}
+
+/** An upstream REST API that a test scripts. */
+async function scriptedApi(t: Test): Promise<{ url: string; behave: (response: ServerResponse) => unknown }> {
+  const server = createServer((_request, response) => void api.behave(response))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const api = {
+    url: `http://127.0.0.1:${port}`,
+    behave: (response: ServerResponse): unknown => response.end('{}'),
+  }
+  return api
+}
+
+/** Too many logins from one address. */
+export async function limitScenario(t: Test): Promise<Scenario> {
+  const { server } = await loginWorld(t, { settings: { AUTH_STARTS_PER_MINUTE: '1' } })
+  return around(server, 'all users have one address', ['BffLoginsTurnedAway'], () =>
+    times(() => new JarBrowser().navigate(`${server.url}/auth/login`)),
+  )
+}
+
+/** Redis is gone. */
+export async function storeScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t, { redis: true, settings: { READY_GRACE_SECONDS: '1' } })
+  const { server, redis } = world
+  return around(server, 'Redis is gone', ['BffStoreDown', 'BffNotReady', 'BffLoginsFailing'], async () => {
+    await redis?.close()
+    await until(async () => !(await fetch(`${server.opsUrl}/readyz`)).ok)
+    await times(() => new JarBrowser().navigate(`${server.url}/auth/login`))
+  })
+}
+
+/** Redis is filled, and then emptied. */
+export async function fullStoreScenarios(t: Test): Promise<Scenario[]> {
+  const world = await loginWorld(t, { redis: true, settings: { AUTH_STARTS_PER_MINUTE: '1000' } })
+  const { server } = world
+  const redis = await storeClient(t, world)
+  for (let count = 0; count < 25; count++) await logInThere({ server, browser: new JarBrowser() })
+  const shows = (text: RegExp) => until(async () => text.test(await scrape(server)), String(text))
+  await shows(/^bff_sessions 25$/m)
+  const full = await around(
+    server,
+    'Redis is full',
+    ['BffStoreRefusesWrites', 'BffStoreNearlyFull', 'BffLoginsFailing'],
+    async () => {
+      await redis.configSet({ maxmemory: '1', 'maxmemory-policy': 'noeviction' })
+      await new JarBrowser().navigate(`${server.url}/auth/login`)
+      await shows(/^bff_session_store_memory_max_bytes 1$/m)
+    },
+  )
+  await redis.configSet({ maxmemory: '0' })
+  await shows(/^bff_session_store_memory_max_bytes 0$/m)
+  const emptied = await around(server, 'Redis is emptied', ['BffSessionsLost'], async () => {
+    await redis.flushAll()
+    await shows(/^bff_sessions 0$/m)
+  })
+  return [full, emptied]
+}
+
+/** A stopped replica of Redis does not receive a logout. */
+export async function replicaScenario(t: Test): Promise<Scenario> {
+  const world = await loginWorld(t, { redis: true })
+  const { server, browser, redis } = world
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(redis?.port)])
+  const master = await storeClient(t, world)
+  await logInThere(world)
+  const logOut = () => browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+  return around(server, 'a replica is stopped', ['BffLogoutUnreplicated'], async () => {
+    await until(async () => (await master.info('replication')).includes('state=online'))
+    replica.process.kill('SIGSTOP')
+    await logOut()
+    await until(
+      async () => /bff_session_ends_unreplicated_total [1-9]/.test(await scrape(server)),
+      'a logout that no replica has confirmed',
+    )
+    replica.process.kill('SIGCONT')
+  })
+}
+
+/** The number of sockets reaches its limit, and readers are too slow. */
+export async function socketScenario(t: Test): Promise<Scenario> {
+  const settings = { MAX_RELAYS: '3', MAX_BUFFERED_BYTES: '200000', SLOW_CONSUMER_SECONDS: '1' }
+  const world = await relayWorld(t, { anonymous: true, settings })
+  const raises = ['BffRelaysNearLimit', 'BffSlowConsumers']
+  return around(world.server, 'sockets are many and slow', raises, async () => {
+    const slow = await world.connect(PUBLIC).opened()
+    const peer = await world.upstream.socket()
+    slow.socket.pause()
+    const message = 'x'.repeat(10_000)
+    for (let count = 0; count < 4000; count++) peer.send(message)
+    await nextEvent(peer, 'close')
+    slow.socket.resume()
+    await slow.closed
+    for (let count = 0; count < 3; count++) await world.connect(PUBLIC).opened()
+  })
+}
+
+/** An ordinary day, which must raise no alert. */
+export async function ordinaryScenario(t: Test): Promise<Scenario> {
+  const api = await scriptedApi(t)
+  const world = await loginWorld(t, { redis: true, settings: { API_URL: api.url } })
+  const { server, endpoint } = world
+  endpoint.behaviour = tokens({ refresh_token: 'refresh' })
+  return around(server, 'an ordinary day', [], () =>
+    times(async () => {
+      const browser = new JarBrowser()
+      await logInThere({ server, browser })
+      await browser.fetch(ACCOUNTS, { headers: { 'x-csrf': '1' } })
+      await browser.fetch('/auth/logout', { method: 'POST', headers: { 'x-csrf': '1' } })
+      const complete = 'sidc=0f8fad5b-d9cb-469f-a165-70867728950e&utm_campaign=c&utm_medium=affiliate&utm_source=CU1'
+      await browser.navigate(`${server.url}/auth/signup?${complete}`)
+    }),
+  )
+}

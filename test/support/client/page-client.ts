@@ -1,0 +1,96 @@
+import type { Test } from 'tap'
+import { WebSocket } from 'ws'
+import {
+  createClient,
+  createSession,
+  type Client,
+  type PublicSocket,
+  type ServerOptions,
+  type SessionStore,
+  type SocketStatus,
+} from '../../../client/dist/client.js'
+import type { JarBrowser } from '../browser/jar-browser.ts'
+import { within } from '../time/until.ts'
+
+/**
+ * How a page of `pageUrl`, shown by this browser, reaches the server at `baseUrl`.
+ * @param onClose is called with the code of every socket that closes
+ */
+function pageOptions(
+  browser: JarBrowser,
+  pageUrl: string,
+  baseUrl: string,
+  onClose: (code: number) => void = () => undefined,
+): ServerOptions {
+  class PageSocket extends WebSocket {
+    constructor(url: string) {
+      super(url, { headers: { origin: pageUrl, cookie: browser.cookieHeader(new URL(pageUrl), undefined) } })
+      // Without a listener Node.js would throw the error. A page only sees the close.
+      this.on('error', () => undefined).on('close', onClose)
+    }
+  }
+  return {
+    baseUrl,
+    fetch: (url, init) => browser.fetch(url, init as Parameters<JarBrowser['fetch']>[1]),
+    WebSocket: PageSocket as unknown as NonNullable<ServerOptions['WebSocket']>,
+  }
+}
+
+/**
+ * A client of the built browser package, in a page that a browser shows. It ends with the test.
+ * @param onClose is called with the code of every socket that closes
+ */
+export function pageClient(
+  t: Test,
+  browser: JarBrowser,
+  pageUrl: string,
+  baseUrl = pageUrl,
+  onClose?: (code: number) => void,
+): Client {
+  const client = createClient(pageOptions(browser, pageUrl, baseUrl, onClose))
+  t.teardown(() => client.close())
+  return client
+}
+
+/** Resolves when a socket reaches a state, which it may leave within milliseconds. To be called before it can. */
+export function reaches(
+  socket: Pick<PublicSocket, 'status' | 'onStatus'>,
+  state: SocketStatus['state'],
+): Promise<void> {
+  const reached = new Promise<void>((resolve) => {
+    const stop = socket.onStatus(() => {
+      if (socket.status().state !== state) return
+      stop()
+      resolve()
+    })
+  })
+  return within(reached, `the state ${state}`, 30_000)
+}
+
+/** A session store alone, in a tab without cookies. It ends with the test. */
+export function tabSession(t: Test, url: string, options: ServerOptions = {}): SessionStore {
+  const session = createSession({
+    baseUrl: url,
+    WebSocket: QuietSocket as unknown as NonNullable<ServerOptions['WebSocket']>,
+    ...options,
+  })
+  t.teardown(() => session.close())
+  return session
+}
+
+class QuietSocket extends WebSocket {
+  constructor(url: string) {
+    super(url)
+    this.on('error', () => undefined)
+  }
+}
+
+/** The reason that a promise rejects with. @throws Error if it resolves */
+export function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => {
+      throw new Error('it resolved')
+    },
+    (reason: unknown) => reason,
+  )
+}

@@ -1,0 +1,67 @@
+import type { WebSocket } from 'ws'
+import type { ScriptedUpstream } from '../upstream/scripted-upstream.ts'
+
+type Message = Record<string, unknown>
+
+/** A minimal trading service: it replies with the `req_id` of the request, and keeps streams until they are forgotten. */
+export class TradingService {
+  /** Every message except pings, with the number of its connection, from 1. */
+  readonly seen: (Message & { readonly on: number })[] = []
+  pings = 0
+  connections = 0
+  /** Sends nothing, as if the network were lost. */
+  isMute = false
+  /** Handles a message in place of the service if it returns true. */
+  intercept: (message: Message, socket: WebSocket) => boolean = () => false
+  readonly #streams = new Map<string, { socket: WebSocket; base: Message }>()
+  #issued = 0
+
+  constructor(upstream: ScriptedUpstream) {
+    upstream.onSocket = (socket) => {
+      const on = ++this.connections
+      socket.on('message', (data: Buffer) => this.#handle(JSON.parse(data.toString()) as Message, socket, on))
+      socket.on('close', () => {
+        for (const [id, stream] of this.#streams) if (stream.socket === socket) this.#streams.delete(id)
+      })
+    }
+  }
+
+  /** The number of messages with this operation, on all connections or on one. */
+  count(operation: string, on?: number): number {
+    return this.seen.filter((message) => operation in message && (on === undefined || message.on === on)).length
+  }
+
+  /** The number of open streams. */
+  get streams(): number {
+    return this.#streams.size
+  }
+
+  /** Sends a message on every stream. */
+  tick(quote: number): void {
+    for (const { socket, base } of this.#streams.values()) socket.send(JSON.stringify({ ...base, tick: { quote } }))
+  }
+
+  #handle(message: Message, socket: WebSocket, on: number): void {
+    if ('ping' in message) this.pings++
+    else this.seen.push({ ...message, on })
+    if (this.isMute || this.intercept(message, socket)) return
+    const { req_id } = message
+    const send = (body: Message): void => socket.send(JSON.stringify({ echo_req: message, req_id, ...body }))
+    if ('ping' in message) send({ msg_type: 'ping', ping: 'pong' })
+    else if ('forget' in message) {
+      send({ msg_type: 'forget', forget: this.#streams.delete(String(message['forget'])) ? 1 : 0 })
+    } else if (message['subscribe'] === 1) this.#subscribe(message, socket, send)
+    else send({ msg_type: 'other', ok: true })
+  }
+
+  #subscribe(message: Message, socket: WebSocket, send: (body: Message) => void): void {
+    const equal = [...this.#streams.values()].some(
+      ({ socket: other, base }) => other === socket && (base['echo_req'] as Message)['ticks'] === message['ticks'],
+    )
+    if (equal) return send({ error: { code: 'AlreadySubscribed', message: 'You are already subscribed.' } })
+    const id = `stream-${++this.#issued}`
+    const base = { echo_req: message, req_id: message['req_id'], msg_type: 'tick', subscription: { id } }
+    this.#streams.set(id, { socket, base })
+    send({ ...base, tick: { quote: 0 } })
+  }
+}

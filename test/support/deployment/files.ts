@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse, parseAllDocuments } from 'yaml'
+import { readConfig } from '../../../src/config/config.ts'
+import { SECRET_SETTINGS, settingRules } from '../../../src/config/settings.ts'
+
+type Environment = Record<string, string>
+
+/** What the tests read of a service of docker-compose.yml. */
+export interface ComposeService {
+  readonly image?: string
+  readonly profiles?: readonly string[]
+  readonly environment?: Environment
+  readonly secrets?: readonly string[]
+  readonly networks?: readonly string[] | { readonly edge: { readonly aliases: readonly string[] } }
+  readonly ports?: readonly string[]
+  readonly stop_grace_period?: string
+  readonly read_only?: boolean
+  readonly cap_drop?: readonly string[]
+  readonly security_opt?: readonly string[]
+  readonly logging: { readonly options: Readonly<Record<string, string>> }
+  readonly deploy: {
+    readonly replicas?: number
+    readonly resources: { readonly limits: { readonly memory: string } }
+  }
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string }
+  readonly periodSeconds: number
+  readonly failureThreshold: number
+}
+
+/** What the tests read of the only container of docs/kubernetes.yaml. */
+interface Container {
+  readonly env: readonly { readonly name: string; readonly value: string }[]
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly startupProbe: Probe
+  readonly livenessProbe: Probe
+  readonly readinessProbe: Probe
+  readonly volumeMounts: readonly { readonly mountPath: string }[]
+  readonly resources: Readonly<Record<'requests' | 'limits', { readonly memory: string }>>
+  readonly securityContext: {
+    readonly allowPrivilegeEscalation: boolean
+    readonly readOnlyRootFilesystem: boolean
+    readonly capabilities: { readonly drop: readonly string[] }
+  }
+}
+
+/** What the tests read of the Deployment of docs/kubernetes.yaml. */
+interface Deployment {
+  readonly spec: {
+    readonly replicas: number
+    readonly strategy: {
+      readonly rollingUpdate: { readonly maxUnavailable: number; readonly maxSurge: number }
+    }
+    readonly selector: { readonly matchLabels: object }
+    readonly template: {
+      readonly metadata: { readonly labels: object }
+      readonly spec: {
+        readonly containers: readonly [Container]
+        readonly terminationGracePeriodSeconds: number
+        readonly securityContext: { readonly runAsNonRoot: boolean; readonly runAsUser: number }
+        readonly topologySpreadConstraints: readonly { readonly labelSelector: object }[]
+      }
+    }
+  }
+}
+
+/** What the tests read of a Service of docs/kubernetes.yaml. */
+interface Service {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec: {
+    readonly clusterIP?: string
+    readonly publishNotReadyAddresses?: boolean
+    readonly selector: object
+    readonly ports: readonly { readonly name: string; readonly port: number; readonly targetPort: string }[]
+  }
+}
+
+const ROOT = new URL('../../../', import.meta.url)
+
+/** The text of a file of the project. */
+export const projectFile = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
+/** The names of every setting, and of the files that secrets may be in. */
+export const settingNames = new Set([...Object.keys(settingRules), ...SECRET_SETTINGS.map((name) => `${name}_FILE`)])
+
+/** A value of the compose file when no variable is set outside. */
+const withDefaults = (value: string): string => value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
+
+/** The bytes of a size as compose, Kubernetes and Redis write it, with binary units. */
+export function bytesOf(size: string): number {
+  const [, count = '', unit = ''] = /^(\d+)([kmg])i?b?$/i.exec(withDefaults(size)) ?? []
+  return Number(count) * 1024 ** (['k', 'm', 'g'].indexOf(unit.toLowerCase()) + 1)
+}
+
+/** The milliseconds of a duration as compose and haproxy write it. */
+export const msOf = (duration: string): number => Number(/^(\d+)s$/.exec(duration)?.[1]) * 1000
+
+/** The configuration that an environment makes, with real files instead of those that it names. */
+export function configOf(environment: Environment, secrets: string) {
+  const here = Object.entries(environment).map(([name, value]) =>
+    name.endsWith('_FILE') ? [name, join(secrets, value.replace(/.*\//, ''))] : [name, value],
+  )
+  return readConfig(Object.fromEntries(here) as Environment)
+}
+
+/** Runs deploy/make-secrets.sh. @returns the directory that now has the secrets */
+export function makeSecrets(dir: string): string {
+  execFileSync(new URL('deploy/make-secrets.sh', ROOT).pathname, [dir], { stdio: 'ignore' })
+  return dir
+}
+
+/** docker-compose.yml, parsed. */
+export function composeFile() {
+  return parse(projectFile('docker-compose.yml'), { merge: true }) as {
+    readonly services: Readonly<Record<'app' | 'balancer' | 'redis' | 'sandbox', ComposeService>>
+    readonly secrets: Readonly<Record<string, { readonly file: string }>>
+  }
+}
+
+/** The configuration of an instance in docker-compose.yml, when no variable is set outside. */
+export function composeConfig(secrets: string) {
+  const { environment = {} } = composeFile().services.app
+  const entries = Object.entries(environment).map(([name, value]) => [name, withDefaults(value)])
+  return configOf(Object.fromEntries(entries) as Environment, secrets)
+}
+
+/** docs/kubernetes.yaml, parsed. @throws Error when it is no YAML */
+export function kubernetesFile() {
+  const documents = parseAllDocuments(projectFile('docs/kubernetes.yaml'), { version: '1.1' })
+  const errors = documents.flatMap((document) => document.errors)
+  if (errors.length > 0) throw new Error(String(errors))
+  const byKind = new Map(
+    documents.map((document) => {
+      const resource = document.toJS() as { readonly kind: string }
+      return [resource.kind, resource] as const
+    }),
+  )
+  const services = new Map(
+    documents
+      .map((document) => document.toJS() as Service)
+      .filter(({ kind }) => kind === 'Service')
+      .map((service) => [service.metadata.name, service] as const),
+  )
+  const { spec } = byKind.get('Deployment') as unknown as Deployment
+  const [container] = spec.template.spec.containers
+  const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
+  return { byKind, services, deployment: spec, pod: spec.template.spec, container, environment }
+}

@@ -1,0 +1,146 @@
+import type { Test } from 'tap'
+import type { WebSocket } from 'ws'
+import type { BrowserSocket } from '../browser/browser-socket.ts'
+import { PUBLIC, relayWorld, type RelayWorld } from '../sockets/relay-world.ts'
+import { until } from '../time/until.ts'
+
+/** A parsed message. */
+export type Message = Record<string, unknown>
+
+/** A request as upstream got it. */
+export interface UpstreamRequest {
+  readonly message: Message
+  readonly text: string
+  readonly socket: WebSocket
+  /** Taken by {@link FeedUpstream.next}. */
+  isTaken: boolean
+}
+
+/** The feed's upstream, scripted by a test: it keeps what it was asked, and answers what the test says. */
+class FeedUpstream {
+  readonly requests: UpstreamRequest[] = []
+  readonly sockets: WebSocket[] = []
+  /** Answers requests without a test waiting for them. Returns false for those that it leaves to the test. */
+  auto: (request: UpstreamRequest) => boolean = () => false
+
+  /** Listens to a new socket. */
+  accept(socket: WebSocket): void {
+    this.sockets.push(socket)
+    socket.on('message', (data: Buffer) => {
+      const text = data.toString()
+      const message = parsed(text)
+      const request = { message, text, socket, isTaken: false }
+      this.requests.push(request)
+      if (this.auto(request)) request.isTaken = true
+    })
+  }
+
+  /** The requests with this operation so far. */
+  asked(operation: string): UpstreamRequest[] {
+    return this.requests.filter(({ message }) => operation in message)
+  }
+
+  /** The next request with this operation, and this value of it, that was not taken yet. */
+  async next(operation: string, value?: unknown): Promise<UpstreamRequest> {
+    const find = (): UpstreamRequest | undefined =>
+      this.asked(operation).find(
+        ({ isTaken, message }) => !isTaken && (value === undefined || message[operation] === value),
+      )
+    await until(() => find() !== undefined, `upstream is asked for ${operation} ${JSON.stringify(value)}`)
+    const request = find()
+    if (request === undefined) throw new Error('it was there')
+    request.isTaken = true
+    return request
+  }
+}
+
+/** Sends a message that belongs to a request, as upstream does. */
+export function reply({ message, socket }: UpstreamRequest, body: Message): void {
+  socket.send(JSON.stringify({ echo_req: message, ...body, req_id: message['req_id'] }))
+}
+
+/** Sends a tick of a subscription. */
+export function tick(request: UpstreamRequest, quote: number, epoch = quote, id = 'sub-1', symbol = 'R_100'): void {
+  reply(request, { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } })
+}
+
+/** The prices of messages, to compare all of them: `t.match` takes a list that is longer than its pattern. */
+export function quotes(messages: readonly Message[]): unknown[] {
+  return messages.map(({ tick }) => (tick as Message)['quote'])
+}
+
+/** A browser of the feed. */
+export class FeedBrowser {
+  readonly client: BrowserSocket
+  #read = 0
+
+  constructor(client: BrowserSocket) {
+    this.client = client
+  }
+
+  send(message: Message | string): void {
+    this.client.socket.send(typeof message === 'string' ? message : JSON.stringify(message))
+  }
+
+  /** The next message that was not read yet. */
+  async next(): Promise<Message> {
+    return parsed(await this.nextText())
+  }
+
+  /** The next message as its text. */
+  async nextText(): Promise<string> {
+    const index = this.#read++
+    const received = await this.client.count(index + 1)
+    const message = received[index]
+    if (message === undefined) throw new Error(`closed: ${JSON.stringify(await this.client.closed)}`)
+    return message.data.toString()
+  }
+
+  /** Sends a request, and returns the next message. */
+  async ask(message: Message | string): Promise<Message> {
+    this.send(message)
+    return this.next()
+  }
+
+  /** The messages that were not read yet, once everything that was sent so far has arrived. */
+  async rest(): Promise<Message[]> {
+    this.send({ ping: 1, req_id: 999_999 })
+    const { received } = this.client
+    await until(() => received.slice(this.#read).some(({ data }) => isLast(data)), 'a pong')
+    const end = received.findIndex(({ data }, index) => index >= this.#read && isLast(data))
+    const rest = received.slice(this.#read, end).map(({ data }) => parsed(data.toString()))
+    this.#read = end + 1
+    return rest
+  }
+}
+
+/** A server with PUBLIC_FEED=shared between a scripted upstream and browsers. */
+export interface FeedWorld extends RelayWorld {
+  readonly market: FeedUpstream
+  readonly metric: (name: string) => Promise<Map<string, number>>
+  readonly join: () => Promise<FeedBrowser>
+}
+
+/** Starts a world that ends with the test. */
+export async function feedWorld(t: Test, settings: Record<string, string> = {}): Promise<FeedWorld> {
+  const world = await relayWorld(t, { anonymous: true, settings: { PUBLIC_FEED: 'shared', ...settings } })
+  const market = new FeedUpstream()
+  world.upstream.onSocket = (socket) => market.accept(socket)
+  return {
+    ...world,
+    market,
+    join: async () => new FeedBrowser(await world.connect(PUBLIC).opened()),
+  }
+}
+
+function isLast(data: Buffer): boolean {
+  return parsed(data.toString())['req_id'] === 999_999
+}
+
+function parsed(text: string): Message {
+  try {
+    return JSON.parse(text) as Message
+  } catch {
+    return {}
+  }
+}

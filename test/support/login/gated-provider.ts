@@ -1,0 +1,89 @@
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import type { Test } from 'tap'
+import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import { freePort } from '../../../sandbox/listening.ts'
+import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { CLIENT_ID } from '../server/world.ts'
+
+/** The sandbox's provider behind a gate at its token endpoint. */
+export interface GatedProvider {
+  readonly provider: SandboxProvider
+  readonly url: string
+  /** The refresh requests that reached the gate. */
+  readonly refreshes: URLSearchParams[]
+  /** Tokens that were revoked. */
+  readonly revoked: string[]
+  /** The expires_in of the next tokens; undefined: the real one. */
+  expiresIn: number | undefined
+  /** Hooks before a refresh reaches the provider, and before its response is sent. False closes the connection. */
+  before: () => Promise<boolean>
+  after: () => Promise<boolean>
+}
+
+const open = async (): Promise<boolean> => true
+
+/**
+ * Starts one that ends with the test: refresh tokens are given, rotate, and revoke everything when used twice.
+ * Provider and gate have the same port, on two loopback addresses, so that the provider's own address is the gate's.
+ */
+export async function gatedProvider(
+  t: Test,
+  options: Partial<ProviderOptions> & { redirectUris: string[] },
+): Promise<GatedProvider> {
+  const port = await freePort()
+  const bind = '127.0.0.2'
+  const provider = await startProvider({ clientId: CLIENT_ID, refreshTokens: true, port, bind, ...options })
+  t.teardown(() => provider.close())
+  for (const secrets of [provider.issued, provider.verifiers]) keepOutOfLogs(secrets)
+  const gate: GatedProvider = {
+    provider,
+    url: provider.url,
+    refreshes: [],
+    revoked: [],
+    expiresIn: undefined,
+    before: open,
+    after: open,
+  }
+  const server = createServer((request, response) => {
+    pass(gate, request, response, { host: bind, port }).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return gate
+}
+
+async function pass(
+  gate: GatedProvider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  to: { host: string; port: number },
+): Promise<void> {
+  const body = await buffer(request)
+  const form = new URLSearchParams(body.toString())
+  const isRefresh = form.get('grant_type') === 'refresh_token'
+  if (request.url === '/oauth2/revoke') gate.revoked.push(form.get('token') ?? '')
+  if (isRefresh) {
+    gate.refreshes.push(form)
+    if (!(await gate.before())) return void response.destroy()
+  }
+  const { method, url: path, headers } = request
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest({ ...to, method, path, headers }, resolve)
+      .on('error', reject)
+      .end(body)
+  })
+  const answered = await buffer(answer)
+  if (isRefresh && !(await gate.after())) return void response.destroy()
+  const { 'content-length': _, 'transfer-encoding': __, ...upstreamHeaders } = answer.headers
+  const shown = path === '/oauth2/token' ? relabelled(answered, gate.expiresIn) : answered
+  response.writeHead(answer.statusCode ?? 502, upstreamHeaders).end(shown)
+}
+
+function relabelled(answer: Buffer, expiresIn: number | undefined): Buffer | string {
+  if (expiresIn === undefined) return answer
+  return JSON.stringify({ ...(JSON.parse(answer.toString()) as object), expires_in: expiresIn })
+}

@@ -1,0 +1,191 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createClient } from 'redis'
+import type { Test } from 'tap'
+import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
+import { freePort } from '../../../sandbox/listening.ts'
+import { keepOutOfLogs } from '../telemetry/log-scan.ts'
+import { testRedis, testServer, type TestServer } from '../server/world.ts'
+import type { RedisProcess } from '../../../sandbox/redis-process.ts'
+
+/** What a token endpoint does with a request. */
+export type Behaviour = (request: IncomingMessage, response: ServerResponse, form: URLSearchParams) => unknown
+
+/** A provider that is only a scripted token endpoint. Its login page has no form. */
+export interface TokenEndpoint {
+  readonly url: string
+  /** Forms that were posted to the token endpoint, and its headers. */
+  readonly forms: URLSearchParams[]
+  readonly headers: IncomingMessage['headers'][]
+  /** Tokens that were revoked. */
+  readonly revoked: string[]
+  behaviour: Behaviour
+  /** Headers of the login page. */
+  pageHeaders: Readonly<Record<string, string>>
+}
+
+/** A JSON response. */
+export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Behaviour {
+  return (_request, response) =>
+    response
+      .writeHead(status, { 'content-type': 'application/json', ...headers })
+      .end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+/** A response that is not JSON. */
+export function html(status = 200): Behaviour {
+  return (_request, response) =>
+    response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Something else</h1>')
+}
+
+/** A token response (RFC 6749 §5.1) with other fields. */
+export function tokens(other: Record<string, unknown> = {}): Behaviour {
+  return json({ access_token: 'the-access-token', expires_in: 3600, token_type: 'Bearer', ...other })
+}
+
+/** A response that waits for `release`. `asked` resolves once the request has arrived. */
+export function held(answer: Behaviour = tokens()): {
+  readonly behaviour: Behaviour
+  readonly asked: Promise<void>
+  readonly release: () => void
+} {
+  const asked = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const behaviour: Behaviour = async (request, response, form) => {
+    asked.resolve()
+    await gate.promise
+    await answer(request, response, form)
+  }
+  return { behaviour, asked: asked.promise, release: () => gate.resolve() }
+}
+
+/** Starts one that ends with the test. By default it returns tokens. */
+export async function tokenEndpoint(t: Test): Promise<TokenEndpoint> {
+  const forms: URLSearchParams[] = []
+  const headers: IncomingMessage['headers'][] = []
+  const revoked: string[] = []
+  const verifiers = new Set<string>()
+  keepOutOfLogs(verifiers)
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method !== 'POST')
+      return void response.writeHead(200, endpoint.pageHeaders).end('<title>Log in</title>')
+    const form = new URLSearchParams(await text(request))
+    if (request.url === '/oauth2/revoke') {
+      revoked.push(form.get('token') ?? '')
+      return void response.end()
+    }
+    forms.push(form)
+    verifiers.add(form.get('code_verifier') ?? '')
+    headers.push(request.headers)
+    await endpoint.behaviour(request, response, form)
+  }
+  const server = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const endpoint: TokenEndpoint = {
+    url: `http://127.0.0.1:${port}`,
+    forms,
+    headers,
+    revoked,
+    behaviour: tokens(),
+    pageHeaders: {},
+  }
+  return endpoint
+}
+
+/** A server whose provider is such an endpoint, without an upstream. */
+export interface LoginWorld {
+  readonly endpoint: TokenEndpoint
+  readonly server: TestServer
+  readonly redis: RedisProcess | undefined
+  readonly settings: Record<string, string>
+  readonly browser: JarBrowser
+}
+
+/** Starts one that ends with the test. */
+export async function loginWorld(
+  t: Test,
+  options: { settings?: Record<string, string>; redis?: boolean } = {},
+): Promise<LoginWorld> {
+  const endpoint = await tokenEndpoint(t)
+  const redis = options.redis === true ? await testRedis(t) : undefined
+  const port = Number(options.settings?.['PORT'] ?? (await freePort()))
+  const settings = {
+    PUBLIC_URL: `http://localhost:${port}`,
+    AUTH_URL: endpoint.url,
+    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
+    API_URL: 'http://127.0.0.1:9',
+    WS_URL: 'ws://127.0.0.1:9',
+    ...(redis && { REDIS_URL: redis.url }),
+    ...options.settings,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  return { endpoint, server, redis, settings, browser: new JarBrowser() }
+}
+
+/** A login that has reached the provider's page. */
+export interface StartedLogin {
+  readonly state: string
+  /** The address of the provider's page. */
+  readonly authorize: URL
+  readonly arrival: Arrival
+  /** The provider sends the browser back; single parameters of the callback may be replaced. */
+  readonly finish: (parameters?: Record<string, string>) => Promise<Arrival>
+}
+
+/** Starts a login, in a new tab. @param path of this server, or of another instance when it is an address */
+export async function startLogin(
+  { browser, server }: Pick<LoginWorld, 'browser' | 'server'>,
+  path = '/auth/login',
+): Promise<StartedLogin> {
+  const { url } = server
+  const arrival = await browser.navigate(new URL(path, url).href, { from: 'address bar' })
+  const authorize = arrival.url
+  const state = authorize.searchParams.get('state') ?? ''
+  const finish: StartedLogin['finish'] = (parameters = { code: 'the-authorization-code' }) => {
+    const query = new URLSearchParams({ ...parameters, state })
+    return browser.navigate(`${url}/auth/callback?${query.toString()}`, { from: authorize })
+  }
+  return { state, authorize, arrival, finish }
+}
+
+/** Logs in. */
+export async function logInThere(world: Pick<LoginWorld, 'browser' | 'server'>): Promise<Arrival> {
+  return (await startLogin(world)).finish()
+}
+
+/** The session as GET /auth/session reports it to a page. */
+export async function sessionState(
+  browser: JarBrowser,
+  url: string,
+): Promise<Record<string, unknown> & { authenticated: boolean }> {
+  const tab = browser.clone()
+  tab.page = new URL(url)
+  const answer = await tab.fetch('/auth/session')
+  return (await answer.json()) as Record<string, unknown> & { authenticated: boolean }
+}
+
+/** Whether GET /auth/session reports a login. */
+export async function isLoggedIn(browser: JarBrowser, url: string): Promise<boolean> {
+  return (await sessionState(browser, url)).authenticated
+}
+
+/** A login cookie without a MAC, of no existing login. */
+export function unsignedLoginCookie(): string {
+  const secret = randomBytes(24).toString('base64url')
+  const state = createHmac('sha256', secret).update('state').digest('base64url')
+  return `__Host-login-${state.slice(0, 8)}=${secret}.mwr2db0i`
+}
+
+/** A Redis client of the test for the world's store. */
+export async function storeClient(t: Test, { redis }: Pick<LoginWorld, 'redis'>) {
+  const client = await createClient({ url: redis?.url ?? '' }).connect()
+  t.teardown(() => client.close())
+  return client
+}

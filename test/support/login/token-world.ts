@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { readConfig } from '../../../src/config/config.ts'
+import { createMetrics } from '../../../src/telemetry/metrics.ts'
+import { AccessTokens } from '../../../src/sessions/access-tokens.ts'
+import { Provider } from '../../../src/oauth/provider.ts'
+import { SessionCookie } from '../../../src/sessions/session-cookie.ts'
+import { SessionReader } from '../../../src/sessions/session-reader.ts'
+import { SessionRepository, type Session } from '../../../src/sessions/repository.ts'
+import type { SessionRecord } from '../../../src/sessions/session-record.ts'
+import { Envelope } from '../../../src/sessions/envelope.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { StoreUnavailable } from '../../../src/store/store.ts'
+import { logNames } from '../server/settings.ts'
+import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
+
+/** In milliseconds. */
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+
+/** A store that can become unavailable, and whose replaces can be delayed. */
+class FaultyStore extends MemoryStore {
+  isLost = false
+  /** Every {@link replace} waits for this. */
+  gate: Promise<void> = Promise.resolve()
+  replaces = 0
+
+  override lock(...lock: Parameters<MemoryStore['lock']>): Promise<boolean> {
+    return this.isLost ? Promise.reject(new StoreUnavailable('gone')) : super.lock(...lock)
+  }
+
+  override async replace(...change: Parameters<MemoryStore['replace']>): Promise<boolean> {
+    this.replaces++
+    await this.gate
+    return super.replace(...change)
+  }
+}
+
+/** Sessions whose tokens a scripted endpoint renews, without a server. */
+export interface TokenWorld {
+  readonly endpoint: TokenEndpoint
+  readonly store: FaultyStore
+  readonly sessions: SessionRepository
+  /** What two instances of the server have, sharing the store. */
+  readonly here: AccessTokens
+  readonly there: AccessTokens
+  /** A session whose token lives for an hour and ends in so many ms. */
+  readonly session: (endsInMs: number, more?: Partial<SessionRecord>) => Promise<Session>
+}
+
+/** Starts one that ends with the test. */
+export async function tokenWorld(t: Test): Promise<TokenWorld> {
+  const endpoint = await tokenEndpoint(t)
+  const config = readConfig({
+    PUBLIC_URL: 'http://localhost:3000',
+    AUTH_URL: endpoint.url,
+    REVOCATION_URL: `${endpoint.url}/oauth2/revoke`,
+    API_URL: 'http://127.0.0.1:9',
+    WS_URL: 'ws://127.0.0.1:9',
+    CLIENT_ID: 'test-client',
+  })
+  const store = new FaultyStore()
+  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, logNames('tag'))
+  const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
+  const log = pino({ level: 'silent' })
+  const instance = (): AccessTokens => {
+    const provider = new Provider(config.oauth)
+    t.teardown(() => provider.close())
+    return new AccessTokens({ store, sessions, reader, provider, metrics: createMetrics(), log })
+  }
+  let created = 0
+  const session: TokenWorld['session'] = async (endsInMs, more) => {
+    const id = createHash('sha256').update(`session ${++created}`).digest('base64url')
+    const now = Date.now()
+    await sessions.create(id, {
+      accessToken: 'first',
+      tokenExpiresAt: now + endsInMs,
+      tokenLifetimeMs: HOUR,
+      refreshToken: 'refresh-1',
+      scope: 'trade',
+      endsAt: now + 8 * HOUR,
+      loginKey: 'login',
+      ...more,
+    })
+    const made = await sessions.load(id)
+    if (made === undefined) throw new Error('no session')
+    return made
+  }
+  return { endpoint, store, sessions, here: instance(), there: instance(), session }
+}

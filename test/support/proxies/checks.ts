@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { connection, type Send } from './connection.ts'
+import { startFleet, type Fleet } from '../deployment/deployed.ts'
+import { JarBrowser } from '../browser/jar-browser.ts'
+import { noOrderIsRepeated, rollLosesNothing } from './losses.ts'
+import { bodiesPass, entranceIsOurs, manyRequestsPass, nothingIsHeldBack } from './requests.ts'
+import { openSocket, SILENCE_MS, socketsPass } from './sockets.ts'
+import { PUBLIC } from '../sockets/relay-world.ts'
+import { ready } from '../server/server-process.ts'
+import { untilSlow } from '../time/until.ts'
+import { logIn } from '../server/world.ts'
+
+/** A proxy that the documentation shows. */
+export interface DocumentedProxy {
+  /** The origin that browsers use. */
+  readonly publicUrl: string
+  /** The origin from which it redirects browsers to https. */
+  readonly insecureUrl: string
+  /** Addresses of the instances that it may send to. */
+  readonly hosts: readonly [string, string, ...string[]]
+  /**
+   * Starts it as documented, or with timeouts of one second instead of 75. It ends with the test.
+   * @returns a function that stops it and returns its logs
+   */
+  start(t: Test, isImpatient: boolean): Promise<() => Promise<string>>
+  /** Whether it closes silent sockets. */
+  readonly hasPatience: boolean
+  /** Whether it sends a request, a POST too, to another instance after a dead one refused the connection. */
+  readonly triesOthers: boolean
+  /** It may buffer responses of a known length up to this size; absent: none. */
+  readonly streamsFromBytes?: number
+  /** Whether it checks the readiness of instances. */
+  readonly asks: boolean
+  /** Whether it sends to instances that are not ready when none is. */
+  readonly usesUnready: boolean
+  /** Whether it sends a new socket to the instance that has the fewest. */
+  readonly countsSockets: boolean
+}
+
+const FORGED = '203.0.113.9'
+/** The time in which a proxy that checks every second notices a dead instance. */
+const NOTICE_MS = 2500
+/** Settings that make a roll, and the loss of readiness without Redis, fast. */
+const FLEET = { DRAIN_WAIT_SECONDS: '3', DRAIN_SECONDS: '5', READY_GRACE_SECONDS: '1' }
+
+/** Starts a proxy in front of instances and checks all requirements of docs/operating/, inside enterNamespaces(). */
+export async function checkProxy(t: Test, proxy: DocumentedProxy): Promise<void> {
+  const fleet = await startFleet(t, proxy.publicUrl, FLEET)
+  const [host, other] = proxy.hosts
+  const first = await fleet.launch(host)
+  t.ok(await ready(first))
+  const stop = await proxy.start(t, false)
+  await untilSlow(() => isServing(proxy))
+  const browser = new JarBrowser()
+  await logIn(browser, proxy.publicUrl)
+  const send = connection(t, browser, proxy.publicUrl)
+  const overHttp2 = connection(t, browser, proxy.publicUrl, true)
+  const session = await send('/auth/session', {
+    headers: { 'x-forwarded-for': FORGED, forwarded: `for=${FORGED}` },
+  })
+  t.match(await session.json(), { authenticated: true }, 'logged in')
+
+  await Promise.all([
+    entranceIsOurs(t, proxy, send),
+    bodiesPass(t, fleet, connection(t, browser, proxy.publicUrl)),
+    nothingIsHeldBack(t, fleet, proxy, connection(t, browser, proxy.publicUrl)),
+    manyRequestsPass(t, connection(t, browser, proxy.publicUrl), overHttp2),
+    socketsPass(t, fleet, proxy.publicUrl, browser),
+  ])
+  const connect = (allowH2: boolean): Send => connection(t, browser, proxy.publicUrl, allowH2)
+  const second = await noOrderIsRepeated(t, fleet, connect, first, () => fleet.launch(other))
+  if (!proxy.triesOthers) await delay(NOTICE_MS)
+  const third = await rollLosesNothing(t, fleet, [send, overHttp2], second, () => fleet.launch(host))
+
+  fleet.redis.process.kill('SIGKILL')
+  let stopped = proxy.hasPatience ? await silenceIsCut(t, fleet, proxy, browser, stop) : undefined
+  await untilSlow(async () => !(await fetch(`http://${third.host}:${third.opsPort}/readyz`)).ok)
+  if (proxy.asks) await delay(NOTICE_MS)
+  const health = await fetch(`${proxy.publicUrl}/api/v1/health`, { headers: { 'x-csrf': '1' } })
+  t.equal(health.status, proxy.usesUnready ? 200 : 503, 'without Redis')
+  stopped ??= await stop()
+  t.match(stopped, '/auth/callback', 'it logs requests')
+  t.notMatch(stopped, /code=|state=/, 'without their queries')
+
+  third.child.kill('SIGTERM')
+  await third.exited
+  const logs = [first, second, third].map((each) => each.output().stdout).join('')
+  t.match(logs, /"route":"\/auth\/session"[^\n]*"client":"127.0.0.1"/)
+  t.notMatch(logs, FORGED, 'X-Forwarded-For of a client is ignored')
+}
+
+/** Restarts the proxy with short timeouts. @returns the log of the first run */
+async function silenceIsCut(
+  t: Test,
+  { upstream }: Fleet,
+  proxy: DocumentedProxy,
+  browser: JarBrowser,
+  stop: () => Promise<string>,
+): Promise<string> {
+  const log = await stop()
+  await proxy.start(t, true)
+  await untilSlow(() => isServing(proxy))
+  upstream.onSocket = () => undefined
+  const line = await openSocket(t, proxy.publicUrl, browser, PUBLIC)
+  const openedAt = performance.now()
+  await line.closed
+  const lasted = performance.now() - openedAt
+  t.ok(lasted > 500 && lasted < SILENCE_MS, `how long silence may last is set there: ${lasted.toFixed()} ms`)
+  return log
+}
+
+async function isServing({ publicUrl }: DocumentedProxy): Promise<boolean> {
+  return (await fetch(`${publicUrl}/auth/session`).catch(() => undefined))?.ok === true
+}

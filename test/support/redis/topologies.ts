@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from 'redis'
+import type { Test } from 'tap'
+import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
+import { freePort } from '../../../sandbox/listening.ts'
+import type { TestCa } from './tls.ts'
+import { untilSlow } from '../time/until.ts'
+
+/** The time after which Sentinels and cluster nodes consider a server dead, short for the tests. */
+const DOWN_MS = 1000
+/** By default a master waits 5 s for more replicas before it synchronises the first. */
+const AT_ONCE = ['--repl-diskless-sync-delay', '0']
+
+/** The password of a topology that needs one. */
+const PASSWORD = 'a:secret'
+const URL_PASSWORD = encodeURIComponent(PASSWORD)
+
+/** Several redis-servers that belong together. */
+export interface Topology {
+  /** The value of REDIS_URL. */
+  readonly url: string
+  readonly nodes: readonly RedisProcess[]
+  /** The servers that take writes now. */
+  readonly masters: () => Promise<RedisProcess[]>
+}
+
+/** The reply of one server; undefined without one. */
+export async function askRedis(redis: Pick<RedisProcess, 'url'>, command: readonly string[]): Promise<unknown> {
+  const socket = { socketTimeout: 500, connectTimeout: 500, reconnectStrategy: false as const }
+  const client = createClient({ url: redis.url, socket })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return await client.sendCommand([...command])
+  } catch {
+    return undefined
+  } finally {
+    if (client.isOpen) client.destroy()
+  }
+}
+
+/**
+ * A master with two replicas, and three Sentinels that watch it.
+ * @param ca makes all of them speak TLS, and the servers (not the Sentinels) demand a password
+ * @param downMs after how long without a reply a server is considered dead
+ */
+export async function testSentinel(
+  t: Test,
+  ca?: TestCa,
+  downMs = DOWN_MS,
+): Promise<Topology & { readonly sentinels: readonly RedisProcess[] }> {
+  const master = await node(t, AT_ONCE, { ca })
+  const replicaOf = ['--replicaof', '127.0.0.1', String(master.peerPort), ...AT_ONCE]
+  const nodes = [master, await node(t, replicaOf, { ca }), await node(t, replicaOf, { ca })]
+  await untilSlow(async () => (await info(master)).split('state=online').length === 3)
+  const dir = await mkdtemp(join(tmpdir(), 'bff-sentinel-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const sentinels: Node[] = []
+  for (let count = 0; count < 3; count++) {
+    const port = await freePort()
+    const file = join(dir, `${port}.conf`)
+    await writeFile(
+      file,
+      [
+        `sentinel monitor bff 127.0.0.1 ${master.peerPort} 2`,
+        `sentinel down-after-milliseconds bff ${downMs}`,
+        'sentinel failover-timeout bff 3000',
+        ...(ca === undefined ? [] : [`sentinel auth-pass bff ${PASSWORD}`]),
+        '',
+      ].join('\n'),
+    )
+    // The file comes first on the command line. The other options are added to it.
+    sentinels.push(await node(t, ['--sentinel'], { ca, port, file, isOpen: true }))
+  }
+  for (const sentinel of sentinels) {
+    await untilSlow(async () => String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'))
+    await untilSlow(async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2)
+  }
+  const hosts = sentinels.map(({ peerPort }) => `127.0.0.1:${peerPort}`).join(',')
+  const url = ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
+  return { url, nodes, sentinels, masters: () => mastersOf(nodes) }
+}
+
+/**
+ * Three masters with a replica each.
+ * @param ca makes all of them speak TLS and demand a password
+ */
+export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
+  const nodes: Node[] = []
+  const options = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(DOWN_MS), ...AT_ONCE]
+  const secure = ca === undefined ? [] : ['--tls-cluster', 'yes']
+  for (let count = 0; count < 6; count++) {
+    nodes.push(await node(t, [...options, ...secure], { ca, port: await clusterPort(), tlsPort: await clusterPort() }))
+  }
+  const hosts = nodes.map(({ peerPort }) => `127.0.0.1:${peerPort}`)
+  const access = ca === undefined ? [] : ['--tls', '--cacert', ca.caFile, '-a', PASSWORD, '--no-auth-warning']
+  const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
+  execFileSync('redis-cli', [...access, ...create])
+  for (const each of nodes) {
+    await untilSlow(async () => String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'))
+    // A replica that is still synchronising confirms nothing.
+    await untilSlow(async () => /state=online|master_link_status:up/.test(await info(each)))
+  }
+  const scheme = ca === undefined ? 'redis://' : `rediss://:${URL_PASSWORD}@`
+  return { url: hosts.map((host) => scheme + host).join(','), nodes, masters: () => mastersOf(nodes) }
+}
+
+/** Nodes use the port 10000 above theirs to talk to each other. */
+const clusterPort = (): Promise<number> => freePort(10_000)
+
+/** A server, and the port that its peers use. */
+type Node = RedisProcess & { readonly peerPort: number }
+
+async function node(
+  t: Test,
+  options: readonly string[],
+  more: {
+    ca?: TestCa | undefined
+    port?: number
+    tlsPort?: number
+    file?: string
+    /** Whether it demands no password. */
+    isOpen?: boolean
+  },
+): Promise<Node> {
+  const { ca, tlsPort = await freePort(), isOpen = false } = more
+  const secure = ca === undefined ? [] : [...ca.serverOptions(tlsPort), '--tls-replication', 'yes']
+  const closed = ca === undefined || isOpen ? [] : ['--requirepass', PASSWORD, '--masterauth', PASSWORD]
+  const redis = await startRedis([...options, ...secure, ...closed], more.port, more.file)
+  t.teardown(() => redis.close())
+  const url = closed.length === 0 ? redis.url : redis.url.replace('://', `://:${URL_PASSWORD}@`)
+  return { ...redis, url, peerPort: ca === undefined ? redis.port : tlsPort }
+}
+
+async function mastersOf(nodes: readonly RedisProcess[]): Promise<RedisProcess[]> {
+  const roles = await Promise.all(nodes.map((each) => askRedis(each, ['ROLE'])))
+  return nodes.filter((_node, index) => (roles[index] as unknown[] | undefined)?.[0] === 'master')
+}
+
+async function info(redis: RedisProcess): Promise<string> {
+  return String(await askRedis(redis, ['INFO', 'replication']))
+}

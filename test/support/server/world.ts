@@ -1,0 +1,147 @@
+import type { IncomingMessage } from 'node:http'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { freePort } from '../../../sandbox/listening.ts'
+import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
+import { startUpstream, type SandboxUpstream, type UpstreamOptions } from '../../../sandbox/upstream.ts'
+import { buildApp, type App } from '../../../src/app.ts'
+import { readConfig } from '../../../src/config/config.ts'
+import { loggerOptions } from '../../../src/telemetry/log.ts'
+import { createOpsListener } from '../../../src/ops/ops-listener.ts'
+import { MemoryStore } from '../../../src/store/memory-store.ts'
+import { RedisStore } from '../../../src/store/redis-store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
+import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from '../telemetry/log-scan.ts'
+import { within } from '../time/until.ts'
+
+/** A drain of 20 s may be needed, and not more. */
+const CLOSE_DEADLINE_MS = 25_000
+
+/** The client id of every test. */
+export const CLIENT_ID = 'test-client'
+/** The secrets of every server, which all instances must share. */
+export const SECRETS = 'test-secret-of-thirty-two-bytes-or-more'
+
+/** One line of a server's log. */
+type LogLine = Record<string, unknown> & { msg: string }
+
+/** A running server: the whole application in this process, on ports of its own. */
+export interface TestServer {
+  readonly url: string
+  readonly opsUrl: string
+  readonly port: number
+  readonly app: App
+  readonly log: LogLine[]
+  close(): Promise<void>
+}
+
+/** A redis-server that ends with the test. */
+export async function testRedis(t: Test, options: readonly string[] = []): Promise<RedisProcess> {
+  const redis = await startRedis(options)
+  t.teardown(() => redis.close())
+  return redis
+}
+
+/**
+ * A server with these settings that ends with the test.
+ * @param ownStore keeps its sessions; without one they are in Redis, or in memory where there is no REDIS_URL
+ */
+export async function testServer(t: Test, settings: Record<string, string>, ownStore?: Store): Promise<TestServer> {
+  const port = Number(settings['PORT'] ?? (await freePort()))
+  const config = readConfig({
+    PUBLIC_URL: `http://localhost:${port}`,
+    CLIENT_ID,
+    SESSION_SECRETS: SECRETS,
+    HOST: '127.0.0.1',
+    OPS_PORT: '0',
+    LOG_LEVEL: 'debug',
+    ...settings,
+    PORT: String(port),
+  })
+  const lines: LogLine[] = []
+  const log = pino(loggerOptions(config.logLevel), intoLines(lines))
+  const store =
+    ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log))
+  if (store instanceof RedisStore) await store.connected(5000)
+  const app = await buildApp(config, { store, log })
+  app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
+  await app.server.listen({ host: '127.0.0.1', port })
+  const ops = createOpsListener(() => app.ops, { token: config.ops.token, log })
+  const opsUrl = await ops.listen({ host: '127.0.0.1', port: 0 })
+  let closed: Promise<void> | undefined
+  const close = (): Promise<void> =>
+    (closed ??= app.close().then(async () => {
+      await Promise.all([ops.close(), store.close()])
+    }))
+  t.teardown(async () => {
+    await within(close(), 'a server closes', CLOSE_DEADLINE_MS)
+    scanLog(t, lines.map((line) => JSON.stringify(line)).join('\n'))
+  })
+  return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
+}
+
+function intoLines(lines: LogLine[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      for (const line of chunk.toString().trim().split('\n')) lines.push(JSON.parse(line) as LogLine)
+      done()
+    },
+  })
+}
+
+/** Options of {@link testWorld}. */
+export interface WorldOptions {
+  readonly settings?: Record<string, string>
+  readonly provider?: Partial<ProviderOptions>
+  readonly upstream?: Partial<UpstreamOptions>
+  /** Sessions in a real Redis instead of in memory. */
+  readonly redis?: boolean
+}
+
+/** A provider, an upstream and a server, all real, and a browser that has visited nothing yet. */
+export interface World {
+  readonly provider: SandboxProvider
+  readonly upstream: SandboxUpstream
+  readonly server: TestServer
+  readonly redis: RedisProcess | undefined
+  /** The settings of the server, for starting a second instance. */
+  readonly settings: Record<string, string>
+  readonly browser: JarBrowser
+}
+
+/** Starts a world that ends with the test. */
+export async function testWorld(t: Test, options: WorldOptions = {}): Promise<World> {
+  const port = await freePort()
+  const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
+  const provider = await startProvider({
+    clientId: CLIENT_ID,
+    redirectUris: [`${publicUrl}/auth/callback`],
+    ...options.provider,
+  })
+  t.teardown(() => provider.close())
+  const upstream = await startUpstream({ provider, tickMs: 50, ...options.upstream })
+  t.teardown(() => upstream.close())
+  for (const secrets of [provider.issued, provider.verifiers, upstream.issued]) keepOutOfLogs(secrets)
+  const redis = options.redis === true ? await testRedis(t) : undefined
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: provider.url,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    PARTNER_OVERVIEW_PATH: '/partners/analytics/v1/overview',
+    ...(redis && { REDIS_URL: redis.url }),
+    ...options.settings,
+  }
+  const server = await testServer(t, { ...settings, PORT: String(port) })
+  return { provider, upstream, server, redis, settings, browser: new JarBrowser() }
+}
+
+/** Logs a browser in as a user of the sandbox's provider, signing up first if need be. */
+export async function logIn(browser: JarBrowser, publicUrl: string, email = 'demo@example.test'): Promise<Arrival> {
+  const isDemo = email === 'demo@example.test'
+  const form = await browser.navigate(`${publicUrl}/auth/${isDemo ? 'login' : 'signup'}`)
+  return browser.submit(form, { email, password: 'any', action: 'continue' })
+}

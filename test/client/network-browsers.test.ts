@@ -154,10 +154,10 @@ for (const name of browsersOr('chrome')) {
       async (t) => {
         await sleep(async () => {
           network.isStalled = true
+          network.forget()
           await pause(SLEEP_MS)
         })
         t.equal(await buy(), 'not_sent')
-        network.forget()
         network.isStalled = false
         await streamsAreBack()
         t.equal(service.count('buy'), 0)
@@ -169,13 +169,13 @@ for (const name of browsersOr('chrome')) {
         service.tick(1)
         await pause(500)
         network.isStalled = true
+        network.forget()
         await pause(SLEEP_MS)
       })
       await until(async () => String(await page.evaluate('states')).startsWith('stale'))
       // The page may connect again within a millisecond, so the state itself can be missed. The list cannot.
       await until(async () => String(await page.evaluate('states')).includes('waiting'), 'waiting')
       t.notOk(String(await page.evaluate('states')).includes('open'))
-      network.forget()
       network.isStalled = false
       await streamsAreBack()
     })

@@ -9,7 +9,7 @@ const FAILED = 'upstream refused a socket of the feed'
 
 /** The first pause after a failure, and the next one, each as long as it may be. */
 function heldPauses(t: Test): { first: HeldTimers; second: HeldTimers } {
-  t.intercept(Math, 'random', { value: () => 1 })
+  t.intercept(Math, 'random', { value: () => 0 })
   return { first: new HeldTimers(t, 'setTimeout', 100), second: new HeldTimers(t, 'setTimeout', 200) }
 }
 

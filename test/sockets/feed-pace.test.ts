@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
-import { Backoff } from '../../src/sockets/feed/upstream/backoff.ts'
+import { Backoff, RECONNECT } from '../../src/sockets/feed/upstream/backoff.ts'
 import { Patience, PATIENCE_MS } from '../../src/sockets/feed/upstream/departures.ts'
 import { FairShare } from '../../src/sockets/feed/upstream/fair-share.ts'
 import { Pace } from '../../src/sockets/feed/browser/pace.ts'
@@ -81,13 +81,13 @@ await test('Patience is over once, 5 seconds after its first start, unless it is
 
 await test('Backoff waits twice as long after each failure, and no longer than 4 seconds', (t) => {
   const pass = heldTime(t)
-  const backoff = new Backoff()
+  const backoff = new Backoff(RECONNECT)
   for (const random of [0, 0.5, 1]) {
     t.intercept(Math, 'random', { value: () => random })
     for (const longest of [100, 200, 400, 800, 1600, 3200, 4000, 4000]) {
       let over = 0
       backoff.wait(() => void over++)
-      const ms = Math.floor(longest * (0.5 + random / 2))
+      const ms = Math.floor(longest * (1 - random / 2))
       pass(ms - 1)
       t.same([over, backoff.isWaiting], [0, true])
       pass(1)

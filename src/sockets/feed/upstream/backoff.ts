@@ -1,15 +1,19 @@
-const MIN_MS = 100
-/** Less than the time that a browser waits for a connection (`PATIENCE_MS`). */
-const MAX_MS = 4000
+import { backoffMs, type Backoff as Pauses } from '../../../time/backoff.ts'
 
-/** Upstream counts requests by the minute. It is asked again after a moment, and then less and less often. */
-const MIN_PAUSE_MS = 1000
-const MAX_PAUSE_MS = 30_000
+/** After a connection was lost. The longest is less than the time that a browser waits for a connection (`PATIENCE_MS`). */
+export const RECONNECT: Pauses = { firstMs: 100, longestMs: 4000, jitter: 0.5 }
+/** After a refusal. Upstream counts requests by the minute, so it is asked again after a moment, and then less and less often. */
+export const REFUSED: Pauses = { firstMs: 1000, longestMs: 30_000, jitter: 0.5 }
 
 /** When to try again: later after each failure, and never all at the same time. */
 export class Backoff {
+  readonly #pauses: Pauses
   #failures = 0
   #timer: NodeJS.Timeout | undefined
+
+  constructor(pauses: Pauses) {
+    this.#pauses = pauses
+  }
 
   get isWaiting(): boolean {
     return this.#timer !== undefined
@@ -20,16 +24,15 @@ export class Backoff {
     return this.#failures > 0
   }
 
-  /** Calls back after a pause, whose upper limit doubles with each failure. */
+  /** Calls back after a pause that grows with each failure. While one lasts, no other begins. */
   wait(onOver: () => void): void {
-    const longest = Math.min(MIN_MS * 2 ** this.#failures++, MAX_MS)
-    this.#timer = setTimeout(
+    this.#timer ??= setTimeout(
       () => {
         this.#timer = undefined
         onOver()
       },
-      longest * (0.5 + Math.random() / 2),
-    )
+      backoffMs(this.#failures++, this.#pauses),
+    ).unref()
   }
 
   /** Begins with short pauses again. */
@@ -41,9 +44,4 @@ export class Backoff {
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
-}
-
-/** How long to wait after a refusal. @param refusals how many there were before it */
-export function pauseMs(refusals: number): number {
-  return Math.min(MIN_PAUSE_MS * 2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
 }

@@ -1,4 +1,4 @@
-import { pauseMs } from './backoff.ts'
+import { Backoff, REFUSED } from './backoff.ts'
 import { Departures, Patience, type Departing } from './departures.ts'
 import { UnwantedRequest } from './unwanted-request.ts'
 import type { LinkOwner, Requester } from './link-users.ts'
@@ -41,10 +41,9 @@ export class StreamLink implements LinkOwner {
   /** How many streams have each name (`StreamSpec`). */
   readonly #names = new Map<string, number>()
   readonly #renewing = new Set<Carried>()
-  #pause: NodeJS.Timeout | undefined
+  readonly #backoff = new Backoff(REFUSED)
   /** Runs until the subscriptions that are being renewed keep the others waiting no more. */
   #late: NodeJS.Timeout | undefined
-  #refusals = 0
 
   constructor(deps: LinkDependencies, spreadMs: number) {
     this.#departures = new Departures(spreadMs)
@@ -98,13 +97,13 @@ export class StreamLink implements LinkOwner {
 
   /** A stream has its first message, so the next one can be renewed. */
   answered(stream: Carried): void {
-    this.#refusals = 0
+    this.#backoff.reset()
     this.#settled(stream)
   }
 
   /** Upstream refuses to renew a subscription for now. */
   refused(stream: Carried): void {
-    this.#pause ??= setTimeout(() => this.#resume(), pauseMs(this.#refusals++)).unref()
+    this.#backoff.wait(() => this.#renew())
     this.#settled(stream)
   }
 
@@ -163,14 +162,8 @@ export class StreamLink implements LinkOwner {
 
   #stopRenewing(): void {
     this.#renewing.clear()
-    clearTimeout(this.#pause)
+    this.#backoff.stop()
     clearTimeout(this.#late)
-    this.#pause = undefined
-  }
-
-  #resume(): void {
-    this.#pause = undefined
-    this.#renew()
   }
 
   #settled(stream: Carried): void {
@@ -179,7 +172,7 @@ export class StreamLink implements LinkOwner {
 
   /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
   #renew(): void {
-    if (!this.#link.isOpen || this.#pause !== undefined) return
+    if (!this.#link.isOpen || this.#backoff.isWaiting) return
     const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
     if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))

@@ -1,4 +1,5 @@
-import { pauseMs } from './backoff.ts'
+import { backoffMs } from '../../../time/backoff.ts'
+import { REFUSED } from './backoff.ts'
 import type { Requester } from './link-users.ts'
 import type { UpstreamLink } from './upstream-link.ts'
 
@@ -51,7 +52,7 @@ export class UnwantedRequest implements Requester {
         this.#link.release(reqId)
         // Until then the messages of the stream are still ignored.
         if (errorCode !== 'RateLimit') return this.#answered()
-        this.#after(pauseMs(this.#refusals++), () => this.#askAgain(id))
+        this.#after(backoffMs(this.#refusals++, REFUSED), () => this.#askAgain(id))
       },
       lost: () => undefined,
     })

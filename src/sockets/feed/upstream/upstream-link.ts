@@ -5,7 +5,7 @@ import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
 import { Heartbeat } from '../../heartbeat.ts'
 import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
-import { Backoff } from './backoff.ts'
+import { Backoff, RECONNECT } from './backoff.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
 import type { LinkOwner, Requester } from './link-users.ts'
 
@@ -42,7 +42,7 @@ export class UpstreamLink {
   #ping: NodeJS.Timeout | undefined
   #isPingAnswered = true
   #opening: AbortController | undefined
-  readonly #backoff = new Backoff()
+  readonly #backoff = new Backoff(RECONNECT)
   /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
   #lostAt: number | undefined
   #isClosed = false

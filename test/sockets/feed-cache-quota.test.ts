@@ -1,9 +1,14 @@
 import { test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
+import { Reads } from '../../src/sockets/feed/streams/index.ts'
+import type { OneShots } from '../../src/sockets/feed/upstream/index.ts'
+import { RequestReader, dissect } from '../../src/sockets/feed/wire/index.ts'
 import { feedWorld, reply } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 const MIB = 1_048_576
+
+function nothing(): void {}
 
 await test('CacheQuota keeps 16 MiB at most, for as long as it was told', async (t) => {
   const kept = new CacheQuota()
@@ -32,4 +37,32 @@ await test('answers take 16 MiB at most, twice their size each, and what has no 
     market.asked('contracts_for').map(({ message }) => message['contracts_for']),
     [...symbols, 'I'],
   )
+})
+
+await test('16 MiB are full of long requests whose answers are short', async (t) => {
+  let asked = 0
+  const oneShots: Pick<OneShots, 'ask'> = {
+    ask: (_write, requester) => {
+      asked++
+      const answer = dissect(Buffer.from('{"echo_req":{},"req_id":1,"msg_type":"contracts_for","contracts_for":{}}'))
+      if (answer !== undefined) queueMicrotask(() => requester.received(answer))
+      return { cancel: () => undefined }
+    },
+  }
+  const browser = { awaits: nothing, awaitsNoMore: nothing, expectAnswer: () => nothing, answer: nothing } as never
+  const share = { admits: () => true } as never
+  const reads = new Reads(oneShots as never, share, new CacheQuota(), { hit: nothing } as never)
+  const requests = new RequestReader()
+  const ask = async (contracts_for: string): Promise<number> => {
+    const passthrough = { text: 'x'.repeat(4000) }
+    const request = requests.read(Buffer.from(JSON.stringify({ contracts_for, passthrough })))
+    if (request !== undefined) reads.share(browser, request, 3_600_000)
+    await Promise.resolve()
+    return asked
+  }
+  const most = Math.floor((16 * MIB) / 4000)
+  for (let count = 1; count <= most; count++) await ask(String(count))
+  const before = asked
+  t.equal(await ask('1'), before, 'the first answer is kept')
+  t.equal(await ask(String(most)), before + 1, 'the last one is not')
 })

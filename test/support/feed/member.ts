@@ -1,20 +1,6 @@
 import { WebSocket } from 'ws'
 import { nextEvent, within } from '../time/until.ts'
-import { echoOf, FORGETS } from './received-messages.ts'
-
-/** What a member has asked for on its present connection. */
-interface Asked {
-  /** `echo_req` of the answers, in canonical form. */
-  readonly echo: string
-  /** Names the request in both worlds. */
-  readonly name: string
-}
-
-/** What one connection of a member asked and received, as it is compared. */
-export interface Transcript {
-  readonly asked: readonly Asked[]
-  readonly received: readonly string[]
-}
+import { type Asked, echoOf, FORGETS, type Transcript } from './received-messages.ts'
 
 /** Delivers a message to one of all members. A faulty one is a fault that must be found. */
 export type Deliver = (members: readonly Member[], member: Member, text: string) => void

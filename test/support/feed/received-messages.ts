@@ -1,5 +1,18 @@
 import { CanonicalJson, printed } from './canonical-json.ts'
-import type { Transcript } from './member.ts'
+
+/** What a member has asked for on its present connection. */
+export interface Asked {
+  /** `echo_req` of the answers, in canonical form. */
+  readonly echo: string
+  /** Names the request in both worlds. */
+  readonly name: string
+}
+
+/** What one connection of a member asked and received, as it is compared. */
+export interface Transcript {
+  readonly asked: readonly Asked[]
+  readonly received: readonly string[]
+}
 
 /** What is read of a message of upstream's. */
 interface Message {

@@ -111,7 +111,7 @@ interface StoreMeasures {
   facts(): Promise<StoreFacts | undefined>
 }
 
-/** A store with all that it offers, for those who pass it on. */
+/** A store with all that it offers, for the code that passes it on. */
 export interface Store extends StoreData, SharedState, StoreHealth, StoreMeasures {
   close(): Promise<void>
 }

@@ -24,7 +24,7 @@ export interface LedgerReport {
   readonly sequence: number
   /** The ledger that replied last; empty before the first reply. */
   readonly ledger: string
-  /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on a clock that nobody sets. */
+  /** The ledger's time in that reply (ms), and how long ago the report that it replied to was sent, on the monotonic clock. */
   readonly heardAt: number
   readonly sinceMs: number
   /** All tokens that this holder has ever spent. Those of a lease that ended are among them. */
@@ -37,7 +37,7 @@ export interface LedgerReport {
   readonly held: ByClass
   /**
    * Tokens of a lease that has ended a short time ago, on which nothing was sent. A ledger that is quiet gives them back
-   * for orders: its predecessor counts them as spent, so nobody else has got them.
+   * for orders: its predecessor counts them as spent, so no other process has got them.
    */
   readonly lapsed: number
   /** Tokens that it asks for in addition. */
@@ -83,7 +83,7 @@ export interface Ledger {
 export const LEASE_SKEW_MS = 250
 /** The clock of one server may be ahead of what a holder knows by this much, since a report takes its time too. */
 export const CLOCK_SKEW_MS = 250
-/** A ledger that nobody uses is forgotten after this time. */
+/** An unused ledger is forgotten after this time. */
 export const LEDGER_TTL_MS = 24 * 3_600_000
 /** Under overload, a report brings about this many tokens, unless waiting for them takes longer than a lease. */
 export const TOKENS_PER_REPORT = 4

@@ -14,7 +14,7 @@ export class MemoryLedger implements Ledger {
   /** How many tokens the holder has reported as spent. */
   #reported = 0
 
-  /** @param now the time in ms, on a clock that nobody sets */
+  /** @param now the time in ms, of a monotonic clock */
   constructor(terms: LedgerTerms, now: () => number = () => performance.now()) {
     this.#terms = terms
     this.#now = now

@@ -80,7 +80,7 @@ export const KIND = oneOf(
   'trading',
   'session',
 )
-/** For an order to end several sessions. Where it has failed on the way, nobody knows yet how many will have ended. */
+/** For a command to end several sessions. Where it has failed on the way, the number of ended sessions is not known yet. */
 export const INCOMPLETE = oneOf(
   'A failure on the way: some sessions may be left. Absent if there was none',
   'incomplete',

@@ -25,7 +25,7 @@ export interface HistoryEnd {
   readonly arrived: number
 }
 
-/** How a history goes on: with the message of a number or, while it is ahead of the stream, nobody knows yet. */
+/** How a history goes on: with the message of a number or, while it is ahead of the stream, in a way that is not known yet. */
 export type Continuation =
   | { readonly next: number; readonly needed?: undefined }
   /** The number of the oldest message that may still follow; Infinity while there is none. */

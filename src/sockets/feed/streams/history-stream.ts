@@ -15,7 +15,7 @@ import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
 /**
- * `ticks_history` with `subscribe`. The first browser's request starts the stream. Whoever comes later gets a history as it has
+ * `ticks_history` with `subscribe`. The first browser's request starts the stream. A later subscriber gets a history as it has
  * asked for it, fetched on another connection, and then exactly the later messages of the stream.
  */
 export class HistoryStream extends Stream {
@@ -190,7 +190,7 @@ export class HistoryStream extends Stream {
     history.waiting.clear()
   }
 
-  /** Keeps a history for those who ask for the same a moment later, as pages do that are loaded at the same time. */
+  /** Keeps a history for browsers that ask for the same a moment later, as pages do that are loaded at the same time. */
   #keep(history: History): void {
     const { key } = history.request
     const { historyMs, kept } = this.context

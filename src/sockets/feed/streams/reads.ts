@@ -148,7 +148,7 @@ class Read implements Requester {
     return waiting
   }
 
-  /** A late answer still reaches whoever waits for it. It is given up only when nobody does. */
+  /** A late answer still reaches the browsers that wait for it. It is given up only when there are none. */
   #checkStale(): void {
     this.onStale()
     this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)

@@ -13,7 +13,7 @@ export type Tell = (subscription: Subscription, prefix: Buffer) => void
 
 /** How often a stream moves to another connection because upstream has it on this one already. After that the browsers are told. */
 const MAX_MOVES = 2
-/** How long a stream that nobody wants waits for its first message. If that comes later, upstream is told to forget it. */
+/** How long a stream without subscriptions waits for its first message. If that comes later, upstream is told to forget it. */
 const UNANSWERED_MS = 60_000
 
 /** What streams work with. */
@@ -32,7 +32,7 @@ export interface StreamContext {
   place(stream: Stream, refusedBy: StreamLink | undefined): boolean
   lingers(stream: Stream): void
   lingersNoMore(stream: Stream): void
-  /** Nobody has the stream any more. */
+  /** The stream is over, and no browser has it. */
   ended(stream: Stream): void
 }
 
@@ -84,7 +84,7 @@ export abstract class Stream implements Carried, SubscribedStream {
   /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
   protected abstract took(message: UpstreamMessage, isFirst: boolean): void
   /**
-   * Tells those who will get no more of the stream, and lets go of them.
+   * Tells the subscriptions that will get no more of the stream, and lets go of them.
    * @param isOfRequest whether only those are concerned whose request upstream has got
    * @returns whether the stream goes on for others, with a request of theirs
    */

@@ -115,7 +115,7 @@ export class Subscription {
   /** Ends it. The error has been sent. */
   failed(): void {
     this.leave()
-    // Whoever asks again must find the stream as it is once everybody has been told.
+    // A browser that asks again must find the stream as it is once all browsers have been told.
     queueMicrotask(() => this.#settle(false))
   }
 

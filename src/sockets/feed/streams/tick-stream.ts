@@ -4,10 +4,10 @@ import type { StreamSpec } from './stream-spec.ts'
 import { Stream, type StreamContext, type Tell } from './stream.ts'
 import type { Subscription } from './subscription.ts'
 
-/** The ticks of one symbol. Whoever comes later gets the newest one at once. */
+/** The ticks of one symbol. A later subscriber gets the newest one at once. */
 export class TickStream extends Stream {
   readonly #audience: Audience
-  /** Those who have had no message yet, each with the prefix of its messages. */
+  /** The subscriptions that have had no message yet, each with the prefix of its messages. */
   readonly #waiting = new Map<Subscription, Buffer>()
   #newest: AnswerFrame | undefined
 

@@ -21,13 +21,13 @@ export class Departures {
     this.#spreadMs = spreadMs
   }
 
-  /** Notes a browser, which is closed after {@link release}. If nobody calls that within 5 seconds, it happens by itself. */
+  /** Notes a browser, which is closed after {@link release}. If that is not called within 5 seconds, it happens by itself. */
   add(browser: Departing): void {
     this.#waiting.add(browser)
     this.#patience.start()
   }
 
-  /** Begins to close those who wait: the connection is back. */
+  /** Begins to close the waiting browsers: the connection is back. */
   release(): void {
     this.#patience.stop()
     for (const browser of this.#waiting) {

@@ -1,6 +1,6 @@
 import type { UpstreamMessage } from '../wire/index.ts'
 
-/** Whoever has sent a request upstream. */
+/** The sender of an upstream request. */
 export interface Requester {
   /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
   received(message: UpstreamMessage): void
@@ -10,7 +10,7 @@ export interface Requester {
   lost(): void
 }
 
-/** Whoever uses a connection. */
+/** The user of a connection. */
 export interface LinkOwner {
   /** `stream` or `request`, for metrics and logs. */
   readonly kind: string

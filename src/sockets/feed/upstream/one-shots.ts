@@ -7,12 +7,12 @@ import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 /** The text of a request with the given `req_id`. */
 export type WriteRequest = (reqId: number) => Buffer
 
-/** Whoever wants the one answer to a request. */
+/** The sender of a request that gets one answer. */
 type Asker = Required<Requester>
 
 /** A request that gets one answer. */
 export interface Asked {
-  /** Nobody wants the answer any more. */
+  /** The answer is not wanted any more. */
   cancel(): void
 }
 
@@ -80,7 +80,7 @@ export class OneShots implements LinkOwner {
   }
 
   lost(): void {
-    // Those who wait for an answer have been told; those whose request was not sent wait for the connection.
+    // The senders of open requests have been told. Requests that were not sent wait for the connection.
   }
 
   close(): void {

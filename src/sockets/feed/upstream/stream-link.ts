@@ -117,7 +117,7 @@ export class StreamLink implements LinkOwner {
     this.#departures.add(browser)
   }
 
-  /** Upstream has started a stream so late that nobody remembers its request. */
+  /** Upstream has started a stream so late that its request is no longer remembered. */
   unclaimed(reqId: number, subscriptionId: string): void {
     if (!this.#has(subscriptionId)) this.forget(reqId, subscriptionId)
   }
@@ -134,7 +134,7 @@ export class StreamLink implements LinkOwner {
 
   lost(): void {
     this.#stopRenewing()
-    // Whoever has joined a stream that was still to be renewed goes on waiting.
+    // Browsers that have joined a stream that was still to be renewed go on waiting.
     if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
   }
 

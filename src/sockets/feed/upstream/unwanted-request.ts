@@ -3,10 +3,10 @@ import { REFUSED } from './backoff.ts'
 import type { Requester } from './link-users.ts'
 import type { UpstreamLink } from './upstream-link.ts'
 
-/** How long a request that nobody wants is remembered: upstream may answer late. */
+/** How long an unwanted request is remembered: upstream may answer late. */
 const LATE_MS = 60_000
 
-/** A request whose streams nobody wants any more. Whatever upstream still starts because of it is forgotten as well. */
+/** A request whose streams no browser wants any more. What upstream still starts because of it is forgotten as well. */
 export class UnwantedRequest implements Requester {
   readonly #link: UpstreamLink
   readonly #reqId: number

@@ -30,7 +30,7 @@ const PING_MS = 30_000
 
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
- * whoever sent the request.
+ * the sender of that request.
  */
 export class UpstreamLink {
   readonly #deps: LinkDependencies
@@ -79,7 +79,7 @@ export class UpstreamLink {
     return reqId
   }
 
-  /** From now on messages with this `req_id` are for nobody. */
+  /** From now on messages with this `req_id` are dropped. */
   release(reqId: number): void {
     this.#requesters.delete(reqId)
   }
@@ -89,7 +89,7 @@ export class UpstreamLink {
     this.#requesters.set(reqId, requester)
   }
 
-  /** Ends the connection for good. Nobody is told. */
+  /** Ends the connection for good, without telling its owner. */
   close(): void {
     this.#isClosed = true
     this.#opening?.abort()
@@ -179,7 +179,7 @@ export class UpstreamLink {
     } catch (error) {
       const { log } = this.#deps
       log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
-      // What it has begun may be half done: whoever waits for it must hear that there is no more to come.
+      // Its work may be half done: browsers that wait for the rest must hear that there is no more to come.
       if (message.reqId !== undefined) this.#requesters.set(message.reqId, requester)
       if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
     }

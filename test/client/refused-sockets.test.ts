@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
+import { WebSocket } from 'ws'
 import { createClient } from '../../client/dist/client.js'
 import { failure } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
@@ -87,6 +88,35 @@ for (const isLoggedIn of [true, false]) {
     t.same([states, socket.status().code, world.sockets.length], [isLoggedIn ? ['ended'] : [], 1000, 1])
   })
 }
+
+await test('a client that is closed at once, or by a listener that closes it only once, opens no connection', async (t) => {
+  let opened = 0
+  class PageSocket extends WebSocket {
+    constructor(url: string) {
+      super(url)
+      opened++
+    }
+  }
+  const early = await socketPeer(t, { WebSocket: PageSocket as never })
+  early.client.publicSocket()
+  early.client.close()
+  // A connection is opened in a microtask.
+  await pause(0)
+  t.equal(opened, 0)
+  const world = await socketPeer(t, { WebSocket: PageSocket as never })
+  const socket = world.client.publicSocket()
+  await until(() => socket.status().state === 'open')
+  const stop = socket.onStatus(() => {
+    if (socket.status().state !== 'waiting') return
+    stop()
+    world.client.close()
+  })
+  world.sockets[0]?.terminate()
+  await until(() => socket.status().state === 'ended')
+  // The delay before the first attempt is at most a second.
+  await pause(1200)
+  t.same([socket.status().state, opened], ['ended', 1])
+})
 
 await test('what cannot be the id of an account is no path of a socket', (t) => {
   const client = createClient({ baseUrl: 'http://127.0.0.1:1' })

@@ -221,19 +221,6 @@ await test('a browser that refuses the address: the page hears of it, and the so
   t.match(await socket.request({ time: 1 }), { ok: true })
 })
 
-await test('a client that is closed by a listener opens no connection again', async (t) => {
-  const world = await socketPeer(t)
-  const socket = world.client.publicSocket()
-  await until(() => socket.status().state === 'open')
-  socket.onStatus(() => socket.status().state === 'waiting' && world.client.close())
-  world.sockets[0]?.terminate()
-  // It stays closed.
-  await until(() => socket.status().state === 'ended')
-  // The delay before the first attempt is at most a second.
-  await pause(1200)
-  t.same([socket.status().state, world.sockets.length], ['ended', 1])
-})
-
 await test('a server that closes every connection after a message is asked less and less often', async (t) => {
   const { random } = Math
   // The delays are then a second, two, four.

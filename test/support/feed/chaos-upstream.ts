@@ -104,7 +104,8 @@ export class ChaosUpstream extends ChaosMarket {
       const stream = this.pick([first, ...others])
       const { id, request } = stream
       stream.isOver = true
-      const isNamed = Array.isArray(request['ticks']) || this.chance(0.5)
+      // A browser may have asked for the symbol in a list. Without a name it could not know which of the list has ended.
+      const isNamed = 'ticks' in request || this.chance(0.5)
       const error = { code: 'Ended', message: '' }
       const message = { msg_type: 'error', error, ...(isNamed && { subscription: { id } }), echo_req: request }
       connection.send(JSON.stringify(message))

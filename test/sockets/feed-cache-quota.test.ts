@@ -42,10 +42,10 @@ await test('answers take 16 MiB at most, twice their size each, and what has no 
 await test('16 MiB are full of long requests whose answers are short', async (t) => {
   let asked = 0
   const oneShots: Pick<OneShots, 'ask'> = {
-    ask: (_write, requester) => {
+    ask: (_write, sender) => {
       asked++
       const answer = dissect(Buffer.from('{"echo_req":{},"req_id":1,"msg_type":"contracts_for","contracts_for":{}}'))
-      if (answer !== undefined) queueMicrotask(() => requester.received(answer))
+      if (answer !== undefined) queueMicrotask(() => sender.received(answer))
       return { cancel: () => undefined }
     },
   }

@@ -1,13 +1,10 @@
 import { test } from 'tap'
 import { feedWorld, reply, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
-import { breakConnection, holdConnection } from '../support/feed/broken-connection.ts'
+import { Beats } from '../support/feed/beats.ts'
+import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-/** How often the feed looks whether a connection is still needed. */
-const LOOK_MS = 30_000
-/** How often it looks whether anybody still waits for an answer. */
-const STALE_MS = 10_000
 const READ = { active_symbols: 'brief' }
 
 /** Ends a browser, and resolves once the server knows. */
@@ -27,23 +24,14 @@ async function idleWorld(t: Parameters<typeof feedWorld>[0]): Promise<FeedWorld>
 }
 
 await test('the connection of requests stays while there are browsers, or an answer is on its way', async (t) => {
-  const looks = new HeldTimers(t, 'setInterval', LOOK_MS)
-  const stale = new HeldTimers(t, 'setInterval', STALE_MS)
+  const beats = new Beats(t)
   const world = await idleWorld(t)
   const { market, join, upstream } = world
-  const waiting = holdConnection(world)
-  const early = await join()
-  early.send(READ)
-  const connect = await waiting()
-  await leave(world, early)
-  stale.run()
-  connect()
-
   const second = await join()
   second.send(READ)
   const request = await market.next('active_symbols')
   await leave(world, second)
-  looks.run()
+  beats.pass(3, 0)
   await until(() => market.asked('ping').length === 1, 'the answer is on its way')
   const third = await join()
   third.send({ ...READ, req_id: 3 })
@@ -52,14 +40,14 @@ await test('the connection of requests stays while there are browsers, or an ans
   t.match(await third.next(), { req_id: 3, active_symbols: [1] })
   t.equal(market.asked('active_symbols').length, 1)
 
-  looks.run()
+  beats.pass(3)
   await until(() => market.asked('ping').length === 2, 'there is a browser')
   third.send({ time: 1 })
   reply(await market.next('time'), { time: 1 })
   await third.next()
   await leave(world, third)
   t.equal(upstream.open, 1)
-  looks.run()
+  beats.pass(3)
   await until(() => upstream.open === 0, 'nobody needs it')
   const fourth = await join()
   fourth.send(READ)
@@ -68,32 +56,17 @@ await test('the connection of requests stays while there are browsers, or an ans
 })
 
 await test('an answer that was lost with its connection is asked for again by who comes next', async (t) => {
-  const stale = new HeldTimers(t, 'setInterval', STALE_MS)
   const world = await idleWorld(t)
   const { market, join } = world
   const first = await join()
   first.send(READ)
   const lost = await market.next('active_symbols')
-  t.equal(stale.size, 1)
   const connect = await breakConnection(world, lost.socket)
-  t.equal(stale.size, 0)
   connect()
   const second = await join()
   second.send(READ)
   reply(await market.next('active_symbols'), { active_symbols: [] })
   t.match(await second.next(), { active_symbols: [] })
-})
-
-await test('nobody looks after an answer that was too large', async (t) => {
-  const stale = new HeldTimers(t, 'setInterval', STALE_MS)
-  const { market, join } = await idleWorld(t)
-  const browser = await join()
-  browser.send(READ)
-  const request = await market.next('active_symbols')
-  t.equal(stale.size, 1)
-  reply(request, { active_symbols: 'x'.repeat(1_048_576) })
-  t.equal((await browser.client.closed).code, 1009)
-  t.equal(stale.size, 0)
 })
 
 await test('a server that stops ends the connection of requests, also while it is tried again', async (t) => {

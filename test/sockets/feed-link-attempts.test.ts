@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { test, type Test } from 'tap'
 import type { ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
+import { Beats } from '../support/feed/beats.ts'
 import { openLink } from '../support/feed/open-link.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { nextEvent, until, within } from '../support/time/until.ts'
@@ -102,13 +103,13 @@ await test('a connection of the feed that is closed stays closed', async (t) => 
 })
 
 await test('what arrives on a connection of the feed that is lost is for nobody', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const beats = new Beats(t)
   const { upstream, link, told, metrics } = await openLink(t)
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
-  timers.run()
-  timers.run()
+  beats.pass(3)
+  beats.pass(3)
   t.equal(link.isOpen, false, 'the ping was not answered')
   socket.send('{"msg_type":"tick","subscription":{"id":"late"},"req_id":7}')
   await nextEvent(socket, 'close')
@@ -118,7 +119,7 @@ await test('what arrives on a connection of the feed that is lost is for nobody'
 })
 
 await test('a connection that was not needed for a while has not been lost', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const beats = new Beats(t)
   let isNeeded = true
   const { upstream, link, told, metrics } = await openLink(t, undefined, () => isNeeded)
   const reconnects = async (): Promise<unknown> => (await metrics.reconnects.get()).values[0]?.value
@@ -128,9 +129,9 @@ await test('a connection that was not needed for a while has not been lost', asy
   first.terminate()
   await until(() => told.length === 3)
   t.equal(await reconnects(), 1)
-  link.send((id) => `{"time":1,"req_id":${id}}`, { received: () => undefined, lost: () => told.push('requester lost') })
+  link.send((id) => `{"time":1,"req_id":${id}}`, { received: () => undefined, lost: () => told.push('sender lost') })
   isNeeded = false
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, false)
   isNeeded = true
   link.open()

@@ -1,7 +1,7 @@
 import { test } from 'tap'
+import { Beats } from '../support/feed/beats.ts'
 import { openLink } from '../support/feed/open-link.ts'
 import { feedWorld, reply, tick } from '../support/feed/world.ts'
-import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a connection of the feed whose upstream goes silent is lost, and opened again', async (t) => {
@@ -10,14 +10,14 @@ await test('a connection of the feed whose upstream goes silent is lost, and ope
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
-  const requester = { received: () => told.push('received'), lost: () => told.push('requester lost') }
-  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+  const sender = { received: () => told.push('received'), lost: () => told.push('sender lost') }
+  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, sender)
   socket.send(`{"time":1,"req_id":${reqId},"msg_type":"time"}`)
   await until(() => told.includes('received'))
   // It answers no ping from now on.
   socket.pause()
   await until(() => told.filter((what) => what === 'opened').length === 2)
-  t.same(told, ['opened', 'received', 'requester lost', 'lost', 'opened'])
+  t.same(told, ['opened', 'received', 'sender lost', 'lost', 'opened'])
   t.equal(upstream.upgrades.length, 2)
 
   const second = await upstream.socket()
@@ -49,7 +49,7 @@ await test('a message that cannot be handled ends its connection and nothing els
 })
 
 await test('a connection of the feed asks for a pong every 30 seconds, and is lost without one', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const beats = new Beats(t)
   const { upstream, link, told, metrics } = await openLink(t)
   link.open()
   const socket = await upstream.socket()
@@ -59,48 +59,48 @@ await test('a connection of the feed asks for a pong every 30 seconds, and is lo
     const message = JSON.parse(data.toString()) as object
     if ('ping' in message) pings.push(message)
   })
-  const requester = { received: () => told.push('received'), lost: () => undefined }
+  const sender = { received: () => told.push('received'), lost: () => undefined }
   for (const count of [1, 2]) {
-    timers.run()
+    beats.pass(3)
     await until(() => pings.length === count)
     t.match(pings.at(-1), { ping: 1, req_id: Number })
     // Whatever is answered after the pong shows that the pong has been taken.
-    const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+    const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, sender)
     const pong = pings.at(-1)?.req_id
     for (const id of [pong, pong, reqId]) socket.send(`{"msg_type":"any","req_id":${String(id)}}`)
     await until(() => told.filter((what) => what === 'received').length === count)
   }
   t.equal((await metrics.unattributed.get()).values[0]?.value, 2, 'a second pong answers nothing')
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, true)
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, false, 'the last ping was not answered')
   t.same(told, ['opened', 'received', 'received', 'lost'])
   await until(() => told.at(-1) === 'opened', 'it is opened again')
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, true, 'the connection before had a ping without an answer')
-  t.equal(timers.size, 1)
+  t.equal(beats.size, 1)
 })
 
 await test('a connection of the feed that nobody needs ends without being lost', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const beats = new Beats(t)
   let isNeeded = true
   const { upstream, link, told } = await openLink(t, undefined, () => isNeeded)
   link.open()
   const socket = await upstream.socket()
   await until(() => link.isOpen)
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, true)
   isNeeded = false
-  timers.run()
+  beats.pass(3)
   t.equal(link.isOpen, false)
-  t.equal(timers.size, 0)
+  t.equal(beats.size, 0)
   await until(() => socket.readyState === socket.CLOSED)
   t.same(told, ['opened'])
 })
 
 await test('the feed has connections for streams and one for requests, which ends after the last browser', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', 30_000)
+  const beats = new Beats(t)
   const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '3600' })
   const sockets = async (): Promise<number | undefined> => (await metric('bff_feed_upstream_sockets')).get('')
   market.auto = (request) => {
@@ -122,7 +122,7 @@ await test('the feed has connections for streams and one for requests, which end
   tick(stream, 1)
   await browser.next()
   t.equal(await sockets(), 2)
-  timers.run()
+  beats.pass(3)
   await until(() => market.asked('ping').length === 2)
   // Whatever is answered after the pongs shows that they have been taken.
   tick(stream, 2)
@@ -131,7 +131,7 @@ await test('the feed has connections for streams and one for requests, which end
   t.equal(await sockets(), 2)
   browser.client.socket.terminate()
   await until(async () => (await metric('bff_relays')).get('kind="public"') === 0, 'it is gone')
-  timers.run()
+  beats.pass(3)
   t.equal(await sockets(), 1, 'that of the stream, which lingers')
 })
 
@@ -141,8 +141,8 @@ await test('messages that were read together are one batch, and a message that c
   const socket = await upstream.socket()
   await until(() => link.isOpen)
   const waits: boolean[] = []
-  const requester = { received: () => waits.push(batch.isOpen), lost: () => undefined }
-  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, requester)
+  const sender = { received: () => waits.push(batch.isOpen), lost: () => undefined }
+  const reqId = link.send((id) => `{"time":1,"req_id":${id}}`, sender)
   const message = `{"msg_type":"time","req_id":${reqId}}`
   socket.send(message)
   await until(() => waits.length === 1)

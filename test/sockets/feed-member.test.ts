@@ -40,11 +40,9 @@ await test('messages do not wait for ever for what upstream does not answer', as
 
 await test('a browser that leaves while its messages wait leaves nothing behind', async (t) => {
   const { member, socket, browser, taken } = await startMember(t)
-  member.hold()
-  browser.send('0')
-  await until(() => socket.isPaused)
-  // From here on, so that the message is there before the longest time is over.
   const release = member.hold(50)
+  browser.send('0')
+  t.equal(socket.isPaused, true)
   browser.terminate()
   await until(() => taken.includes('left'), 'its end is seen after the longest time')
   release()
@@ -110,6 +108,7 @@ await test('of a browser that one of its messages ends no later message is taken
   wire.uncork()
   await until(() => socket.isPaused)
   release()
+  await until(() => taken.includes('left'))
   t.same(taken, ['0', 'left'])
 })
 

@@ -1,9 +1,8 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import { Backoff, RECONNECT } from '../../src/sockets/feed/upstream/backoff.ts'
-import { Patience, PATIENCE_MS } from '../../src/sockets/feed/upstream/departures.ts'
+import { Outage, PATIENCE_MS } from '../../src/sockets/feed/upstream/outage.ts'
 import { FairShare } from '../../src/sockets/feed/upstream/fair-share.ts'
-import { Pace } from '../../src/sockets/feed/browser/pace.ts'
 
 /** Time that passes when a test says so. */
 function heldTime(t: Test): (ms: number) => void {
@@ -18,60 +17,24 @@ function heldTime(t: Test): (ms: number) => void {
   }
 }
 
-await test('Pace allows so many requests in each minute', (t) => {
-  const pass = heldTime(t)
-  const pace = new Pace(2)
-  for (let minute = 0; minute < 3; minute++) {
-    t.same([pace.spend(), pace.spend(), pace.spend()], [true, true, false])
-    pass(59_999)
-    t.equal(pace.spend(), false)
-    pass(1)
-  }
-  t.end()
-})
-
-await test('Pace lets 200 messages be read in a second, and then no more until the next one', (t) => {
-  const pass = heldTime(t)
-  const pace = new Pace(60)
-  let ready = 0
-  const onReady = (): void => void ready++
-  for (let second = 1; second <= 3; second++) {
-    for (let count = 0; count < 200; count++) t.equal(pace.received(onReady), true)
-    t.equal(pace.isExceeded, false)
-    pass(400)
-    for (let count = 0; count < 3; count++) t.equal(pace.received(onReady), false)
-    pass(599)
-    t.equal(pace.isExceeded, true)
-    t.equal(ready, second - 1)
-    pass(1)
-    t.equal(pace.isExceeded, false)
-    t.equal(ready, second, 'told once')
-  }
-  for (let count = 0; count < 201; count++) pace.received(onReady)
-  pace.stop()
-  pass(1000)
-  t.equal(ready, 3)
-  t.end()
-})
-
-await test('Patience is over once, 5 seconds after its first start, unless it is stopped', (t) => {
+await test('An outage is given up once, 5 seconds after something began to wait for its end, unless it is over', (t) => {
   const pass = heldTime(t)
   let lost = 0
-  const patience = new Patience(() => void lost++)
+  const outage = new Outage(0, () => void lost++)
   for (const count of [1, 2]) {
-    patience.start()
+    outage.wait()
     pass(PATIENCE_MS - 1)
-    patience.start()
+    outage.wait()
     t.equal(lost, count - 1)
     pass(1)
     t.equal(lost, count)
     pass(PATIENCE_MS)
     t.equal(lost, count)
   }
-  patience.start()
-  patience.stop()
+  outage.wait()
+  outage.over()
   pass(1)
-  patience.start()
+  outage.wait()
   pass(PATIENCE_MS - 1)
   t.equal(lost, 2, 'the time begins anew')
   pass(1)

@@ -8,6 +8,7 @@ import {
   type FeedWorld,
   type UpstreamRequest,
 } from '../support/feed/world.ts'
+import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
@@ -91,7 +92,7 @@ await test('eight streams at a time are renewed, those that browsers wait for fi
   const world = await feedWorld(t, SETTINGS)
   const { market, join, upstream } = world
   const lost = await streaming(world, 'ABCDEFGHIJKL')
-  const timers = new HeldTimers(t, 'setTimeout', 10_000)
+  const beats = new Beats(t)
   const connect = await breakConnection(world, lost)
   t.equal((await world.metric('bff_feed_upstream_sockets')).get(''), 0)
   const back = await join()
@@ -112,7 +113,7 @@ await test('eight streams at a time are renewed, those that browsers wait for fi
   refuse(refused, 'MarketIsClosed')
   await control.settled()
   t.equal(symbolsOf(asked().slice(8)), 'HI', 'one is refused for good')
-  timers.run()
+  beats.pass()
   await control.settled()
   t.equal(symbolsOf(asked().slice(8)), 'HIJK', 'the others do not wait for those that are not answered')
   t.equal(upstream.open, 1)
@@ -164,19 +165,18 @@ await test('what upstream did not answer before a second loss makes no room on t
   const world = await feedWorld(t, SETTINGS)
   const { market } = world
   const connect = await breakConnection(world, await streaming(world, 'ABCDEFGHIJ'))
-  const before = new HeldTimers(t, 'setTimeout', 10_000)
+  const beats = new Beats(t)
   connect()
   await until(() => renewals(world, market.sockets[1]).length === 8, 'eight are renewed', DEADLINE_MS)
   const reconnect = await breakConnection(world, market.sockets[1])
-  const after = new HeldTimers(t, 'setTimeout', 10_000)
   reconnect()
   const asked = (): UpstreamRequest[] => renewals(world, market.sockets[2])
   await until(() => asked().length === 8, 'eight are renewed again', DEADLINE_MS)
   const control = await probe(world)
-  before.run()
+  beats.pass(1, 5000)
   await control.settled()
   t.equal(symbolsOf(asked()), 'ABCDEFGH')
-  after.run()
+  beats.pass(1, 5000)
   await control.settled()
   t.equal(symbolsOf(asked()), 'ABCDEFGHIJ')
 })

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
-import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 /** The messages of upstream that were for nobody. */
@@ -48,9 +48,14 @@ await test('what upstream sends of a forgotten stream is ignored until the forge
 })
 
 await test('for a minute after upstream has refused a subscription, a stream that it starts all the same is forgotten', async (t) => {
-  const timers = new HeldTimers(t, 'setTimeout', 60_000)
+  const beats = new Beats(t)
   const world = await feedWorld(t)
   const { market } = world
+  market.auto = (request) => {
+    const isPing = 'ping' in request.message
+    if (isPing) reply(request, { ping: 'pong' })
+    return isPing
+  }
   const { browser, second } = await withTwoStreams(world)
   const error = { code: 'MarketIsClosed', message: '' }
   const refusals = []
@@ -66,8 +71,12 @@ await test('for a minute after upstream has refused a subscription, a stream tha
   if (late !== undefined) tick(late, 1, 1, 'late', 'R_3')
   reply(await market.next('forget', 'late'), { msg_type: 'forget', forget: 1 })
   t.equal(await unattributed(world), 0)
-  t.equal(timers.size, 2)
-  timers.run()
+  for (let pings = 1; pings <= 2; pings++) {
+    beats.pass(3)
+    await until(() => market.asked('ping').length === pings)
+    tick(second, pings, pings, 'id-R_2', 'R_2')
+    await browser.next()
+  }
   for (const request of refusals) reply(request, { msg_type: 'tick', error })
   tick(second, 2, 2, 'id-R_2', 'R_2')
   t.same(quotes([await browser.next()]), [2])
@@ -75,19 +84,18 @@ await test('for a minute after upstream has refused a subscription, a stream tha
 })
 
 await test('a forget that upstream has refused is not repeated on another connection', async (t) => {
-  t.intercept(Math, 'random', { value: () => 0 })
-  const timers = new HeldTimers(t, 'setTimeout', 1000)
+  const beats = new Beats(t)
   const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0', FEED_RECONNECT_SPREAD_SECONDS: '600' })
   const { market, join } = world
-  const { browser, first } = await withTwoStreams(world)
+  const { browser, first, second } = await withTwoStreams(world)
   t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
   const error = { code: 'RateLimit', message: '' }
-  const before = timers.size
   reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', error })
-  await until(() => timers.size > before, 'it will be repeated')
+  tick(second, 2, 2, 'id-R_2', 'R_2')
+  t.match(await browser.next(), { tick: { symbol: 'R_2' } }, 'the refusal has arrived')
   ;(await breakConnection(world, first.socket))()
   tick(await market.next('ticks', 'R_2'), 2, 2, 'new-R_2', 'R_2')
-  timers.run()
+  beats.pass()
   const other = await join()
   other.send({ ticks: 'R_3', subscribe: 1 })
   t.ok((await market.next('ticks', 'R_3')).socket !== first.socket)
@@ -95,24 +103,23 @@ await test('a forget that upstream has refused is not repeated on another connec
 })
 
 await test('an id that upstream has given to another stream is not forgotten for the sake of the first', async (t) => {
-  t.intercept(Math, 'random', { value: () => 0 })
-  const timers = new HeldTimers(t, 'setTimeout', 1000)
+  const beats = new Beats(t)
   const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
   const { market, join } = world
   const { browser, first, second } = await withTwoStreams(world)
 
   await t.test('when a forget that upstream has refused is due again', async (t) => {
     const error = { code: 'Ended', message: '' }
-    const before = timers.size
     reply(first, { msg_type: 'tick', error, subscription: { id: 'id-R_1' } })
     t.match(await browser.next(), { error })
     const forget = await market.next('forget', 'id-R_1')
     reply(forget, { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
-    await until(() => timers.size > before, 'it will be repeated')
+    tick(second, 2, 2, 'id-R_2', 'R_2')
+    t.match(await browser.next(), { tick: { symbol: 'R_2' } }, 'the refusal has arrived')
     browser.send({ ticks: 'R_1', subscribe: 1 })
     tick(await market.next('ticks', 'R_1'), 2, 2, 'id-R_1', 'R_1')
     t.match(await browser.next(), { tick: { quote: 2 } })
-    timers.run()
+    beats.pass()
   })
 
   await t.test('when upstream sends a late price of the first', async (t) => {

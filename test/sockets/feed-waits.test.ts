@@ -1,13 +1,12 @@
 import { test } from 'tap'
+import { Beats } from '../support/feed/beats.ts'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
 import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
-import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 /** How long a history on its way is shared, and how long any other answer. */
 const HISTORY_MS = 30_000
-const READ_MS = 10_000
 
 const history = (last: number) => ({
   msg_type: 'history',
@@ -115,13 +114,13 @@ await test('a browser that leaves while its history is on its way is sent nothin
 })
 
 await test('a late answer reaches those who wait for it, and whoever asks after ten seconds does not join them', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', READ_MS)
+  const beats = new Beats(t)
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
   const [first, second, third] = [await join(), await join(), await join()]
   const wanted = { active_symbols: 'brief' }
   first.send({ ...wanted, req_id: 1 })
   const late = await market.next('active_symbols')
-  timers.run()
+  beats.pass()
   second.send({ ...wanted, req_id: 2 })
   const again = await market.next('active_symbols')
   reply(late, { active_symbols: ['late'] })
@@ -131,19 +130,17 @@ await test('a late answer reaches those who wait for it, and whoever asks after 
   reply(again, { active_symbols: ['again'] })
   for (const browser of [second, third]) t.match(await browser.next(), { active_symbols: ['again'] })
   t.equal(market.asked('active_symbols').length, 2)
-  t.equal(timers.size, 0)
 })
 
 await test('an answer that nobody waits for any more is given up', async (t) => {
-  const timers = new HeldTimers(t, 'setInterval', READ_MS)
+  const beats = new Beats(t)
   const { market, join, metric } = await feedWorld(t)
   const [stays, gone] = [await join(), await join()]
   gone.send({ time: 1 })
   const late = await market.next('time')
   gone.client.socket.terminate()
   await until(async () => (await metric('bff_relays')).get('kind="public"') === 1, 'it is gone')
-  timers.run()
-  t.equal(timers.size, 0)
+  beats.pass()
   reply(late, { time: 1 })
   stays.send({ time: 1 })
   reply(await market.next('time'), { time: 2 })

@@ -32,6 +32,7 @@ export async function openLink(
     kind: 'stream',
     isNeeded,
     opened: () => told.push('opened'),
+    beat: () => undefined,
     unclaimed: () => told.push('unclaimed'),
     lost: () => told.push('lost'),
   }

@@ -11,8 +11,9 @@ import { Heartbeat } from '../../heartbeat.ts'
 import { Peer, type PeerConnection } from '../../peer.ts'
 import type { Registered } from '../../registry.ts'
 import type { OwnSocket } from './own-socket.ts'
+import { Awaited } from './awaited.ts'
 import { Outbox, unwatchedBytes, type OutboxHost } from './outbox.ts'
-import { Pace, expectAnswer } from './pace.ts'
+import { Window } from '../../../time/window.ts'
 
 /** Sizes, times and numbers of a browser's socket (docs/reference.md, Shared market data). */
 export interface MemberLimits {
@@ -33,9 +34,10 @@ export interface MemberHost extends OutboxHost {
   left(member: Member): void
 }
 
+/** More messages in a second than any page sends. A browser that sends more is read no faster, so that others have their turn. */
+const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
-
 /**
  * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
  * their answers.
@@ -51,12 +53,15 @@ export class Member implements Registered {
   readonly #host: MemberHost
   readonly #onEnd: (close: CloseStatus | undefined) => void
   readonly #heartbeat: Heartbeat
-  readonly #pace: Pace
-  /** Bytes of the requests that wait for an answer. */
-  #askedBytes = 0
-  #slowTimer: NodeJS.Timeout | undefined
-  /** Runs while later messages wait for an answer. */
-  #hold: NodeJS.Timeout | undefined
+  /** Messages of the browser. */
+  readonly #second = new Window(1000)
+  /** Requests of the browser that go upstream. */
+  readonly #minute = new Window(60_000)
+  readonly #awaited: Awaited
+  /** Runs while the browser is slow. */
+  #slow: NodeJS.Timeout | undefined
+  /** Runs once the browser is to be closed soon. */
+  #departure: NodeJS.Timeout | undefined
   /** Messages that had been read when reading stopped. */
   #unread: (readonly [Buffer, boolean])[] = []
   /** True while these are taken, so that nothing that they cause takes the next one. */
@@ -75,7 +80,13 @@ export class Member implements Registered {
     this.#host = host
     this.#onEnd = onEnd
     this.outbox = new Outbox(this.#peer, host, this)
-    this.#pace = new Pace(host.limits.requestsPerMinute)
+    this.#awaited = new Awaited(
+      () => this.press(),
+      // Not at once: the next request may have the same answer, which the browsers that have waited for it get first.
+      () => {
+        if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
+      },
+    )
     this.#heartbeat = new Heartbeat([this.#peer], ({ socket }) => socket.terminate(), host.limits.heartbeatMs)
     this.#peer.onSent = () => this.#sent()
     this.#listen()
@@ -92,7 +103,7 @@ export class Member implements Registered {
 
   /** Counts a request that goes upstream for this browser. False when it exceeds the limit of this minute. */
   spend(): boolean {
-    return this.#pace.spend()
+    return this.#minute.allows(this.#host.limits.requestsPerMinute)
   }
 
   /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too */
@@ -116,19 +127,17 @@ export class Member implements Registered {
 
   /** Notes that a request waits for its answer, and how many bytes of memory that takes. */
   awaits(bytes: number): void {
-    this.#askedBytes += bytes
-    this.press()
+    this.#awaited.add(bytes)
   }
 
   /** Notes that such a request waits no more. */
   awaitsNoMore(bytes: number): void {
-    this.#askedBytes -= bytes
-    // Not at once: the next request may have the same answer, which those that have waited for it get first.
-    if (this.#peer.isPaused) queueMicrotask(() => this.relieve())
+    this.#awaited.remove(bytes)
   }
 
+  /** Counts an answer that will come, so that the browser is read no further while many are on their way. @returns a function that ends this */
   expectAnswer(): () => void {
-    return expectAnswer(this)
+    return this.#awaited.answer()
   }
 
   /**
@@ -137,15 +146,7 @@ export class Member implements Registered {
    * @returns a function that ends the wait
    */
   hold(longestMs = HOLD_MS): () => void {
-    const release = (): void => {
-      if (this.#hold !== hold) return
-      clearTimeout(hold)
-      this.#hold = undefined
-      this.relieve()
-    }
-    const hold = setTimeout(release, longestMs).unref()
-    this.#hold = hold
-    return release
+    return this.#awaited.everything(longestMs)
   }
 
   /** Notes that more may wait now, and stops reading if it is too much. */
@@ -154,10 +155,10 @@ export class Member implements Registered {
     const { maxBufferedBytes, slowConsumerMs } = this.#host.limits
     const { waitingBytes } = this.#peer
     if (waitingBytes > maxBufferedBytes) {
-      this.#slowTimer ??= setTimeout(() => this.end(CLOSE.slowConsumer), slowConsumerMs)
+      this.#slow ??= this.#endAfter(slowConsumerMs, CLOSE.slowConsumer)
       this.own?.pause()
     }
-    if (waitingBytes + this.#askedBytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
+    if (waitingBytes + this.#awaited.bytes > maxBufferedBytes || this.own?.isFull === true) this.#peer.pause()
   }
 
   /** Notes that less may wait now, and reads on unless something still forbids it. */
@@ -166,8 +167,8 @@ export class Member implements Registered {
     const half = this.#host.limits.maxBufferedBytes / 2
     const { waitingBytes } = this.#peer
     if (waitingBytes < half) {
-      clearTimeout(this.#slowTimer)
-      this.#slowTimer = undefined
+      clearTimeout(this.#slow)
+      this.#slow = undefined
       this.own?.resume()
     }
     if (this.#peer.isPaused && !this.#isTaking) this.#readOn()
@@ -177,11 +178,15 @@ export class Member implements Registered {
     this.#finish(close, GOING_AWAY)
   }
 
+  /** Ends it after this time. Once is enough: a second call changes nothing. */
+  endLater(close: CloseStatus, ms: number): void {
+    if (!this.#isOver) this.#departure ??= this.#endAfter(ms, close)
+  }
+
   #listen(): void {
     this.#peer.listen({
       message: (message, isBinary) => {
         if (this.#isOver) return
-        if (this.#hold !== undefined) this.#peer.pause()
         // These were read together with the one after which reading has stopped.
         if (this.#peer.isPaused) this.#unread.push([message, isBinary])
         else this.#take(message, isBinary)
@@ -193,7 +198,7 @@ export class Member implements Registered {
   }
 
   #take(message: Buffer, isBinary: boolean): void {
-    if (!this.#pace.received(() => this.relieve())) this.#peer.pause()
+    if (!this.#second.allows(MESSAGES_PER_SECOND)) this.hold(this.#second.leftMs)
     this.#host.received(this, message, isBinary)
   }
 
@@ -212,9 +217,13 @@ export class Member implements Registered {
 
   /** Whether nothing more may be read from the browser for now. */
   get #isBusy(): boolean {
-    const waitingBytes = this.#peer.waitingBytes + this.#askedBytes
+    const waitingBytes = this.#peer.waitingBytes + this.#awaited.bytes
     const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
-    return isFull || this.#pace.isExceeded || this.#hold !== undefined
+    return isFull
+  }
+
+  #endAfter(ms: number, close: CloseStatus): NodeJS.Timeout {
+    return setTimeout(() => this.end(close), ms).unref()
   }
 
   #sent(): void {
@@ -228,9 +237,9 @@ export class Member implements Registered {
     if (this.#isOver) return
     this.#isOver = true
     this.#heartbeat.stop()
-    this.#pace.stop()
-    clearTimeout(this.#slowTimer)
-    clearTimeout(this.#hold)
+    this.#awaited.stop()
+    clearTimeout(this.#slow)
+    clearTimeout(this.#departure)
     this.own?.end(toUpstream)
     this.outbox.close()
     this.#unread = []

@@ -135,7 +135,7 @@ export class HistoryStream extends Stream {
       history.waiting.clear()
       if (outcome !== 'lost' && outcome !== 'tooBig') return this.#fetched(history, outcome, waiting)
       for (const [subscription] of waiting) {
-        if (outcome === 'lost') this.context.oneShots.departures.add(subscription.browser)
+        if (outcome === 'lost') this.context.oneShots.depart(subscription.browser)
         else subscription.browser.end(CLOSE.tooBig)
         this.leave(subscription)
       }

@@ -1,6 +1,6 @@
 import type { AnswerFrame, FeedRequest, UpstreamMessage } from '../wire/index.ts'
 import type { HistoryEnd } from '../history/index.ts'
-import type { Requester } from '../upstream/index.ts'
+import type { Sender } from '../upstream/index.ts'
 import type { Subscription } from './subscription.ts'
 
 /** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */
@@ -10,7 +10,7 @@ type HistoryOutcome = UpstreamMessage | 'tooBig' | 'lost'
 const STALE_MS = 30_000
 
 /** A history that belongs to a stream, and the subscriptions that wait for it. */
-export class History implements Requester {
+export class History implements Sender {
   readonly request: FeedRequest
   /** The number of the stream's next message when the history was requested. */
   readonly since: number

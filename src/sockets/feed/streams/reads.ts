@@ -1,7 +1,7 @@
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { AnswerFrame, type FeedRequest, type UpstreamMessage, memoryOf, rateLimitError } from '../wire/index.ts'
-import type { Asked, FairShare, OneShots, Requester } from '../upstream/index.ts'
+import type { Asked, FairShare, OneShots, Sender } from '../upstream/index.ts'
 import type { CacheQuota } from './cache-quota.ts'
 import type { Browser } from './subscription.ts'
 
@@ -29,7 +29,7 @@ export class Reads {
   share(browser: Browser, request: FeedRequest, keepMs: number): void {
     const { key, operation } = request
     const known = this.#shared.get(key)
-    if (known !== undefined) {
+    if (known?.isStale === false) {
       this.#metrics.hit(operation)
       return known.add(browser, request.prefix)
     }
@@ -42,7 +42,6 @@ export class Reads {
       if (answer === undefined || !this.#kept.keep(bytes + answer.bytes, keepMs, drop)) drop()
     })
     this.#shared.set(key, read)
-    read.onStale = drop
   }
 
   /** Asks for this browser alone. */
@@ -83,15 +82,14 @@ export class Reads {
 }
 
 /** One request upstream and the browsers that get its answer. */
-class Read implements Requester {
-  onStale = (): void => undefined
+class Read implements Sender {
   readonly #oneShots: OneShots
   readonly #onSettled: (answer: AnswerFrame | undefined) => void
   readonly #onAnswer: ((message: UpstreamMessage) => void) | undefined
   #waiting: (readonly [Browser, Buffer])[] = []
   #asked: Asked | undefined
   #answer: AnswerFrame | undefined
-  #stale: NodeJS.Timeout | undefined
+  readonly #staleAt = performance.now() + STALE_MS
 
   constructor(
     oneShots: OneShots,
@@ -103,9 +101,13 @@ class Read implements Requester {
     this.#onAnswer = onAnswer
   }
 
+  /** Whether upstream has not answered for so long that nobody else is to wait with those who do. */
+  get isStale(): boolean {
+    return this.#answer === undefined && performance.now() >= this.#staleAt
+  }
+
   start(write: (reqId: number) => Buffer): void {
     this.#asked = this.#oneShots.ask(write, this)
-    this.#stale = setInterval(() => this.#checkStale(), STALE_MS).unref()
   }
 
   /** Gives a browser the answer, now or once it is there. */
@@ -116,7 +118,6 @@ class Read implements Requester {
   }
 
   received(message: UpstreamMessage): void {
-    clearInterval(this.#stale)
     // The answer may be kept, but the request need not be.
     this.#asked = undefined
     const answer = new AnswerFrame(message)
@@ -129,15 +130,13 @@ class Read implements Requester {
   }
 
   tooBig(): void {
-    clearInterval(this.#stale)
     for (const [browser] of this.#waiting) browser.end(CLOSE.tooBig)
     this.#takeWaiting()
     this.#onSettled(undefined)
   }
 
   lost(): void {
-    clearInterval(this.#stale)
-    for (const [browser] of this.#takeWaiting()) this.#oneShots.departures.add(browser)
+    for (const [browser] of this.#takeWaiting()) this.#oneShots.depart(browser)
     this.#onSettled(undefined)
   }
 
@@ -149,11 +148,11 @@ class Read implements Requester {
   }
 
   /** A late answer still reaches the browsers that wait for it. It is given up only when there are none. */
-  #checkStale(): void {
-    this.onStale()
+  beat(): void {
+    if (!this.isStale) return
     this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)
     if (this.#waiting.length > 0) return
-    clearInterval(this.#stale)
     this.#asked?.cancel()
+    this.#onSettled(undefined)
   }
 }

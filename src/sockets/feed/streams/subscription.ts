@@ -20,6 +20,8 @@ export interface Browser {
   /** Takes no further message for now. @returns a function that ends the wait */
   hold(): () => void
   end(close: CloseStatus | undefined): void
+  /** Ends it after this time. */
+  endLater(close: CloseStatus, ms: number): void
 }
 
 /** What a subscription knows of its stream. */

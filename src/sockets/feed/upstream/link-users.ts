@@ -1,11 +1,13 @@
 import type { UpstreamMessage } from '../wire/index.ts'
 
 /** The sender of an upstream request. */
-export interface Requester {
+export interface Sender {
   /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
   received(message: UpstreamMessage): void
   /** Called instead for a message that is larger than MAX_UPSTREAM_MESSAGE_BYTES. Absent if no browser gets the messages. */
   tooBig?(message: UpstreamMessage): void
+  /** Called every ten seconds while the connection is open. Absent if there is nothing to look after. */
+  beat?(): void
   /** The connection has ended. Nothing more will come. */
   lost(): void
 }
@@ -17,8 +19,10 @@ export interface LinkOwner {
   /** Whether the connection must come back by itself, and stay although nothing is asked. */
   isNeeded(): boolean
   opened(): void
-  /** A message of a stream that belongs to no requester. */
+  /** Called every ten seconds while the connection is open. */
+  beat(): void
+  /** A message of a stream that belongs to no sender. */
   unclaimed(reqId: number, subscriptionId: string): void
-  /** Called after all requesters have been told. */
+  /** Called after all senders have been told. */
   lost(): void
 }

@@ -1,14 +1,14 @@
-import { Departures, Patience } from './departures.ts'
 import type { UpstreamMessage } from '../wire/index.ts'
 import type { FairShare } from './fair-share.ts'
-import type { LinkOwner, Requester } from './link-users.ts'
+import type { LinkOwner, Sender } from './link-users.ts'
+import { Outage, type Departing } from './outage.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** The text of a request with the given `req_id`. */
 export type WriteRequest = (reqId: number) => Buffer
 
 /** The sender of a request that gets one answer. */
-type Asker = Required<Requester>
+type Asker = Sender & Required<Pick<Sender, 'tooBig'>>
 
 /** A request that gets one answer. */
 export interface Asked {
@@ -19,19 +19,17 @@ export interface Asked {
 /** Sends the requests of all browsers that get one answer, on a connection that carries no streams. */
 export class OneShots implements LinkOwner {
   readonly kind = 'request'
-  /** The browsers that wait for an answer that will not come. */
-  readonly departures: Departures
   readonly #link: UpstreamLink
   readonly #hasMembers: () => boolean
   readonly #unsent = new Set<OneShot>()
-  readonly #patience = new Patience(() => this.#giveUp())
+  readonly #outage: Outage
   readonly #share: FairShare
   #unanswered = 0
 
   /** @param hasMembers whether there are browsers: as long as there are, the connection stays */
   constructor(deps: LinkDependencies, spreadMs: number, share: FairShare, hasMembers: () => boolean) {
     this.#hasMembers = hasMembers
-    this.departures = new Departures(spreadMs)
+    this.#outage = new Outage(spreadMs, () => this.#giveUp())
     this.#share = share
     this.#link = new UpstreamLink(deps, this)
   }
@@ -44,9 +42,9 @@ export class OneShots implements LinkOwner {
     return this.#link.isRetrying
   }
 
-  /** Sends a request, at once or as soon as the connection is open. If that takes too long, the requester is told. */
-  ask(write: WriteRequest, requester: Asker): Asked {
-    const oneShot = new OneShot(write, requester, {
+  /** Sends a request, at once or as soon as the connection is open. If that takes too long, the sender is told. */
+  ask(write: WriteRequest, sender: Asker): Asked {
+    const oneShot = new OneShot(write, sender, {
       settled: (reqId) => {
         this.#unsent.delete(oneShot)
         if (reqId === undefined) return
@@ -58,10 +56,15 @@ export class OneShots implements LinkOwner {
     if (this.#link.isOpen) this.#send(oneShot)
     else {
       this.#unsent.add(oneShot)
-      this.#patience.start()
+      this.#outage.wait()
       this.#link.open()
     }
     return oneShot
+  }
+
+  /** A browser waits for an answer that will not come. */
+  depart(browser: Departing): void {
+    this.#outage.depart(browser)
   }
 
   isNeeded(): boolean {
@@ -69,10 +72,13 @@ export class OneShots implements LinkOwner {
   }
 
   opened(): void {
-    this.#patience.stop()
-    this.departures.release()
+    this.#outage.over()
     for (const oneShot of this.#unsent) this.#send(oneShot)
     this.#unsent.clear()
+  }
+
+  beat(): void {
+    // The senders of open requests look after them.
   }
 
   unclaimed(): void {
@@ -84,7 +90,7 @@ export class OneShots implements LinkOwner {
   }
 
   close(): void {
-    this.#patience.stop()
+    this.#outage.over()
     this.#link.close()
   }
 
@@ -96,7 +102,6 @@ export class OneShots implements LinkOwner {
   #giveUp(): void {
     const unsent = [...this.#unsent]
     for (const oneShot of unsent) oneShot.lost()
-    this.departures.release()
   }
 }
 
@@ -107,33 +112,37 @@ interface OneShotOwner {
   refused(): void
 }
 
-class OneShot implements Requester, Asked {
+class OneShot implements Sender, Asked {
   readonly write: WriteRequest
   /** Undefined until the request has been sent. */
   reqId: number | undefined
-  readonly #requester: Asker
+  readonly #sender: Asker
   readonly #owner: OneShotOwner
 
-  constructor(write: WriteRequest, requester: Asker, owner: OneShotOwner) {
+  constructor(write: WriteRequest, sender: Asker, owner: OneShotOwner) {
     this.write = write
-    this.#requester = requester
+    this.#sender = sender
     this.#owner = owner
   }
 
   received(message: UpstreamMessage): void {
     this.#owner.settled(this.reqId)
     if (message.errorCode === 'RateLimit') this.#owner.refused()
-    this.#requester.received(message)
+    this.#sender.received(message)
   }
 
   tooBig(message: UpstreamMessage): void {
     this.#owner.settled(this.reqId)
-    this.#requester.tooBig(message)
+    this.#sender.tooBig(message)
+  }
+
+  beat(): void {
+    this.#sender.beat?.()
   }
 
   lost(): void {
     this.#owner.settled(this.reqId)
-    this.#requester.lost()
+    this.#sender.lost()
   }
 
   cancel(): void {

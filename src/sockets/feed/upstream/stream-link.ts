@@ -1,7 +1,7 @@
 import { Backoff, REFUSED } from './backoff.ts'
-import { Departures, Patience, type Departing } from './departures.ts'
 import { UnwantedRequest } from './unwanted-request.ts'
-import type { LinkOwner, Requester } from './link-users.ts'
+import type { LinkOwner, Sender } from './link-users.ts'
+import { Outage, type Departing } from './outage.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
@@ -10,7 +10,7 @@ const RENEWED_AT_A_TIME = 8
 const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */
-export interface Carried extends Requester {
+export interface Carried extends Sender {
   /** What upstream may allow only once on a connection. */
   readonly name: string
   /** `unasked`: waits for its connection. `asked`: waits for its first message. */
@@ -36,17 +36,15 @@ export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
   readonly #streams = new Set<Carried>()
   readonly #link: UpstreamLink
-  readonly #departures: Departures
-  readonly #patience = new Patience(() => this.#giveUp())
+  readonly #outage: Outage
   /** How many streams have each name (`StreamSpec`). */
   readonly #names = new Map<string, number>()
-  readonly #renewing = new Set<Carried>()
+  /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
+  readonly #renewing = new Map<Carried, number>()
   readonly #backoff = new Backoff(REFUSED)
-  /** Runs until the subscriptions that are being renewed keep the others waiting no more. */
-  #late: NodeJS.Timeout | undefined
 
   constructor(deps: LinkDependencies, spreadMs: number) {
-    this.#departures = new Departures(spreadMs)
+    this.#outage = new Outage(spreadMs, () => this.#giveUp())
     this.#link = new UpstreamLink(deps, this)
   }
 
@@ -109,12 +107,12 @@ export class StreamLink implements LinkOwner {
 
   /** A browser waits for a stream that upstream has not been asked for. */
   awaited(): void {
-    if (!this.#link.isOpen) this.#patience.start()
+    if (!this.#link.isOpen) this.#outage.wait()
   }
 
   /** A browser may have missed something. */
   depart(browser: Departing): void {
-    this.#departures.add(browser)
+    this.#outage.depart(browser)
   }
 
   /** Upstream has started a stream so late that its request is no longer remembered. */
@@ -127,20 +125,27 @@ export class StreamLink implements LinkOwner {
   }
 
   opened(): void {
-    this.#patience.stop()
-    this.#departures.release()
+    this.#outage.over()
+    this.#renew()
+  }
+
+  /** The others do not wait for those that upstream does not answer. */
+  beat(): void {
+    for (const [stream, askedAt] of this.#renewing) {
+      if (performance.now() - askedAt >= ANSWER_MS) this.#renewing.delete(stream)
+    }
     this.#renew()
   }
 
   lost(): void {
     this.#stopRenewing()
     // Browsers that have joined a stream that was still to be renewed go on waiting.
-    if ([...this.#streams].some(({ size }) => size > 0)) this.#patience.start()
+    if ([...this.#streams].some(({ size }) => size > 0)) this.#outage.wait()
   }
 
   close(): void {
     this.#stopRenewing()
-    this.#patience.stop()
+    this.#outage.over()
     this.#link.close()
   }
 
@@ -163,7 +168,6 @@ export class StreamLink implements LinkOwner {
   #stopRenewing(): void {
     this.#renewing.clear()
     this.#backoff.stop()
-    clearTimeout(this.#late)
   }
 
   #settled(stream: Carried): void {
@@ -177,21 +181,12 @@ export class StreamLink implements LinkOwner {
     if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
     for (const stream of unmade.slice(0, RENEWED_AT_A_TIME - this.#renewing.size)) {
-      this.#renewing.add(stream)
+      this.#renewing.set(stream, performance.now())
       this.#subscribe(stream)
     }
-    // The others do not wait for those that upstream does not answer.
-    clearTimeout(this.#late)
-    this.#late = setTimeout(() => this.#goOn(), ANSWER_MS).unref()
-  }
-
-  #goOn(): void {
-    this.#renewing.clear()
-    this.#renew()
   }
 
   #giveUp(): void {
     for (const stream of this.#streams) stream.giveUp()
-    this.#departures.release()
   }
 }

@@ -7,7 +7,7 @@ import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
 import { Backoff, RECONNECT } from './backoff.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
-import type { LinkOwner, Requester } from './link-users.ts'
+import type { LinkOwner, Sender } from './link-users.ts'
 
 /** What all connections of a feed work with. */
 export interface LinkDependencies {
@@ -26,7 +26,9 @@ export interface LinkDependencies {
  */
 const EXCESS_BYTES = 4 * 1_048_576
 /** Upstream ends a connection that has asked nothing for about two minutes (docs/upstream.md). A WebSocket ping is no request. */
-const PING_MS = 30_000
+const BEATS_PER_PING = 3
+/** How often a connection looks after what waits on it. */
+const BEAT_MS = 10_000
 
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
@@ -35,11 +37,12 @@ const PING_MS = 30_000
 export class UpstreamLink {
   readonly #deps: LinkDependencies
   readonly #owner: LinkOwner
-  readonly #requesters = new Map<number, Requester>()
+  readonly #senders = new Map<number, Sender>()
   #nextReqId = 1
   #peer: Peer | undefined
   #heartbeat: Heartbeat | undefined
-  #ping: NodeJS.Timeout | undefined
+  #beat: NodeJS.Timeout | undefined
+  #beats = 0
   #isPingAnswered = true
   #opening: AbortController | undefined
   readonly #backoff = new Backoff(RECONNECT)
@@ -70,23 +73,23 @@ export class UpstreamLink {
   /**
    * Sends a request. The connection must be open.
    * @param write the text of the request with the given `req_id`
-   * @returns the `req_id`, which belongs to the requester until it is released
+   * @returns the `req_id`, which belongs to the sender until it is released
    */
-  send(write: (reqId: number) => Buffer | string, requester: Requester): number {
+  send(write: (reqId: number) => Buffer | string, sender: Sender): number {
     const reqId = this.#nextReqId++
-    this.#requesters.set(reqId, requester)
+    this.#senders.set(reqId, sender)
     this.#peer?.socket.send(write(reqId), { binary: false })
     return reqId
   }
 
   /** From now on messages with this `req_id` are dropped. */
   release(reqId: number): void {
-    this.#requesters.delete(reqId)
+    this.#senders.delete(reqId)
   }
 
-  /** Hands a `req_id` over to another requester. */
-  assign(reqId: number, requester: Requester): void {
-    this.#requesters.set(reqId, requester)
+  /** Hands a `req_id` over to another sender. */
+  assign(reqId: number, sender: Sender): void {
+    this.#senders.set(reqId, sender)
   }
 
   /** Ends the connection for good, without telling its owner. */
@@ -94,7 +97,7 @@ export class UpstreamLink {
     this.#isClosed = true
     this.#opening?.abort()
     this.#backoff.stop()
-    this.#requesters.clear()
+    this.#senders.clear()
     this.#drop()
   }
 
@@ -123,7 +126,8 @@ export class UpstreamLink {
     const peer = new Peer(connection, true)
     this.#peer = peer
     this.#isPingAnswered = true
-    this.#ping = setInterval(() => this.#keepAlive(), PING_MS)
+    this.#beats = 0
+    this.#beat = setInterval(() => this.#lookAfter(), BEAT_MS)
     this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
     this.#listen(peer)
     if (this.#lostAt !== undefined) {
@@ -157,8 +161,8 @@ export class UpstreamLink {
     const isLast = isLastOfRead(data)
     if (!isLast) batch.hold()
     const message = dissect(data)
-    const requester = message?.reqId === undefined ? undefined : this.#requesters.get(message.reqId)
-    if (message !== undefined && requester !== undefined) this.#hand(message, requester, data.length > maxMessageBytes)
+    const sender = message?.reqId === undefined ? undefined : this.#senders.get(message.reqId)
+    if (message !== undefined && sender !== undefined) this.#hand(message, sender, data.length > maxMessageBytes)
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
@@ -168,19 +172,19 @@ export class UpstreamLink {
     if (isLast) batch.flush()
   }
 
-  #hand(message: UpstreamMessage, requester: Requester, isTooBig: boolean): void {
+  #hand(message: UpstreamMessage, sender: Sender, isTooBig: boolean): void {
     try {
-      if (isTooBig && requester.tooBig !== undefined) {
+      if (isTooBig && sender.tooBig !== undefined) {
         this.#noteTooBig()
-        requester.tooBig(message)
-      } else requester.received(message)
+        sender.tooBig(message)
+      } else sender.received(message)
       // Not as soon as it is open: whatever accepts a connection only to close it must not be asked at once again.
       this.#backoff.reset()
     } catch (error) {
       const { log } = this.#deps
       log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
       // Its work may be half done: browsers that wait for the rest must hear that there is no more to come.
-      if (message.reqId !== undefined) this.#requesters.set(message.reqId, requester)
+      if (message.reqId !== undefined) this.#senders.set(message.reqId, sender)
       if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
     }
   }
@@ -196,22 +200,26 @@ export class UpstreamLink {
     batch.settle()
   }
 
+  #lookAfter(): void {
+    for (const sender of this.#senders.values()) sender.beat?.()
+    this.#owner.beat()
+    if (++this.#beats % BEATS_PER_PING === 0) this.#keepAlive()
+  }
+
   #keepAlive(): void {
     const peer = this.#peer
     if (peer === undefined) return
     if (!this.#owner.isNeeded()) {
-      this.#requesters.clear()
+      this.#senders.clear()
       return this.#drop()
     }
     if (!this.#isPingAnswered) return this.#lose(peer, 'ping not answered')
     this.#isPingAnswered = false
-    const answered = { received: () => this.#pinged(reqId), lost: () => undefined }
-    const reqId = this.send((id) => `{"ping":1,"req_id":${id}}`, answered)
-  }
-
-  #pinged(reqId: number): void {
-    this.#isPingAnswered = true
-    this.release(reqId)
+    const received = (): void => {
+      this.#isPingAnswered = true
+      this.release(reqId)
+    }
+    const reqId = this.send((id) => `{"ping":1,"req_id":${id}}`, { received, lost: () => undefined })
   }
 
   #lose(peer: Peer, why: string): void {
@@ -219,9 +227,9 @@ export class UpstreamLink {
     logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
     this.#drop()
     this.#lostAt = performance.now()
-    const requesters = [...this.#requesters.values()]
-    this.#requesters.clear()
-    for (const requester of requesters) requester.lost()
+    const senders = [...this.#senders.values()]
+    this.#senders.clear()
+    for (const sender of senders) sender.lost()
     this.#owner.lost()
     this.#tryAgain()
   }
@@ -233,7 +241,7 @@ export class UpstreamLink {
   /** Lets go of the socket. */
   #drop(): void {
     this.#heartbeat?.stop()
-    clearInterval(this.#ping)
+    clearInterval(this.#beat)
     const peer = this.#peer
     this.#peer = undefined
     if (peer === undefined) return

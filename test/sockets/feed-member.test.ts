@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import { frameOf } from '../../src/sockets/feed/wire/frame-of.ts'
@@ -31,7 +32,8 @@ await test('messages do not wait for ever for what upstream does not answer', as
   const releaseNext = member.hold()
   release()
   browser.send('1')
-  await until(() => socket.isPaused)
+  await setImmediate()
+  t.equal(socket.isPaused, true)
   t.same(taken, ['0'])
   releaseNext()
   await until(() => taken.length === 2)
@@ -165,14 +167,17 @@ await test('a browser has SLOW_CONSUMER_SECONDS to read down to half of MAX_BUFF
 await test('a slow browser that leaves while its messages wait leaves no timer behind', async (t) => {
   const waits = new HeldTimers(t, 'setTimeout', 7000)
   const slow = new HeldTimers(t, 'setTimeout', 60_000)
+  const departures = new HeldTimers(t, 'setTimeout', 9000)
   const host = memberHost()
   const { member, wire } = await startMember(t, { ...host, limits: { ...host.limits, maxBufferedBytes: 1000 } })
   member.hold(7000)
   waitingOn(wire, 1001)
   member.press()
-  t.same([waits.size, slow.size], [1, 1])
+  for (let count = 0; count < 2; count++) member.endLater({ code: 1013, reason: '' }, 9000)
+  t.same([waits.size, slow.size, departures.size], [1, 1, 1])
   member.end(undefined)
-  t.same([waits.size, slow.size], [0, 0])
+  member.endLater({ code: 1013, reason: '' }, 9000)
+  t.same([waits.size, slow.size, departures.size], [0, 0, 0])
 })
 
 await test('a browser is read again once it has read an answer that the kernel could not take at once', async (t) => {

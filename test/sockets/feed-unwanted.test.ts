@@ -68,11 +68,12 @@ await test('for a minute after upstream has refused a subscription, a stream tha
   }
   for (const request of refusals) reply(request, { msg_type: 'tick', error })
   const [late] = refusals
+  beats.pass(2)
   if (late !== undefined) tick(late, 1, 1, 'late', 'R_3')
   reply(await market.next('forget', 'late'), { msg_type: 'forget', forget: 1 })
   t.equal(await unattributed(world), 0)
   for (let pings = 1; pings <= 2; pings++) {
-    beats.pass(3)
+    beats.pass(pings === 1 ? 1 : 3)
     await until(() => market.asked('ping').length === pings)
     tick(second, pings, pings, 'id-R_2', 'R_2')
     await browser.next()
@@ -81,6 +82,27 @@ await test('for a minute after upstream has refused a subscription, a stream tha
   tick(second, 2, 2, 'id-R_2', 'R_2')
   t.same(quotes([await browser.next()]), [2])
   t.equal(await unattributed(world), 2, 'nothing is remembered any more')
+})
+
+await test('a forget that upstream has refused is repeated every ten seconds until upstream takes it', async (t) => {
+  const beats = new Beats(t)
+  const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
+  const { market } = world
+  const { browser, first, second } = await withTwoStreams(world)
+  t.match(await browser.ask({ forget: 'id-R_1' }), { forget: 1 })
+  for (let count = 1; count <= 2; count++) {
+    reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
+    tick(first, count, count, 'id-R_1', 'R_1')
+    tick(second, count, count, 'id-R_2', 'R_2')
+    t.match(await browser.next(), { tick: { symbol: 'R_2' } })
+    beats.pass()
+  }
+  reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', forget: 1 })
+  tick(second, 3, 3, 'id-R_2', 'R_2')
+  t.match(await browser.next(), { tick: { symbol: 'R_2' } })
+  t.equal(await unattributed(world), 0, 'meanwhile its prices are expected')
+  for (let count = 1; count <= 2; count++) beats.pass(1, 0)
+  t.equal(market.asked('forget').length, 3)
 })
 
 await test('a forget that upstream has refused is not repeated on another connection', async (t) => {

@@ -33,7 +33,9 @@ async function fourTabs(
   const tabs = [url, url, other.url, other.url].map((baseUrl) => openTab(t, world.browser, url, baseUrl))
   await allAre(tabs, 'active')
   // Tabs of one address share a session socket.
-  await until(async () => (await world.metric('bff_relays')).get('kind="session"') === 1)
+  for (const { opsUrl } of [world.server, other]) {
+    await until(async () => (await samplesOf(opsUrl, 'bff_relays')).get('kind="session"') === 1)
+  }
   return { world, tabs }
 }
 

@@ -1,4 +1,5 @@
 import { test, type Test } from 'tap'
+import { Beats } from '../support/feed/beats.ts'
 import { feedWorld, quotes, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
 import { until, within } from '../support/time/until.ts'
 
@@ -179,6 +180,7 @@ await test('a browser that waits for a stream that is still to be renewed is clo
 })
 
 await test('a forget that upstream refuses is sent again after a pause, not for every price that still comes', async (t) => {
+  const beats = new Beats(t)
   const world = await feedWorld(t, { ...SETTINGS, FEED_LINGER_SECONDS: '0' })
   const { market } = world
   const { browser, request } = await subscribed(world, 'R_1')
@@ -192,6 +194,7 @@ await test('a forget that upstream refuses is sent again after a pause, not for 
     t.match(await browser.next(), { tick: { symbol } })
   }
   t.equal(market.asked('forget').length, 1)
+  beats.pass()
   reply(await market.next('forget', 'id-R_1'), { msg_type: 'forget', forget: 1 })
   t.same(await browser.rest(), [])
   t.equal(market.asked('forget').length, 2)

@@ -79,7 +79,7 @@ async function discovered(ops: OpsPort): Promise<Config> {
   return discoverOrExit(config, log, ops)
 }
 
-/** What is wrong with the settings that name paths of the catalog. */
+/** The problems of settings that name paths of the catalog. */
 function catalogProblems(): SettingProblem[] {
   const { REQUIRE_IDEMPOTENCY_KEY: keyPaths, PARTNER_OVERVIEW_PATH: overviewPath } = process.env
   return [...(keyPaths ? keyPathProblems(keyPaths) : []), ...(overviewPath ? overviewPathProblems(overviewPath) : [])]

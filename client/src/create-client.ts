@@ -7,7 +7,7 @@ import { Sockets, type PublicSocket, type TradingSocket } from './socket.ts'
 
 /** Everything that a page needs to talk to the server. */
 export interface Client {
-  /** The session of the user: who is logged in, until when, and how to log in and out. */
+  /** The session of the user: whether there is one, until when, and how to log in and out. */
   readonly session: Session
   /** Calls the API of the trading service. */
   readonly api: Api

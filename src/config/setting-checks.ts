@@ -129,7 +129,7 @@ function roughSite(origin: string): string {
   return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
-/** Whether PUBLIC_URL is missing or names another host than a loopback one. What is no http or https URL does not count. */
+/** Whether PUBLIC_URL is missing or names another host than a loopback one. A value that is no http or https URL does not count. */
 export function isProduction(publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return true
   const url = URL.parse(publicUrl)

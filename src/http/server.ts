@@ -162,7 +162,7 @@ function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
 }
 
 /**
- * Reads and drops the body of a GET. Nobody else would read it, so it would be kept for as long as the request waits, in
+ * Reads and drops the body of a GET. No handler would read it, so it would be kept for as long as the request waits, in
  * pieces as small as its sender likes.
  */
 function dropUnwantedBody({ raw }: FastifyRequest): void {

@@ -93,7 +93,7 @@ export function schemaComponents(part: Json): Json {
   return found
 }
 
-/** The mark says that upstream decides what is in the body, not this server. */
+/** The mark says that upstream decides the contents of the body, not this server. */
 function schemaOf(name: string): Json | undefined {
   const body = (BODIES as Readonly<Record<string, Json>>)[name]
   return body === undefined ? OWN[name] : { 'x-documented-elsewhere': true, ...body }

@@ -37,7 +37,7 @@ interface WatcherOptions {
 
 const RETRY_MS = 1000
 /**
- * Delays the notification that a new login has replaced a session. The page reacts by asking who is logged in, and by
+ * Delays the notification that a new login has replaced a session. The page reacts by asking for its session, and by
  * then the browser should have the new cookie.
  */
 const REPLACED_MS = 1000

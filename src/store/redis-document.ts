@@ -8,7 +8,7 @@ const CHANGED = 'changed'
 
 const READ = `return {redis.call('GET', KEYS[1]), redis.call('TIME')}`
 
-/** A user who may not publish can still write. */
+/** A Redis user without the right to publish can still write. */
 const WRITE = evenWhenFull(`
 if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ' ' .. ARGV[3], 'PX', ARGV[4])

@@ -24,8 +24,8 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
 /**
- * Removes a key, writes its tombstone, publishes both, and returns the value. Does nothing if the key does not exist. A user
- * who may not publish can still remove.
+ * Removes a key, writes its tombstone, publishes both, and returns the value. Does nothing if the key does not exist. A Redis
+ * user without the right to publish can still remove.
  */
 export const BURY = evenWhenFull(`
 local value = redis.call('GET', KEYS[1])

@@ -29,8 +29,8 @@ export interface SharedLimits {
   /** Leases half of the calls that are left of `limit` in the current minute of the store's clock, and at least one. */
   leaseCalls(key: string, limit: number): Promise<CallLease>
   /**
-   * Takes the next stretch of time in a queue, of which no more than {@link MAX_QUEUE_MS} are ever ahead: who comes later
-   * shares the end of it.
+   * Takes the next stretch of time in a queue, of which no more than {@link MAX_QUEUE_MS} are ever ahead: later callers
+   * share its end.
    * @returns after how many milliseconds it begins: 0 unless earlier stretches have yet to end
    */
   enqueue(key: string, durationMs: number): Promise<number>

@@ -73,7 +73,7 @@ export interface StoreData {
   readonly reportsBurials: boolean
 }
 
-/** What instances share beside single values. What is opened is loaded only then. */
+/** The state that instances share beside single values. A part is loaded only when it is opened. */
 export interface SharedState {
   /** Limits that hold over all instances. */
   readonly limits: SharedLimits
@@ -99,7 +99,7 @@ export interface StoreHealth {
   unavailableSince(): number | undefined
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
-  /** What an operator should put right, and how: refused writes, and the replicas of {@link SharedState.openConfirmed}. */
+  /** Faults that an operator should put right, and how: refused writes, and the replicas of {@link SharedState.openConfirmed}. */
   warnings(): string[]
 }
 

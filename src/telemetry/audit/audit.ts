@@ -30,7 +30,7 @@ export function audit<Name extends AuditName>(
 /**
  * Like `audit`, but a stranger cannot fill the log: after a few lines of a source within ten seconds, the next one is written
  * when that time is over, with the `count` of events that it stands for.
- * @param source who or what is counted together: the network of a client, for instance
+ * @param source the name under which events are counted together: the network of a client, for instance
  */
 export function auditBounded<Name extends BoundedName>(
   log: FastifyBaseLogger,

@@ -31,7 +31,7 @@ export class Shares {
   /** For each window. */
   readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
-  /** @param instances how many processes there are at most: each can count on its part of what is left */
+  /** @param instances how many processes there are at most: each can count on its part of the tokens left */
   constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Leaseholder) {
     this.#clock = clock
     this.#windows = windows
@@ -111,7 +111,7 @@ export class Shares {
       return { tokens, spare, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
     }
     const spare = left - reserved
-    // A subject that was alone may have used most of a longer window. What is left of it need not lie idle until that has passed.
+    // A subject that was alone may have used most of a longer window. The rest need not lie idle until that window has passed.
     return { tokens, spare, part, subjects, most, greedy: at === 0 ? most : Infinity }
   }
 

@@ -38,8 +38,8 @@ export function advanceMs({ leaseMs }: LedgerTerms): number {
 }
 
 /**
- * How old what a process knows of the tokens left may be, before it asks again for a subject that has had its share: as often as
- * the ledger wants to hear from processes under overload.
+ * How old the number of tokens left that a process has heard may be, before the process asks again for a subject that has had its
+ * share: as often as the ledger wants to hear from processes under overload.
  */
 export function refreshMs({ windows }: LedgerTerms, instances: number): number {
   return ((windows[0]?.windowMs ?? 0) / REPORTS_PER_WINDOW) * instances

@@ -44,7 +44,7 @@ export class UpstreamRefusals {
   #isCalm = true
   #cancelWatch: () => void = () => undefined
 
-  /** @param nameOf names a user, or an address, for all instances, so that the name does not reveal who it is */
+  /** @param nameOf gives a user, or an address, a name that all instances compute alike, and that does not reveal the user */
   constructor(clock: Clock, nameOf: (user: string) => string) {
     this.#clock = clock
     this.#nameOf = nameOf

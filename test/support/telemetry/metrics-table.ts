@@ -15,7 +15,7 @@ const HEAD = '| Metric | Labels | What it says |'
 /** The page that has the table. */
 export const METRICS_GUIDE = readFileSync(FILE, 'utf8')
 
-/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, as its `help` describes it. */
+/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, with the beginning of its `help`. */
 export async function metricsTable(): Promise<string> {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
@@ -35,8 +35,10 @@ function rowsOf(registry: Registry): string[] {
 }
 
 function row(name: string, help: string, labels: readonly string[]): string {
+  // The beginning says what is counted, and how it is read over several instances; the rest explains labels and limits.
+  const [beginning = ''] = help.split(/(?:[:.]|;(?! take)) /)
   // Names of metrics and settings are code.
-  const text = help.replaceAll(/\b(?:bff_\w+|[A-Z]+(?:_[A-Z]+)+)\b/g, '`$&`')
+  const text = beginning.replaceAll(/\b(?:bff_\w+|[A-Z]+(?:_[A-Z]+)+)\b/g, '`$&`')
   return `| \`${name}\` | ${labels.map((label) => `\`${label}\``).join(', ')} | ${text} |`.replace('|  |', '| |')
 }
 

@@ -43,9 +43,9 @@ const HOLD_MS = 10_000
  * their answers.
  */
 export class Member implements Registered {
-  /** The upstream socket for what cannot be shared. */
+  /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
-  /** What is sent to it. */
+  /** The messages for the browser. */
   readonly outbox: Outbox
   /** The address of the browser. */
   readonly address: string

@@ -16,7 +16,7 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
 }
 
 /**
- * What is sent to a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
+ * The messages for a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
  */
 export class Outbox {

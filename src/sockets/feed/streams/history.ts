@@ -3,7 +3,7 @@ import type { HistoryEnd } from '../history/index.ts'
 import type { Sender } from '../upstream/index.ts'
 import type { Subscription } from './subscription.ts'
 
-/** What has become of a request for a history. `tooBig`: nobody may get the answer. `lost`: there will be none. */
+/** The outcome of a request for a history. `tooBig`: no browser may get the answer. `lost`: there will be none. */
 type HistoryOutcome = UpstreamMessage | 'tooBig' | 'lost'
 
 /** How long a request for a history is shared, and the stream's messages are kept for it. */

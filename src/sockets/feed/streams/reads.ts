@@ -101,7 +101,7 @@ class Read implements Sender {
     this.#onAnswer = onAnswer
   }
 
-  /** Whether upstream has not answered for so long that nobody else is to wait with those who do. */
+  /** Whether upstream has not answered for so long that no further browser is to wait for this answer. */
   get isStale(): boolean {
     return this.#answer === undefined && performance.now() >= this.#staleAt
   }

@@ -44,9 +44,9 @@ export abstract class Stream implements Carried, SubscribedStream {
   readonly name: string
   readonly startedBy: string
   /**
-   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
-   * may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another one, when
-   * upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
+   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: no
+   * browser may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another
+   * one, when upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
    */
   state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
   /** The id that upstream has given its subscription. */
@@ -229,7 +229,7 @@ export abstract class Stream implements Carried, SubscribedStream {
     this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
   }
 
-  /** Ends it unless somebody joins before. */
+  /** Ends the stream unless a browser joins before. */
   #endAfter(ms: number): void {
     clearTimeout(this.#linger)
     this.#linger = setTimeout(() => this.end(), ms).unref()

@@ -49,7 +49,7 @@ export interface Hold {
 /** Called when a subscription has its first answer, or an error. */
 type OnAnswer = (isServed: boolean) => void
 
-/** A browser with its subscriptions: the one place that knows who has what. */
+/** A browser with its subscriptions: the one place that knows which browser has which. */
 export class Subscriber {
   readonly browser: Browser
   /** By the identity of the stream. */

@@ -21,7 +21,7 @@ export interface LinkDependencies {
 }
 
 /**
- * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only those are closed whose it is.
+ * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only its own browsers are closed.
  * Beyond that the connection is lost.
  */
 const EXCESS_BYTES = 4 * 1_048_576
@@ -137,7 +137,7 @@ export class UpstreamLink {
       this.#lostAt = undefined
     }
     this.#owner.opened()
-    // Upstream may have closed it before anybody listened.
+    // Upstream may have closed it before this object listened.
     if (peer.socket.readyState === peer.socket.OPEN) peer.socket.resume()
     else this.#lose(peer, 'closed')
   }

@@ -12,8 +12,8 @@ const MIN_SHARED_BYTES = 1024
 const MAX_KEPT_PREFIX_BYTES = 1024
 
 /**
- * One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next one. For
- * those whose answers begin otherwise, a long body is not copied: however many times it waits to be sent, it is in memory once.
+ * One answer for many browsers. Pages of one build ask with the same `req_id`, so the latest frame often fits the next browser.
+ * For a browser whose answers begin otherwise, a long body is not copied: it is in memory once, however often it waits to be sent.
  */
 export class AnswerFrame {
   readonly #subscription: Buffer

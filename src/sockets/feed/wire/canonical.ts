@@ -13,7 +13,7 @@ class NotCanonical extends Error {}
 /**
  * Reads valid JSON text whose value is an object. Two objects are equal as JSON values exactly when the texts of their members
  * are equal: white space is gone, keys are sorted and strings have one spelling.
- * @param copied a member that nobody compares. Its numbers may be written in any way, and are copied
+ * @param copied a member that is never compared. Its numbers may be written in any way, and are copied
  * @returns undefined for text whose meaning differs between parsers: a duplicate key at any depth, a number outside `copied` that
  *   JavaScript would print otherwise (1.10, 1e400, 12345678901234567890, -0), a string with a lone surrogate or U+0000, or more
  *   than 32 levels

@@ -10,7 +10,7 @@ export interface UpstreamMessage {
   readonly subscriptionId: string | undefined
   /** The member `subscription` as upstream wrote it, and a comma: it goes between a prefix and a body. Empty if there is none. */
   readonly subscription: Buffer
-  /** What is the same for everybody: the other members as upstream wrote them, and the closing brace. It follows a prefix. */
+  /** The same for all browsers: the other members as upstream wrote them, and the closing brace. It follows a prefix. */
   readonly body: Buffer
 }
 

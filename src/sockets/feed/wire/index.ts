@@ -1,4 +1,4 @@
-// What is written on a socket: requests, messages of upstream, answers and frames. It knows nobody.
+// What is written on a socket: requests, messages of upstream, answers and frames. It imports nothing of the rest of the feed.
 export { AnswerFrame } from './answer-frame.ts'
 export { type UpstreamMessage, dissect } from './dissect.ts'
 export { frameOf, messageBytes, standaloneConcat } from './frame-of.ts'

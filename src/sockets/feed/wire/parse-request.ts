@@ -9,7 +9,7 @@ export interface FeedRequest {
   readonly operation: string
   /**
    * Its members as JSON.parse reads them. Only `ticks` and `forget_all` may have a list. An empty object stands for any other
-   * list and for each object, since nobody reads them, and parsed they can take thirty times the memory of their text.
+   * list and for each object, since the feed reads none of them, and parsed they can take thirty times the memory of their text.
    */
   readonly fields: ReadonlyMap<string, unknown>
   /** Two requests have the same key exactly when they are equal as JSON values but for `req_id` and `passthrough`. */

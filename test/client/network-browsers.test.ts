@@ -2,7 +2,7 @@ import { equal } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
-import { browsersOr, logInBy, testBrowser, type BrowserName } from '../support/browser/browsers.ts'
+import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { networkWorld, type NetworkWorld } from '../support/client/network-world.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until } from '../support/time/until.ts'
@@ -23,8 +23,8 @@ interface TradingPage extends NetworkWorld {
 }
 
 async function tradingPage(t: Test, name: BrowserName): Promise<TradingPage> {
-  const [world, browser] = await Promise.all([networkWorld(t), testBrowser(t, name)])
-  const page = await browser.newPage()
+  const [world, window] = await Promise.all([networkWorld(t), testWindow(t, name)])
+  const page = await window.newPage()
   await logInBy(page, `${world.url}/auth/login`)
   await until(async () => (await page.evaluate('globalThis.client?.session.get().status')) === 'active', 'active')
   await page.evaluate(`trade(${JSON.stringify(SYMBOLS)})`)
@@ -43,7 +43,7 @@ async function tradingPage(t: Test, name: BrowserName): Promise<TradingPage> {
   return {
     ...world,
     page,
-    sleep: (during) => asleep(Number(browser.process()?.pid), during),
+    sleep: (during) => asleep(Number(window.browser().process()?.pid), during),
     state,
     streamsAreBack,
   }

@@ -20,13 +20,11 @@ const PAGE = `<!doctype html><title>page</title>
     client.session.subscribe(() => (globalThis.changedAt = Date.now()))
   </script>`
 
-async function sessionServer(t: Test): Promise<SessionServer> {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
+function sessionServer(t: Test): Promise<SessionServer> {
   const other = '<!doctype html><title>other</title>'
   const client = readFileSync(new URL('../../client/dist/client.js', import.meta.url), 'utf8')
-  server.files = { '/': PAGE, '/other.html': other, '/auth/signup': other, '/client.js': client }
-  return server
+  const files = { '/': PAGE, '/other.html': other, '/auth/signup': other, '/client.js': client }
+  return SessionServer.start(t, { files })
 }
 
 /** The value of an expression; undefined while the page navigates. */

@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
+import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
 import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { DEMO_PAGE } from '../support/browser/chromium.ts'
 import { loginWorld } from '../support/login/token-endpoint.ts'
@@ -24,13 +22,10 @@ async function siblingPage(t: Test, cookie: () => string): Promise<string> {
     response.setHeader('set-cookie', `${cookie()}; Domain=site.localhost; Path=/`)
     // With a string body Node.js would send the headers as UTF-8 too, and the first byte of the cookie would become two.
     response.setHeader('content-type', 'text/html').end(Buffer.from('<title>A blog</title>'))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return `http://${SIBLING}:${(server.address() as AddressInfo).port}/`
+  const port = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => closeNow(server))
+  return `http://${SIBLING}:${port}/`
 }
 
 for (const name of browsersOr('firefox')) {

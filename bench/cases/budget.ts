@@ -12,7 +12,7 @@ const AT_ONCE = 8
 const OFF = 'without a budget'
 const ON = 'with a budget'
 /** More than the load has calls. A new ledger is quiet for five seconds where the shortest window is half a minute. */
-const BUDGET = { UPSTREAM_BUDGET: '100000/30,1000000/600' }
+export const BUDGET = { UPSTREAM_BUDGET: '100000/30,1000000/600' }
 
 /** Measures a GET with and without UPSTREAM_BUDGET. */
 export async function budget(): Promise<Report> {

@@ -58,7 +58,7 @@ await test('with a key, a call whose outcome is unknown is not repeated', async 
   }
 })
 
-await test('once() returns the answer, and asks nobody when it arrives', async (t) => {
+await test('once() returns the answer, and does not ask whether the order was made', async (t) => {
   const { order, asked, keys } = await scripted(t)
   t.equal((await order(false))?.status, 200)
   t.equal((await order(false))?.status, 200)

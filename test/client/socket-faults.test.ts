@@ -81,7 +81,7 @@ await test('a stopped stream whose end is refused is forgotten when its next mes
   t.same([texts(world.seen, 'forget').length, first], [2, 1])
 })
 
-await test('messages that are not what they should be are ignored, and nobody else is forgotten', async (t) => {
+await test('messages that are not what they should be are ignored, and no other subscription is forgotten', async (t) => {
   const reported = reports(t)
   const world = await socketPeer(t)
   world.reply = acceptAll

@@ -59,7 +59,7 @@ await test('equal streams share a subscription, which is made once after a recon
   t.equal(service.count('forget', 2), 2)
 })
 
-await test('a later subscriber gets the first message of a stream, and nobody is subscribed twice', async (t) => {
+await test('a later subscriber gets the first message of a stream, and no subscription is made twice', async (t) => {
   const { client, service } = await tradingPage(t)
   const socket = client.publicSocket()
   const errors: string[] = []

@@ -5,6 +5,7 @@ import { codeOf, keyedWorld, TRANSFER } from '../support/idempotency/keyed-world
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { SECRETS, testServer } from '../support/server/world.ts'
 
@@ -52,25 +53,21 @@ await test('While the store is away, a call with an Idempotency-Key', async (t) 
   })
 })
 
-const { now } = Date
-
-/** A store during whose reply the process is stopped for a while, as a machine that sleeps is. */
-class InterruptedStore extends MemoryStore {
-  override async count(...args: Parameters<MemoryStore['count']>): Promise<number> {
-    Date.now = () => now() + 16_000
-    return super.count(...args)
-  }
-}
-
 await test('a call whose process was stopped for longer than its lease is not sent, and its key is free', async (t) => {
-  const store = new InterruptedStore()
+  const store = new MemoryStore()
+  const sleep = timeAhead(t)
+  const count = store.count.bind(store)
+  store.count = async (...args) => {
+    store.count = count
+    sleep(16_000)
+    return count(...args)
+  }
   const upstream = await rawUpstream(t)
   const sessions = instanceOn(store)
   const cookie = sessions.cookie(await newSession(sessions))
   const settings = { ...ALONE, API_URL: upstream.url, SESSION_SECRETS: SECRETS }
   const { port } = await testServer(t, settings, store)
   const headers = { cookie, 'x-csrf': '1', 'idempotency-key': 'late' }
-  t.teardown(() => (Date.now = now))
   const late = await sendTo(port, 'POST', TRANSFER, { headers, body: '{}' })
   t.equal(codeOf(late), 'session_store_unavailable')
   t.equal(upstream.requests.length, 0)

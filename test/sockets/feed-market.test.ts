@@ -1,7 +1,7 @@
 import { test, type Test } from 'tap'
-import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { MarketUpstream } from '../support/feed/market-upstream.ts'
-import { handshakeStatus, MessageSocket } from '../support/browser/message-socket.ts'
+import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { MessageSocket } from '../support/browser/message-socket.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 import { testServer, type TestServer } from '../support/server/world.ts'
 
@@ -146,7 +146,7 @@ await test('the upstream of these tests holds back, loses and refuses connection
   await upstream.order({ do: 'handshakes', on: false })
   await upstream.order({ do: 'lose', how: 'close' })
   t.equal((await closed)[0], 1001)
-  t.equal(await handshakeStatus(upstream.wsUrl), 503)
+  t.equal(await new BrowserSocket(upstream.wsUrl, {}).refusedWith(), 503)
   await upstream.order({ do: 'handshakes', on: true })
   const third = await connect()
   const reset = nextEvent(third.socket, 'close')

@@ -1,6 +1,5 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
-import { clientConfiguration } from './client-configuration.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
@@ -27,10 +26,9 @@ export class Revocations {
   readonly #revoker: client.Configuration
   readonly #running = new Set<Promise<unknown>>()
 
-  constructor(config: ProviderConfig, authentication: client.ClientAuth, traffic: ProviderTraffic) {
+  constructor(config: ProviderConfig, traffic: ProviderTraffic) {
     this.#isEnabled = config.revocationUrl !== undefined
-    const fetch = traffic.fetchFor('revoke', readRevocationResponse)
-    this.#revoker = clientConfiguration(config, { authentication, timeoutMs: REVOCATION_TIMEOUT_MS, fetch })
+    this.#revoker = traffic.clientFor('revoke', readRevocationResponse, REVOCATION_TIMEOUT_MS)
   }
 
   /**

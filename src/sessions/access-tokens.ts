@@ -1,9 +1,8 @@
 import type { Requester } from '../http/requester.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { Session } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
-import { renewAt } from './session-record.ts'
+import { renewAt, type Session } from './session.ts'
 import { RETRY_MS, TokenRenewal, type RenewalDependencies, type TokenLookup } from './token-renewal.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */

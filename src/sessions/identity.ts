@@ -6,7 +6,7 @@ import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
 import { codeOf, type NoResponse } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './session.ts'
 
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })

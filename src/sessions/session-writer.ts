@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRepository } from './repository.ts'
-import type { SessionRecord } from './session-record.ts'
+import type { SessionRecord } from './session.ts'
 
 declare module 'fastify' {
   interface Session {

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { NearCache } from '../../src/sessions/near-cache.ts'
 import { SessionRepository } from '../../src/sessions/repository.ts'
-import type { SessionRecord } from '../../src/sessions/session-record.ts'
+import type { SessionRecord } from '../../src/sessions/session.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { sessionKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'

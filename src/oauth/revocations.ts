@@ -37,10 +37,7 @@ export class Revocations {
    */
   async revoke({ refreshToken, accessToken }: RevokedTokens): Promise<readonly RevocationFailure[]> {
     if (!this.#isEnabled) return []
-    const revocation = this.#revokeInTurn([
-      ...(refreshToken === undefined ? [] : [['refresh_token', refreshToken] as const]),
-      ['access_token', accessToken],
-    ])
+    const revocation = this.#revokeInTurn({ refresh_token: refreshToken, access_token: accessToken })
     this.#running.add(revocation)
     return revocation.finally(() => this.#running.delete(revocation))
   }
@@ -51,10 +48,12 @@ export class Revocations {
   }
 
   async #revokeInTurn(
-    tokens: readonly (readonly [hint: RevocationFailure['token'], token: string])[],
+    tokens: Readonly<Record<RevocationFailure['token'], string | undefined>>,
   ): Promise<RevocationFailure[]> {
     const failures: RevocationFailure[] = []
-    for (const [hint, token] of tokens) {
+    for (const hint of ['refresh_token', 'access_token'] as const) {
+      const token = tokens[hint]
+      if (token === undefined) continue
       try {
         await client.tokenRevocation(this.#revoker, token, { token_type_hint: hint })
       } catch (error) {

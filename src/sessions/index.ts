@@ -14,7 +14,7 @@ import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
 import type { SubjectDependencies, Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
-import type { OwnedTokens, TokenLookup } from './token-renewal.ts'
+import { TokenRenewal, type OwnedTokens, type TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
@@ -57,6 +57,7 @@ export class Sessions {
   readonly #repository: SessionRepository
   readonly #reader: SessionReader
   readonly #watcher: SessionWatcher
+  readonly #renewal: TokenRenewal
   readonly #tokens: AccessTokens
 
   constructor(
@@ -75,7 +76,8 @@ export class Sessions {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
     })
-    this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
+    this.#renewal = new TokenRenewal({ ...deps, sessions: this.#repository })
+    this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal)
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
@@ -162,7 +164,7 @@ export class Sessions {
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */
   revoke(tokens: OwnedTokens, tag?: string): void {
-    this.#tokens.renewal.revoke(tokens, tag)
+    this.#renewal.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */

@@ -206,7 +206,7 @@ await test('GET /auth/callback: state_mismatch when the callback belongs to no l
   t.equal(
     await searchAfter('error=invalid_client'),
     '?auth_error=login_failed',
-    'anybody can write such a link, so it is not an operational error',
+    'any site can write such a link, so it is not an operational error',
   )
   t.equal(await searchAfter('error=server_error'), '?auth_error=provider_unavailable')
   t.equal(await searchAfter('error=__proto__'), '?auth_error=login_failed')

@@ -12,7 +12,7 @@ function allLive(read: (subject: string) => readonly string[], freshMs: number):
   return new LiveSessions({ list }, { readMany: async (keys) => keys.map(() => '') }, HOUR, freshMs)
 }
 
-await test('who asks for the sessions of a subject at the same time, or soon after, shares a reading', async (t) => {
+await test('requests for the sessions of a subject at the same time, or soon after, share a reading', async (t) => {
   const read: string[] = []
   const live = allLive((subject) => {
     read.push(subject)
@@ -39,7 +39,7 @@ await test('a reading does not count for long, and a failed one not at all', asy
   await until(async () => (await live.keysOf('CR1')).size === 2)
 })
 
-await test('what is kept is bounded by the number of sessions, not of subjects', async (t) => {
+await test('the number of kept readings is bounded by the number of sessions, not of subjects', async (t) => {
   let readings = 0
   const live = allLive((subject) => {
     readings++

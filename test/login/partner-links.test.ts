@@ -10,7 +10,7 @@ const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = `sidc=${SIDC}&utm_campaign=spring&utm_medium=affiliate&utm_source=CU12345`
 const NAVIGATION = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 
-await test('HEAD /auth/signup: 200 with notes on what is suspicious in a link, and with the decoded values', async (t) => {
+await test('HEAD /auth/signup: 200 with notes on suspicious parts of a link, and with the decoded values', async (t) => {
   const { port } = await testServer(t, ALONE)
   const head = async (query: string) => {
     const { status, headers } = await sendTo(port, 'HEAD', `/auth/signup?${query}`)

@@ -121,3 +121,16 @@ await test('while secrets are rolled, as many sessions as the limit allows are l
   await Promise.all(Array.from({ length: 40 }, async (_each, at) => instances[at % instances.length]?.logIn('CR1')))
   t.equal((await instances[0]?.subjects.list('CR1'))?.length, 3)
 })
+
+await test('a login that has yet to create its session counts, and a login that makes room does not take its place', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store, { maxSessions: 2 })
+  const first = await instance.logIn('CR1')
+  let quick: string | undefined
+  const enterIndex = async () => undefined
+  const beforeItsSession = async () => (quick = await instance.logIn('CR1'))
+  const steps: (() => Promise<unknown>)[] = [enterIndex, beforeItsSession]
+  const slow = await instance.logIn('CR1', async () => steps.shift()?.())
+  const isLive = async (key = '') => (await store.read(key)) !== undefined
+  t.same(await Promise.all([first, slow, quick].map(isLive)), [false, true, true])
+})

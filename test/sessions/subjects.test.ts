@@ -151,7 +151,7 @@ await test('a login that took longer than the end of all sessions is remembered 
   t.equal(await subjects.mayLive(enlisted, () => ENDED_MS), false)
 })
 
-await test('an end of all that was interrupted leaves what is left to be found again', async (t) => {
+await test('an end of all that was interrupted leaves the remaining sessions to be found again', async (t) => {
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
   const key = (await instance.logIn('CR1')) ?? ''

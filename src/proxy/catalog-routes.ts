@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts'
 import type { Authorization, Session } from '../sessions/index.ts'
 import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
-import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
+import { changesSomething, CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
 import { IdempotencyRecords } from './idempotency/idempotency-records.ts'
 import { noteAccount } from '../http/requester.ts'
@@ -52,6 +52,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
   const { guard, http, sessions, callLimit, idempotency, secrets } = deps
   const buildPath = pathBuilder(endpoint)
   const needsSession = CREDENTIALS[endpoint.credential].session
+  const isChange = changesSomething(endpoint)
   const needsKey = requiresKey(endpoint, idempotency)
   const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
   const namesAccount = endpoint.path.includes(`/:${ACCOUNT_ID}`)
@@ -60,9 +61,9 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     const path = buildPath(request.params as Record<string, string>)
     if (path === undefined) throw new Problem('not_found')
     const query = checkedQuery(endpoint, request)
-    if (takesBody(endpoint)) requireUnencoded(request)
+    if (isChange) requireUnencoded(request)
     if (shared !== undefined) return shared.send(request, reply)
-    const idempotencyKey = takesKey(endpoint) ? keyOf(request, needsKey) : undefined
+    const idempotencyKey = isChange ? keyOf(request, needsKey) : undefined
     return proxy(deps, { endpoint, request, reply, path: path + query, session, idempotencyKey })
   }
 

@@ -39,13 +39,8 @@ export interface Endpoint {
   readonly isShared?: true
 }
 
-/** Whether the browser's body goes upstream. */
-export function takesBody({ method }: Endpoint): boolean {
-  return method !== 'GET'
-}
-
-/** Whether an Idempotency-Key counts for the endpoint: for everything that may change something. */
-export function takesKey({ method }: Endpoint): boolean {
+/** Whether a call may change something. Then the browser's body goes upstream, and an Idempotency-Key counts. */
+export function changesSomething({ method }: Endpoint): boolean {
   return method !== 'GET'
 }
 

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
+import { PRODUCTION } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
 
 /** The warnings that begin with this name. */
@@ -71,16 +72,6 @@ await test('more workers than the budget is divided among are warned about', asy
   t.same(warningsAbout('UPSTREAM_BUDGET', { ...shared, WORKERS: '3' }), [])
   t.same(warningsAbout('UPSTREAM_BUDGET', { REDIS_URL: shared.REDIS_URL, WORKERS: '4' }), [], 'there is no budget')
 })
-
-const PRODUCTION = {
-  PUBLIC_URL: 'https://bff.example',
-  AUTH_URL: 'https://auth.example',
-  API_URL: 'https://api.example',
-  WS_URL: 'wss://api.example',
-  SESSION_SECRETS: 'a-secret-of-at-least-thirty-two-bytes',
-  REDIS_URL: 'redis://redis.example',
-  TRUST_PROXY: '1',
-}
 
 const aboutClient = (settings: Record<string, string>): string[] => warningsAbout('CLIENT_AUTH', settings)
 

@@ -14,9 +14,17 @@ export interface OperationFacts {
   readonly idempotency: Pick<Config['idempotency'], 'requiredFor' | 'maxBodyBytes'>
 }
 
+const SHARED = 'The same response for everybody, asked for once in a while; the query is not passed on.'
+/** How a call is sent, by credential policy. */
+const SENT: Readonly<Record<Endpoint['credential'], string>> = {
+  bearer: "Sent upstream with the session's token.",
+  pat: 'Sent upstream with no token but those in the body.',
+  none: 'Sent upstream without a token.',
+}
+
 /** The OpenAPI operation of an endpoint of the catalog. */
 export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency }: OperationFacts): Json {
-  const { path, credential, summary, query, request = 'RequestBody' } = endpoint
+  const { path, credential, summary, query, isShared, request = 'RequestBody' } = endpoint
   const isChange = changesSomething(endpoint)
   const needsKey = isChange && requiresKey(endpoint, idempotency)
   const keyParameter = needsKey ? 'RequiredIdempotencyKey' : 'IdempotencyKey'
@@ -24,7 +32,7 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency
     operationId: operationId(endpoint),
     tags: ['api'],
     summary,
-    description: howItIsSent(endpoint),
+    description: isShared ? SHARED : SENT[credential],
     parameters: [
       ...(isChange ? [{ $ref: `#/components/parameters/${keyParameter}` }] : []),
       ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
@@ -42,20 +50,6 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency
       : undefined,
     security: [CREDENTIALS[credential].session ? { session: [], csrf: [] } : { csrf: [] }],
     responses: { ...successes(endpoint), ...failures(endpoint, needsKey) },
-  }
-}
-
-function howItIsSent({ credential, isShared }: Endpoint): string {
-  if (isShared) {
-    return 'The same response for everybody, asked for once in a while; the query is not passed on.'
-  }
-  switch (credential) {
-    case 'bearer':
-      return "Sent upstream with the session's token."
-    case 'pat':
-      return 'Sent upstream with no token but those in the body.'
-    case 'none':
-      return 'Sent upstream without a token.'
   }
 }
 

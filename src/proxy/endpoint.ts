@@ -1,6 +1,6 @@
 import { ID } from '../http/known-paths.ts'
 import type { FieldError } from '../problem.ts'
-import type { Json } from './json-schema.ts'
+import type { Json } from './document-parts.ts'
 import type { BodyName } from './upstream-bodies.ts'
 
 /** The demands of each credential policy on the browser, and its additions to the request upstream (docs/upstream.md, Credentials). */

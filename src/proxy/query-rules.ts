@@ -1,6 +1,6 @@
 import type { FieldError } from '../problem.ts'
 import type { QueryRule } from './endpoint.ts'
-import type { Json } from './json-schema.ts'
+import type { Json } from './document-parts.ts'
 
 const START = 'start_date'
 const END = 'end_date'

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import type { CallLimit, CallVerdict } from '../limits/call-limit.ts'
+import type { CallLimit } from '../limits/call-limit.ts'
 import type { Guard } from '../http/guard.ts'
 import { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
@@ -73,7 +73,8 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     found: Authorization | Promise<Authorization>,
   ): Promise<void> {
     const session = authorizedSession(await found, request, http)
-    if (callLimit !== undefined) requireAllowed(await callLimit.count(session.key))
+    const verdict = await callLimit?.count(session.key)
+    if (verdict?.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
     return respond(request, reply, session)
   }
 
@@ -87,11 +88,6 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
       ? respondLater(request, reply, found)
       : respond(request, reply, authorizedSession(found, request, http))
   }
-}
-
-/** @throws Problem rate_limited unless the call may be made */
-function requireAllowed(verdict: CallVerdict): void {
-  if (verdict.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
 }
 
 /** Upstream does not get the Content-Encoding header, so it could not read an encoded body. @throws Problem unsupported_media_type */

@@ -1,7 +1,6 @@
 import { PROBLEM_CODES } from '../problem.ts'
 import { BODIES } from '../proxy/upstream-bodies.ts'
-import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
-import { referencesIn } from './parts.ts'
+import { ref, referencesIn, TEXT, type Json } from '../proxy/document-parts.ts'
 
 const NOW = { type: 'integer', description: "This server's clock, in seconds since 1970" }
 

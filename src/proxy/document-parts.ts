@@ -1,4 +1,13 @@
-import type { Json } from '../proxy/json-schema.ts'
+/** A part of an OpenAPI document, such as a JSON schema. */
+export type Json = { readonly [key: string]: unknown }
+
+/** The schema of any text. */
+export const TEXT: Json = { type: 'string' }
+
+/** A reference to a schema of the document. */
+export function ref(schema: string): Json {
+  return { $ref: `#/components/schemas/${schema}` }
+}
 
 /** The content of a body. */
 export function content(mediaType: string, schema: Json): Json {
@@ -6,7 +15,7 @@ export function content(mediaType: string, schema: Json): Json {
 }
 
 /** A parameter, which is required unless it is in the query. */
-export function parameter(where: 'header' | 'path' | 'query', name: string, schema: Json, description: string) {
+export function parameter(where: 'path' | 'query', name: string, schema: Json, description: string) {
   return { name, in: where, required: where !== 'query', schema, description }
 }
 

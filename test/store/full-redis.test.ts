@@ -1,19 +1,16 @@
 import { test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const soon = (): number => Date.now() + 60_000
 const NONE = { orders: 0, otps: 0, reads: 0 }
 
 await test('a full Redis takes no new session, but whatever keeps sessions going, ends them and counts their calls', async (t) => {
   const redis = await testRedis(t)
-  const store = RedisStore.connect(redis.url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, redis.url)
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const ledger = await store.openLedger('default', { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 })
   const document = await store.openRefusals('default', () => undefined)

@@ -1,18 +1,15 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { callsKey, permitsKey } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { fillRedis } from '../support/redis/full-redis.ts'
 import { testRedis } from '../support/server/world.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const PERMITS = permitsKey('session:a')
 
 await test('the shared limits hold on a Redis that is full, and leave no key to track', async (t) => {
   const redis = await testRedis(t)
-  const store = RedisStore.connect(redis.url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, redis.url)
   const client = await createClient({ url: redis.url }).connect()
   t.teardown(() => client.destroy())
   const changed: unknown[] = []

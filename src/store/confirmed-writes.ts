@@ -1,6 +1,5 @@
 import { ConfirmingServer } from './confirming-server.ts'
-import { runScript } from './script.ts'
-import { REPLACE } from './session-scripts.ts'
+import { REPLACE, runScript } from './scripts.ts'
 import { watchReplication } from './replication-watch.ts'
 import { replyCode, type Connection, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'

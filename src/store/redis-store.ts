@@ -7,9 +7,19 @@ import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
-import { runScript, type Ask } from './script.ts'
 import { ServerFacts } from './server-facts.ts'
-import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './session-scripts.ts'
+import {
+  BURY,
+  EXTEND,
+  LOCK,
+  READ,
+  REMOVE_IF,
+  REPLACE,
+  runScript,
+  type Ask,
+  type ExtendReply,
+  type ReadReply,
+} from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'

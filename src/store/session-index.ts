@@ -1,5 +1,5 @@
 import type { RedisCommands } from './redis-link.ts'
-import { evenWhenFull, NOW, runScript, type Ask } from './script.ts'
+import { evenWhenFull, NOW, runScript, type Ask } from './scripts.ts'
 
 /** An entry of an index, as its owner adds it. */
 export interface NewEntry {

@@ -1,5 +1,5 @@
 import type { RedisCommands } from './redis-link.ts'
-import { evenWhenFull, NOW, runScript, type Ask } from './script.ts'
+import { evenWhenFull, NOW, runScript, type Ask } from './scripts.ts'
 
 /** How many permits of a key one instance holds. A later statement of the same holder replaces the earlier one. */
 interface Holding {

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
-import { PresentSubjects } from '../../src/upstream/budget/present-subjects.ts'
+import { PresentSubjects } from '../../src/upstream/budget/subject-calls.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]

@@ -54,7 +54,7 @@ for (const [what, connections, loops] of [
 await test('an idle connection is reused within maxConnectionMs and not after it, whatever keep-alive upstream announces', async (t) => {
   const upstream = await rawUpstream(t)
   const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: '2' }
-  const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream)
+  const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream, { connections: 8 })
   t.teardown(() => rest.close())
   upstream.answer = (_request, socket) => void socket.write(ok('{}', 'Keep-Alive: timeout=60\r\n'))
   const connectionOfNext = async (): Promise<number | undefined> => {

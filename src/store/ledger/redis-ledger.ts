@@ -1,6 +1,6 @@
 import { ledgerKey } from '../keys.ts'
 import type { RedisCommands } from '../redis-link.ts'
-import { evenWhenFull, runScript, type Ask } from '../script.ts'
+import { evenWhenFull, runScript, type Ask } from '../scripts.ts'
 import {
   CLOCK_SKEW_MS,
   LEASE_SKEW_MS,

@@ -35,6 +35,7 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   t.match(await index.look('subject', 'b'), { endedAgoMs: Number })
   t.ok(await store.limits.claim({ key: 'permits', holder: 'one', count: 1 }, 1))
   t.notOk(await store.limits.claim({ key: 'permits', holder: 'two', count: 1 }, 1))
+  await store.limits.hold([{ key: 'permits', holder: 'one', count: 0 }])
   t.match(await store.limits.leaseCalls('calls', 10), { calls: 5 })
   t.equal(await store.limits.enqueue('queue', 1000), 0)
   t.ok(await document.write('', 'text', 1000))

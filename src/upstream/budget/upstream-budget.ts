@@ -76,7 +76,8 @@ export class UpstreamBudget implements Budget {
     const terms = ledgerTerms(config)
     const ledger = await store.openLedger(config.name, terms)
     const refusals = new UpstreamRefusals(PROCESS_CLOCK, name)
-    refusals.share(await store.openRefusals(config.name, () => refusals.reread()))
+    const { suspicions } = refusals
+    suspicions.share(await store.openRefusals(config.name, () => suspicions.reread()))
     return new UpstreamBudget(config, terms, ledger, PROCESS_CLOCK, refusals)
   }
 

@@ -36,7 +36,7 @@ const MAX_USERS = 10_000
  * when several users are refused within a short time may it concern the class: then the call of another user decides, the probe.
  */
 export class UpstreamRefusals {
-  /** What all instances know, once it is shared. */
+  /** The suspicions of all instances, once they are shared. */
   readonly suspicions: SharedSuspicions
   readonly #clock: Clock
   readonly #nameOf: (user: string) => string

@@ -105,7 +105,7 @@ export interface StoreHealth {
 
 /** What the metrics say of the store. */
 interface StoreMeasures {
-  /** Reports every request from now on to the observer. A store without round trips reports none. */
+  /** Reports every request from now on to this observer alone. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */
   facts(): Promise<StoreFacts | undefined>

@@ -1,6 +1,6 @@
 import { polls } from '../time/polls.ts'
 import { replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
-import { runScript } from './script.ts'
+import { runScript } from './scripts.ts'
 import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
 /** How long a refusal counts, where not even {@link tryWrites} shows that there is room again. */

@@ -2,8 +2,7 @@ import { BUDGET_CLASSES, byClass, type BudgetClass } from '../../config/upstream
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 import type { Leaseholder } from './leaseholder.ts'
-import { SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
-import { PresentSubjects } from './present-subjects.ts'
+import { PresentSubjects, SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
 const GREEDY_PART = 1 / 2

@@ -1,19 +1,15 @@
 import { test, type Test } from 'tap'
 import { budgetChannel, refusalsKey } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import type { SharedDocument } from '../../src/store/shared-document.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
-
 /** The document of an instance, and how often it was told of changes. */
 async function open(t: Test, url: string): Promise<{ document: SharedDocument; news: { count: number } }> {
-  const store = RedisStore.connect(url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, url)
   const news = { count: 0 }
   const document = await store.openRefusals('default', () => void news.count++)
   t.teardown(() => document.close())

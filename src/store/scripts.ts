@@ -1,4 +1,35 @@
-import { evenWhenFull } from './script.ts'
+import type { Connection } from './redis-link.ts'
+
+/** Runs a command against a deadline. @throws StoreUnavailable */
+export type Ask<Commands> = <Reply>(command: (redis: Commands) => Promise<Reply>) => Promise<Reply>
+
+/**
+ * Runs a script by its text. By its digest a server may not know it: a replica that was promoted, or another master of a Cluster.
+ * A second try with the text would come too late for the WAIT, or the CLIENT CACHING, that was sent with the first. The text
+ * costs the server about a microsecond.
+ */
+export function runScript(
+  redis: Pick<Connection, 'eval'>,
+  script: string,
+  keys: readonly string[],
+  args: readonly (string | number)[] = [],
+): Promise<unknown> {
+  return redis.eval(script, { keys: [...keys], arguments: args.map(String) })
+}
+
+/**
+ * Lets a script run on a full server (maxmemory, noeviction), which refuses every other command that may need memory
+ * (redis.io/docs/latest/develop/programmability/eval-intro: script flags). Otherwise strangers could fill the server with
+ * logins that they start, and so prevent the renewal of every token. For scripts that add little, bounded per session.
+ */
+export function evenWhenFull(script: string): string {
+  return `#!lua flags=allow-oom\n${script}`
+}
+
+/** Sets `now`, the server's time (epoch ms). */
+export const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
 /** Extends the expiry of a key and reads it. The script reads even if the server refuses the write (no disk, no replica). */
 export const EXTEND = `

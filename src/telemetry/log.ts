@@ -1,4 +1,4 @@
-import { pino, type Logger, type LoggerOptions } from 'pino'
+import { pino, stdTimeFunctions, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
@@ -42,7 +42,7 @@ export function loggerOptions(level: string): LoggerOptions {
   return {
     level,
     base: null,
-    timestamp: logTime,
+    timestamp: stdTimeFunctions.isoTime,
     serializers: {
       /** A fault of this server, with its stack. */
       err: (error: unknown) => loggedError(error, true),
@@ -52,19 +52,6 @@ export function loggerOptions(level: string): LoggerOptions {
       res: () => undefined,
     },
   }
-}
-
-let lastMs = 0
-let lastTime = ''
-
-/** Returns the time field of a line, cached because many lines share a millisecond and formatting a date is slow. */
-export function logTime(): string {
-  const now = Date.now()
-  if (now !== lastMs) {
-    lastMs = now
-    lastTime = `,"time":"${new Date(now).toISOString()}"`
-  }
-  return lastTime
 }
 
 /** Picks the fields of an error that may be logged. Any other property might be a credential. */

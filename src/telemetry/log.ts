@@ -27,13 +27,8 @@ export function createLog(
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
-  // Without a flushSync: pino would call it for every fatal line, and it would wait forever if nothing reads the log.
-  const destination = {
-    write: (line: string) => stdout.write(line),
-    flush: (done?: () => void) => stdout.flush(done),
-  }
   const base = worker === undefined ? null : { worker }
-  const log: Logger = pino({ ...loggerOptions(level), base }, destination)
+  const log: Logger = pino({ ...loggerOptions(level), base }, stdout)
   return { log, droppedLines: () => stdout.droppedLines }
 }
 

@@ -1,6 +1,6 @@
 import { test, type Test } from 'tap'
 import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 
 /** A world in which logins start without limit. */

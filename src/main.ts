@@ -61,7 +61,7 @@ if (cluster.isPrimary) {
   const ops = new OpsPort(config, log)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
   if (config.workers > 1) {
-    const { supervise } = await import('./ops/supervise.ts')
+    const { supervise } = await import('./ops/supervisor.ts')
     await supervise(complete, serverLog, ops)
   } else {
     const { serve } = await import('./serve.ts')

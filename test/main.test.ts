@@ -15,7 +15,6 @@ const OPTIONAL_PARTS = [
   'store/ledger/',
   'upstream/budget/',
   'ops/discover-or-exit.ts',
-  'ops/supervise.ts',
   'ops/supervisor.ts',
   'sessions/identity.ts',
   'sessions/live-sessions.ts',

@@ -10,7 +10,7 @@ import {
   type LoginWorld,
 } from '../support/login/token-endpoint.ts'
 import { logOut } from '../support/sockets/relay-world.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { test } from 'tap'
 import { apiWorld } from '../support/upstream/api-world.ts'
 import { gone, ok } from '../support/upstream/raw-upstream.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { freePort } from '../../sandbox/listening.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'

@@ -15,13 +15,19 @@ const HEAD = '| Metric | Labels | What it says |'
 /** The page that has the table. */
 export const METRICS_GUIDE = readFileSync(FILE, 'utf8')
 
-/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, with the beginning of its `help`. */
-export async function metricsTable(): Promise<string> {
+/** The registry of a process with every optional part. */
+export function allMetrics(): Registry {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, [])
+  return registry
+}
+
+/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, with the beginning of its `help`. */
+export async function metricsTable(): Promise<string> {
+  const registry = allMetrics()
   const rows = [registry, createSupervisorMetrics().registry].flatMap(rowsOf)
   const unique = new Set([...rows, row('bff_ready', await helpOfReadiness(registry), [])])
   return [HEAD, '| --- | --- | --- |', ...[...unique].toSorted(byName)].join('\n')

@@ -17,11 +17,9 @@ function serve(request: UpstreamRequest): boolean {
 await test('each symbol of an array is a subscription of its own, shared with others, under the request of the browser', async (t) => {
   const { market, join, upstream } = await feedWorld(t)
   const [first, second] = [await join(), await join()]
-  second.send({ ticks: 'B', subscribe: 1, req_id: 2 })
-  const ofB = await market.next('ticks', 'B')
+  const ofB = await market.askedBy(second, { ticks: 'B', subscribe: 1, req_id: 2 })
   const asked = { ticks: ['A', 'B'], subscribe: 1, req_id: 1, passthrough: { page: 1 } }
-  first.send(asked)
-  const ofA = await market.next('ticks', 'A')
+  const ofA = await market.askedBy(first, asked)
   t.match(JSON.parse(ofA.text), { ticks: 'A', subscribe: 1, passthrough: undefined })
   tick(ofB, 1, 1, 'id-b', 'B')
   t.match(await second.next(), { req_id: 2, tick: { symbol: 'B' } })

@@ -119,8 +119,7 @@ await test('a history that no connection takes any more after a refusal is answe
   market.auto = (request) => request.message['ticks_history'] !== 'R_1' && serveOnce(request)
   const [ticker, first, second] = [await join(), await join(), await join()]
   await ticker.ask(TICKS)
-  first.send({ ...HISTORY, count: 1 })
-  const asked = await market.next('ticks_history', 'R_1')
+  const asked = await market.askedBy(first, { ...HISTORY, count: 1 })
   second.send({ ...HISTORY, count: 2 })
   await second.rest()
   t.match((await both(world, 'R_2')).answers[1], REFUSED, 'equal names need connections of their own from now on')

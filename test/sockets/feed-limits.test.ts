@@ -1,24 +1,17 @@
 import { test } from 'tap'
 import { Member } from '../../src/sockets/feed/browser/member.ts'
-import { FeedBrowser, feedWorld, reply, tick } from '../support/feed/world.ts'
+import { FeedBrowser, feedWorld, price, reply, tick } from '../support/feed/world.ts'
 import { PUBLIC } from '../support/sockets/relay-world.ts'
 import { within } from '../support/time/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
   const [browser, other] = [await join(), await join()]
-  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  tick(request, 1, 1, 'id-1')
-  await browser.next()
-  browser.send({ time: 1, req_id: 2 })
-  reply(await market.next('time'), { time: 1 })
-  await browser.next()
+  await market.serve(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(1, 'id-1'))
+  await market.serve(browser, { time: 1, req_id: 2 }, { time: 1 })
   browser.send('{"proposal":1}')
   await market.next('proposal')
-  browser.send({ active_symbols: 'brief', req_id: 3 })
-  reply(await market.next('active_symbols'), { active_symbols: [] })
-  await browser.next()
+  await market.serve(browser, { active_symbols: 'brief', req_id: 3 }, { active_symbols: [] })
   const limited = { error: { code: 'RateLimit', message: 'You have reached the rate limit for time.' } }
   t.same(await browser.ask({ time: 1, req_id: 4, passthrough: { a: 1 } }), {
     echo_req: { time: 1, req_id: 4, passthrough: { a: 1 } },
@@ -39,32 +32,25 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   t.match(await browser.ask({ active_symbols: 'brief', req_id: 8 }), { req_id: 8, active_symbols: [] })
   t.match(await browser.ask({ forget: 'id-1', req_id: 9 }), { req_id: 9, forget: 1 })
   t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 10 }), { req_id: 10, tick: {} })
-  other.send({ time: 1 })
-  await market.next('time')
+  await market.askedBy(other, { time: 1 })
 })
 
 await test('a forget_all that a limit forbids does not hold up later requests', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
   const browser = await join()
-  browser.send({ time: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await browser.next()
+  await market.serve(browser, { time: 1 }, { time: 1 })
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
   const other = await join()
-  other.send({ time: 1 })
-  await market.next('time')
+  await market.askedBy(other, { time: 1 })
   t.same(market.asked('forget_all'), [], 'nothing went upstream')
 })
 
 await test('FEED_REQUESTS_PER_MINUTE refuses no ping of a browser with an own socket', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2' })
   const browser = await join()
-  browser.send({ proposal: 1 })
-  reply(await market.next('proposal'), { proposal: {} })
-  await browser.next()
-  browser.send({ ping: 1, req_id: 1 })
-  reply(await market.next('ping'), { ping: 'pong of the own socket' })
+  await market.serve(browser, { proposal: 1 }, { proposal: {} })
+  reply(await market.askedBy(browser, { ping: 1, req_id: 1 }), { ping: 'pong of the own socket' })
   t.match(await browser.next(), { req_id: 1, ping: 'pong of the own socket' })
   t.match(await browser.ask({ proposal: 1 }), { error: { code: 'RateLimit' } })
   t.match(await browser.ask({ ping: 1, req_id: 2, passthrough: {} }), { req_id: 2, passthrough: {}, ping: 'pong' })
@@ -175,8 +161,7 @@ await test('a message that this server fails to handle ends the socket of its br
   )
   tick(request, 2)
   t.match(await other.next(), { tick: { quote: 2 } })
-  other.send({ time: 1, req_id: 1 })
-  reply(await market.next('time'), { time: 1 })
+  reply(await market.askedBy(other, { time: 1, req_id: 1 }), { time: 1 })
   t.match(await other.next(), { req_id: 1, time: 1 })
 })
 

@@ -1,6 +1,14 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
+import {
+  FeedBrowser,
+  feedWorld,
+  type FeedWorld,
+  price,
+  reply,
+  tick,
+  type UpstreamRequest,
+} from '../support/feed/world.ts'
 import { PUBLIC } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -84,12 +92,9 @@ await test('a connection takes a symbol again once its stream is over', async (t
   })
   market.auto = ({ message }) => 'forget' in message
   const browser = await join()
-  browser.send({ ticks: 'R_2', subscribe: 1 })
-  tick(await market.next('ticks', 'R_2'), 1, 1, 'id-0', 'R_2')
-  await browser.next()
+  await market.serve(browser, { ticks: 'R_2', subscribe: 1 }, price(1, 'id-0', 'R_2'))
   for (const id of ['id-1', 'id-2']) {
-    browser.send({ ticks: 'R_1', subscribe: 1 })
-    tick(await market.next('ticks', 'R_1'), 1, 1, id)
+    tick(await market.askedBy(browser, { ticks: 'R_1', subscribe: 1 }), 1, 1, id)
     t.match(await browser.next(), { tick: {}, subscription: { id } })
     t.match(await browser.ask({ forget: id }), { forget: 1 })
     await until(() => market.asked('forget').some(({ message }) => message['forget'] === id), 'its stream is over')
@@ -99,8 +104,7 @@ await test('a connection takes a symbol again once its stream is over', async (t
 await test('a stream that upstream takes for another one leaves its connection, even if that is empty then', async (t) => {
   const { market, join, server } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
+  const request = await market.askedBy(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 })
   reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
   const moved = await market.next('ticks')
   t.ok(moved.socket !== request.socket)

@@ -1,11 +1,12 @@
 import { test } from 'tap'
 import {
+  type FeedBrowser,
   feedWorld,
+  type FeedWorld,
+  price,
   quotes,
   reply,
   tick,
-  type FeedBrowser,
-  type FeedWorld,
   type UpstreamRequest,
 } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -18,10 +19,7 @@ const CLOSED = { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' 
 /** A browser with a living stream of a symbol. */
 async function subscribed({ join, market }: FeedWorld, symbol: string) {
   const browser = await join()
-  browser.send({ ticks: symbol, subscribe: 1 })
-  const request = await market.next('ticks', symbol)
-  tick(request, 1, 1, `id-${symbol}`, symbol)
-  await browser.next()
+  const request = await market.serve(browser, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
   return { browser, request }
 }
 
@@ -111,8 +109,7 @@ await test('what nobody waits for any more is not asked when upstream is back', 
 await test('a stream is over once its browsers have left before its first price, which comes all the same', async (t) => {
   const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
   const browser = await world.join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const request = await world.market.next('ticks')
+  const request = await world.market.askedBy(browser, { ticks: 'R_1', subscribe: 1 })
   await leave(world, browser)
   tick(request, 1, 1, 'id-1')
   t.ok(await world.market.next('forget', 'id-1'))
@@ -206,10 +203,11 @@ await test('a stream that upstream does not renew', async (t) => {
   await t.test('tells all who have come since, whatever history each has asked for', async (t) => {
     const asked = { ticks_history: 'R_5', subscribe: 1, end: 'latest' }
     const browser = await join()
-    browser.send(asked)
-    const request = await market.next('ticks_history')
-    reply(request, { msg_type: 'history', history: { prices: [1], times: [1] }, subscription: { id: 'h' } })
-    await browser.next()
+    const request = await market.serve(browser, asked, {
+      msg_type: 'history',
+      history: { prices: [1], times: [1] },
+      subscription: { id: 'h' },
+    })
     request.socket.terminate()
     t.same(await browser.client.closed, LOST)
     const renewed = await market.next('ticks_history')

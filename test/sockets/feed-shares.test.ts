@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { FeedBrowser, feedWorld, type FeedWorld, price, reply, tick } from '../support/feed/world.ts'
 import { PUBLIC } from '../support/sockets/relay-world.ts'
 
 const OF_THIS_SERVER = 'You have reached the rate limit for ticks.'
@@ -87,14 +87,8 @@ await test('a shared operation with a member that it is not known to have goes t
   ]
   const { market, join } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const stream = await market.next('ticks')
-  tick(stream, 1)
-  await browser.next()
-  browser.send({ time: 1 })
-  const single = await market.next('time')
-  reply(single, { time: 1 })
-  await browser.next()
+  const stream = await market.serve(browser, { ticks: 'R_1', subscribe: 1 }, price(1))
+  const single = await market.serve(browser, { time: 1 }, { time: 1 })
   for (const [index, message] of foreign.entries()) {
     const text = JSON.stringify({ ...message, req_id: index })
     const own = await join()

@@ -7,6 +7,13 @@ import { until } from '../time/until.ts'
 /** A parsed message. */
 export type Message = Record<string, unknown>
 
+/** The names by which requests are found. */
+const OPERATIONS = new Set(
+  'ticks ticks_history active_symbols contracts_for contracts_list trading_times time ping forget forget_all proposal'.split(
+    ' ',
+  ),
+)
+
 /** A request as upstream got it. */
 export interface UpstreamRequest {
   readonly message: Message
@@ -52,6 +59,22 @@ class FeedUpstream {
     request.isTaken = true
     return request
   }
+
+  /** Has a browser send a request. @returns it as it arrives here */
+  askedBy(browser: FeedBrowser, message: Message): Promise<UpstreamRequest> {
+    browser.send(message)
+    const operation = Object.keys(message).find((key) => OPERATIONS.has(key)) ?? ''
+    const value = message[operation]
+    return this.next(operation, typeof value === 'object' ? undefined : value)
+  }
+
+  /** Has a browser send a request, answers it, and has the browser read the answer. @returns the request as it arrived here */
+  async serve(browser: FeedBrowser, message: Message, answer: Message): Promise<UpstreamRequest> {
+    const request = await this.askedBy(browser, message)
+    reply(request, answer)
+    await browser.next()
+    return request
+  }
 }
 
 /** Sends a message that belongs to a request, as upstream does. */
@@ -59,9 +82,14 @@ export function reply({ message, socket }: UpstreamRequest, body: Message): void
   socket.send(JSON.stringify({ echo_req: message, ...body, req_id: message['req_id'] }))
 }
 
+/** A tick of a subscription. */
+export function price(quote: number, id = 'sub-1', symbol = 'R_100', epoch = quote): Message {
+  return { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } }
+}
+
 /** Sends a tick of a subscription. */
 export function tick(request: UpstreamRequest, quote: number, epoch = quote, id = 'sub-1', symbol = 'R_100'): void {
-  reply(request, { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } })
+  reply(request, price(quote, id, symbol, epoch))
 }
 
 /** The prices of messages, to compare all of them: `t.match` takes a list that is longer than its pattern. */

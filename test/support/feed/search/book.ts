@@ -106,11 +106,13 @@ export class Book {
       return expecting
     }
     if (!this.#isWild) return undefined
-    const asked = candidates.find(({ streams }) => id === undefined || streams.has(id))
+    const asked =
+      candidates.find(({ streams }) => id === undefined || streams.has(id)) ??
+      candidates.find(({ missing }) => missing.size > 0)
     if (asked === undefined) return undefined
     const [silent] = asked.missing.keys()
-    if (id !== undefined) this.#drop(asked, id)
-    // One symbol of a list may be refused after the others have begun.
+    if (id !== undefined && asked.streams.has(id)) this.#drop(asked, id)
+    // One symbol of a list may be refused, or end, after the others have begun and before its first price.
     else if (asked.state === 'live' && silent !== undefined) asked.missing.delete(silent)
     else this.#over(asked)
     return asked

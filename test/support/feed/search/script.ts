@@ -111,7 +111,7 @@ const answer = fc.record({ do: fc.constant('answer' as const), count: fc.integer
 const loss = fc.constantFrom<Loss[]>('close', 'reset', 'half', 'invalid', 'huge', 'silent')
 const trouble: fc.Arbitrary<Order> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('lose' as const), connection: index, how: loss }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('end' as const), connection: index, stream: index }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('end' as const), connection: index, stream: index }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -151,9 +151,9 @@ export function scripts({ clock, losses }: Behaviour, { browsers, actions: most,
       { weight: 8, arbitrary: trouble },
     )
     // Once at least all connections are lost.
-    return fc.tuple(troubled, loss).map(([script, how]) => {
-      const middle = Math.floor(script.steps.length / 2)
-      return { ...script, steps: script.steps.toSpliced(middle, 0, { do: 'loseAll', how }) }
+    return fc.tuple(troubled, loss).map(([{ steps, ...script }, how]) => {
+      const middle = Math.floor(steps.length / 2)
+      return Object.assign(script, { steps: steps.toSpliced(middle, 0, { do: 'loseAll', how }) })
     })
   }
   return fc.nat(COUNTS.length - 1).chain((at) => {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { feedWorld, reply, tick, type UpstreamRequest, quotes } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a slow browser gets the newest message of each stream, and every answer', async (t) => {

@@ -1,8 +1,9 @@
 import { test, type Test } from 'tap'
 import {
   FeedBrowser,
-  feedWorld,
   type FeedWorld,
+  feedWorld,
+  history,
   type Message,
   price,
   quotes,
@@ -11,10 +12,6 @@ import {
 } from '../support/feed/world.ts'
 import { PUBLIC } from '../support/sockets/relay-world.ts'
 
-const history = (last: number): Message => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
 const asked = (symbol: string, reqId: number, extra: Message = {}): Message => ({
   ticks_history: symbol,
   subscribe: 1,

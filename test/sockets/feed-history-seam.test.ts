@@ -67,10 +67,11 @@ for (const [what, holds] of [
 await test('a history of candles that is ahead is followed by what is no candle', async (t) => {
   const recent = new RecentMessages()
   const candle = { epoch: 60, open: 1, high: 9, low: 1, close: 6 }
+  recent.begin(tailOf(message({ candles: [{ ...candle, close: 1 }] })))
   const ahead = ended(recent, message({ candles: [candle] }), { isCandles: true })
   const sent = message({ other: 1 })
   recent.add(pointOf(sent), sent, 0)
-  t.same(recent.after(ahead), { next: 0 })
+  t.same(recent.after(ahead), { next: 1 })
 })
 
 await test('a message of upstream’s that is no point or history does no harm', async (t) => {

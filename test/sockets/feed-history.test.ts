@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, quotes, reply, type Message, type UpstreamRequest } from '../support/feed/world.ts'
+import { feedWorld, type Message, quotes, reply, type UpstreamRequest } from '../support/feed/world.ts'
 
 /** Longer than a history is kept. */
 const HISTORY_MS = 1100

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, reply, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, reply } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -16,10 +16,7 @@ async function leave({ metric }: FeedWorld, browser: FeedBrowser): Promise<void>
 /** A world without browsers, in which upstream answers pings. */
 async function idleWorld(t: Parameters<typeof feedWorld>[0]): Promise<FeedWorld> {
   const world = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
-  world.market.auto = (request) => {
-    if ('ping' in request.message) reply(request, { ping: 'pong' })
-    return 'ping' in request.message
-  }
+  world.market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
   return world
 }
 

@@ -1,7 +1,6 @@
 import { test } from 'tap'
 import { Member } from '../../src/sockets/feed/browser/member.ts'
-import { FeedBrowser, feedWorld, price, reply, tick } from '../support/feed/world.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { type FeedBrowser, feedWorld, price, refusal, reply, served, tick } from '../support/feed/world.ts'
 import { within } from '../support/time/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
@@ -64,12 +63,7 @@ await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream
     FEED_MAX_SOCKETS: '2',
     FEED_LINGER_SECONDS: '3600',
   })
-  market.auto = (request) => {
-    const { message } = request
-    if ('forget' in message) reply(request, { forget: 1 })
-    else tick(request, 1, 1, `id-${String(message['ticks'])}`, String(message['ticks']))
-    return true
-  }
+  market.auto = (message) => served(message)
   const [first, second] = [await join(), await join()]
   for (const symbol of ['A', 'B', 'C']) t.match(await first.ask({ ticks: symbol, subscribe: 1 }), { tick: { symbol } })
   t.equal(upstream.open, 2, 'a third subscription needs a second socket')
@@ -102,15 +96,9 @@ async function ask(browser: FeedBrowser): Promise<unknown> {
 }
 
 await test('once upstream limits the requests of all, all browsers of an address together get as many as one', async (t) => {
-  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
-  const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  const { market, join: from } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   let code: string | undefined
-  world.market.auto = (request) => {
-    if (code === undefined) reply(request, { msg_type: 'time', time: 1 })
-    else reply(request, { msg_type: 'time', error: { code, message: 'of upstream' } })
-    return true
-  }
+  market.auto = () => (code === undefined ? { msg_type: 'time', time: 1 } : refusal(code))
   const ofThisServer = { code: 'RateLimit', message: 'You have reached the rate limit for time.' }
 
   code = 'WrongResponse'
@@ -132,11 +120,7 @@ await test('what a browser asks beyond its own limit takes nothing from the shar
   const [greedy, other, third] = [await join(), await join(), await join()]
   for (let count = 0; count < 3; count++) greedy.send(`{"proposal":${count}}`)
   for (let count = 0; count < 3; count++) t.match(await ask(greedy), { code: 'RateLimit' }, 'its own limit')
-  market.auto = (request) => {
-    const isFirst = market.asked('time').length === 1
-    reply(request, isFirst ? { error: { code: 'RateLimit', message: 'of upstream' } } : { time: 1 })
-    return true
-  }
+  market.auto = () => (market.asked('time').length === 1 ? refusal('RateLimit') : { time: 1 })
   t.match(await ask(other), { message: 'of upstream' })
   for (const browser of [other, third]) t.equal(await ask(browser), 'the time')
   t.match(await ask(third), { message: 'You have reached the rate limit for time.' })

@@ -1,30 +1,25 @@
 import { test, type Test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
-import { feedWorld, type FeedWorld, price, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import {
+  feedWorld,
+  LOST,
+  price,
+  quotes,
+  refusal,
+  reply,
+  served,
+  subscribed,
+  tick,
+  type UpstreamRequest,
+  history,
+} from '../support/feed/world.ts'
 import { until, within } from '../support/time/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0', FEED_LINGER_SECONDS: '1' }
-const LOST = { code: 1013, reason: 'upstream_lost' }
 
 /** Cuts a connection of the feed's as a broken network does. */
 function reset({ socket }: UpstreamRequest): void {
   socket.terminate()
-}
-
-const history = (last: number) => ({
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-  msg_type: 'history',
-})
-
-/** A browser with a living stream of a symbol. */
-async function subscribed({ join, market }: FeedWorld, symbol: string) {
-  const browser = await join()
-  const request = await market.serve(
-    browser,
-    { ticks: symbol, subscribe: 1, req_id: 1 },
-    price(1, `id-${symbol}`, symbol),
-  )
-  return { browser, request }
 }
 
 await test('when the connection of streams is lost, their browsers are closed and the streams come back', async (t) => {
@@ -139,12 +134,9 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   const browsers = []
   for (const symbol of symbols) browsers.push(await subscribed(world, symbol))
   let asked = 0
-  market.auto = (request) => {
-    if (!('ticks' in request.message)) return false
-    const symbol = String(request.message['ticks'])
-    if (asked++ % 2 === 1) reply(request, { msg_type: 'tick', error: { code: 'RateLimit', message: '' } })
-    else tick(request, 5, 5, `new-${symbol}`, symbol)
-    return true
+  market.auto = (message) => {
+    if (message['ticks'] === undefined) return undefined
+    return asked++ % 2 === 1 ? refusal('RateLimit') : served(message, 5)
   }
   const [first] = browsers
   if (first !== undefined) reset(first.request)

@@ -12,7 +12,7 @@ const WHOLE_DAY = process.env['DAY_BROWSERS']
 const BROWSERS = Number(WHOLE_DAY ?? 40)
 const SESSIONS = Number(process.env['DAY_SESSIONS'] ?? 2)
 /** How much the memory in use may grow from the first half to the second. */
-const MAX_GROWTH_BYTES = (WHOLE_DAY === undefined ? 4 : 1.5) * 1024 * 1024
+const MAX_GROWTH_BYTES = (WHOLE_DAY === undefined ? 8 : 1.5) * 1024 * 1024
 /** Garbage collections before memory is read. On a whole day they take three seconds, until most connections have closed. */
 const COLLECTIONS = WHOLE_DAY === undefined ? 1 : 15
 const RECOVERY_MS = 40_000

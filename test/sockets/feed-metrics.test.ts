@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, type FeedWorld, price, reply } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, reply } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** The values of metrics, by the name without `bff_feed_`. */

@@ -1,17 +1,22 @@
 import { test, type Test } from 'tap'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, type FeedWorld, type Message, price, quotes, reply, tick } from '../support/feed/world.ts'
+import {
+  type FeedWorld,
+  feedWorld,
+  history,
+  LOST,
+  type Message,
+  price,
+  quotes,
+  reply,
+  tick,
+} from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-const LOST = { code: 1013, reason: 'upstream_lost' }
 /** All browsers that have missed something are closed in the middle of it, and nothing else takes so long. */
 const SPREAD_SECONDS = 26
 
-const history = (last: number): Message => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
 const asked = (count: number): Message => ({ ticks_history: 'R_1', subscribe: 1, end: 'latest', req_id: count, count })
 
 /** A world whose browsers are not closed after a loss before the test says so. */

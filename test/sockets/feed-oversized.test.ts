@@ -1,16 +1,20 @@
 import { test } from 'tap'
-import { feedWorld, type Message, price, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import {
+  feedWorld,
+  history,
+  type Message,
+  price,
+  quotes,
+  reply,
+  tick,
+  type UpstreamRequest,
+} from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 const MAX_BYTES = 5000
 const SETTINGS = { MAX_UPSTREAM_MESSAGE_BYTES: String(MAX_BYTES), FEED_RECONNECT_SPREAD_SECONDS: '0' }
 const TOO_BIG = { code: 1009, reason: 'message_too_big' }
 const LOST = 'the feed lost its upstream socket'
-
-const history = (last: number): Message => ({
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-  msg_type: 'history',
-})
 
 /** Sends a message of so many bytes that belongs to a request. */
 function replyWith(bytes: number, { message, socket }: UpstreamRequest, body: Message): void {

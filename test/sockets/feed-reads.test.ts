@@ -93,10 +93,7 @@ await test('FEED_CACHE_SECONDS=0 shares only what is on its way', async (t) => {
 
 await test('a single price is shared for a moment, however long other answers are kept', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600' })
-  market.auto = (request) => {
-    reply(request, { msg_type: 'answer', value: market.requests.length })
-    return true
-  }
+  market.auto = () => ({ msg_type: 'answer', value: market.requests.length })
   const browser = await join()
   await browser.ask({ active_symbols: 'brief' })
   await until(async () => {
@@ -109,10 +106,7 @@ await test('a single price is shared for a moment, however long other answers ar
 
 await test('requests that are answered no longer count as waiting, however many a browser sends', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1000', MAX_BUFFERED_BYTES: '200000' })
-  market.auto = (request) => {
-    reply(request, { msg_type: 'time', time: 1 })
-    return true
-  }
+  market.auto = () => ({ msg_type: 'time', time: 1 })
   const browser = await join()
   const passthrough = { a: 'x'.repeat(3000) }
   for (let count = 0; count < 100; count++) t.match(await browser.ask({ time: 1, passthrough }), { time: 1 })
@@ -120,10 +114,7 @@ await test('requests that are answered no longer count as waiting, however many 
 
 await test('answers that are kept no longer count as waiting, however often a browser asks for them', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600', MAX_BUFFERED_BYTES: '200000' })
-  market.auto = (request) => {
-    reply(request, { active_symbols: [] })
-    return true
-  }
+  market.auto = () => ({ active_symbols: [] })
   const browser = await join()
   const request = { active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) } }
   for (let count = 0; count < 100; count++) t.match(await browser.ask(request), { active_symbols: [] })

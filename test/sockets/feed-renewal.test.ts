@@ -2,8 +2,8 @@ import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import {
   type FeedBrowser,
-  feedWorld,
   type FeedWorld,
+  feedWorld,
   price,
   reply,
   tick,

@@ -1,27 +1,20 @@
 import { test } from 'tap'
 import {
   type FeedBrowser,
-  feedWorld,
   type FeedWorld,
+  feedWorld,
+  LOST,
   price,
   quotes,
   reply,
+  subscribed,
   tick,
-  type UpstreamRequest,
 } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-const LOST = { code: 1013, reason: 'upstream_lost' }
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0' }
 const CLOSED = { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } }
-
-/** A browser with a living stream of a symbol. */
-async function subscribed({ join, market }: FeedWorld, symbol: string) {
-  const browser = await join()
-  const request = await market.serve(browser, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
-  return { browser, request }
-}
 
 /** Lets upstream accept connections, or refuse them. */
 function setAway({ upstream }: FeedWorld, isAway: boolean): void {
@@ -135,10 +128,9 @@ await test('streams are renewed as fast as upstream answers', async (t) => {
   const requests = []
   for (const symbol of symbols) requests.push(await subscribed(world, symbol))
   const renewed = new Set<unknown>()
-  market.auto = (request: UpstreamRequest) => {
-    renewed.add(request.message['ticks'])
-    tick(request, 2)
-    return true
+  market.auto = ({ ticks }) => {
+    renewed.add(ticks)
+    return price(2)
   }
   requests[0]?.request.socket.terminate()
   await until(() => renewed.size === symbols.length, 'all of them are back')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
-import { feedWorld, reply, type FeedBrowser, type FeedWorld, type Message } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, type Message, reply } from '../support/feed/world.ts'
 
 const DECISION = new URL('../../docs/decisions/0010-one-upstream-subscription-for-many-browsers.md', import.meta.url)
 const EXAMPLES = readFileSync(DECISION, 'utf8')

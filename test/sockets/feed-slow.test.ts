@@ -1,8 +1,8 @@
 import { test, type Test } from 'tap'
 import {
   type FeedBrowser,
-  feedWorld,
   type FeedWorld,
+  feedWorld,
   type Message,
   price,
   quotes,

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, type FeedWorld, price, tick } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, tick } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 

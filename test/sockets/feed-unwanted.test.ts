@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, type FeedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { until } from '../support/time/until.ts'
@@ -48,11 +48,7 @@ await test('for a minute after upstream has refused a subscription, a stream tha
   const beats = new Beats(t)
   const world = await feedWorld(t)
   const { market } = world
-  market.auto = (request) => {
-    const isPing = 'ping' in request.message
-    if (isPing) reply(request, { ping: 'pong' })
-    return isPing
-  }
+  market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
   const { browser, second } = await withTwoStreams(world)
   const error = { code: 'MarketIsClosed', message: '' }
   const refusals = []

@@ -2,16 +2,11 @@ import { test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
 import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
-import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { feedWorld, history, quotes, reply, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** How long a history on its way is shared, and how long any other answer. */
 const HISTORY_MS = 30_000
-
-const history = (last: number) => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
 
 await test('a history that arrives so late that messages since then are gone is asked for again', async (t) => {
   const pass = clockAhead(t)

@@ -7,7 +7,7 @@ import { seededRandom } from '../support/time/seeded-random.ts'
 import { until } from '../support/time/until.ts'
 
 const WILD = { clock: 'late', losses: true, refusals: true } as const
-/** `npm run test:feed` plays a whole day, with 1,000 browsers and 20 sessions, in each of which upstream is lost. */
+/** `npm run test:feed` plays a whole day, with 1,000 browsers and 10 sessions, in each of which upstream is lost. */
 const WHOLE_DAY = process.env['DAY_BROWSERS']
 const BROWSERS = Number(WHOLE_DAY ?? 40)
 const SESSIONS = Number(process.env['DAY_SESSIONS'] ?? 2)

@@ -1,13 +1,16 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import {
-  feedWorld,
-  reply,
-  tick,
   type FeedBrowser,
   type FeedWorld,
+  feedWorld,
   type Message,
+  price,
+  reply,
+  served,
+  tick,
   type UpstreamRequest,
+  history,
 } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -17,32 +20,23 @@ const REFUSED = { error: { code: 'AlreadySubscribed', message: 'of upstream' } }
 const LIMITED = { error: { code: 'RateLimit' } }
 
 /** Starts every stream, and gives it an id that names its operation. */
-function serve(request: UpstreamRequest): boolean {
-  const { message } = request
-  if ('ticks' in message) tick(request, 1, 1, 'of-ticks', String(message['ticks']))
-  else if ('ticks_history' in message) {
-    const history = { prices: [1], times: [1] }
-    reply(request, { msg_type: 'history', history, subscription: { id: 'of-history' } })
-  } else if ('forget' in message) reply(request, { msg_type: 'forget', forget: 1 })
-  return true
+function serve(message: Message): Message {
+  if ('ticks' in message) return price(1, 'of-ticks', String(message['ticks']))
+  return 'ticks_history' in message ? { ...history(1), subscription: { id: 'of-history' } } : served(message)
 }
 
 /** The same, but a connection takes a symbol once, whatever request names it. */
-function serveSymbolsOnce(): (request: UpstreamRequest) => boolean {
+function serveSymbolsOnce(): (message: Message, request: UpstreamRequest) => Message {
   const bySocket = new WeakMap<WebSocket, Map<unknown, unknown>>()
-  return (request) => {
-    const { message, socket } = request
+  return (message, { socket }) => {
     const subjects = bySocket.get(socket) ?? new Map<unknown, unknown>()
     bySocket.set(socket, subjects)
     if ('forget' in message) subjects.delete(message['forget'])
     const symbol = message['ticks'] ?? message['ticks_history']
-    if (symbol === undefined) return serve(request)
-    if ([...subjects.values()].includes(symbol)) reply(request, { msg_type: 'tick', ...REFUSED })
-    else {
-      subjects.set('ticks' in message ? 'of-ticks' : 'of-history', symbol)
-      serve(request)
-    }
-    return true
+    if (symbol === undefined) return serve(message)
+    if ([...subjects.values()].includes(symbol)) return { msg_type: 'tick', ...REFUSED }
+    subjects.set('ticks' in message ? 'of-ticks' : 'of-history', symbol)
+    return serve(message)
   }
 }
 
@@ -116,11 +110,10 @@ await test('a history that no connection takes any more after a refusal is answe
   const world = await feedWorld(t, { FEED_MAX_SOCKETS: '1' })
   const { market, join } = world
   const serveOnce = serveSymbolsOnce()
-  market.auto = (request) => request.message['ticks_history'] !== 'R_1' && serveOnce(request)
+  market.auto = (message, request) => (message['ticks_history'] === 'R_1' ? undefined : serveOnce(message, request))
   const [ticker, first, second] = [await join(), await join(), await join()]
   await ticker.ask(TICKS)
-  first.send({ ...HISTORY, count: 1 })
-  const asked = await market.next('ticks_history', 'R_1')
+  const asked = await market.askedBy(first, { ...HISTORY, count: 1 })
   second.send({ ...HISTORY, count: 2 })
   await second.rest()
   t.match((await both(world, 'R_2')).answers[1], REFUSED, 'equal names need connections of their own from now on')

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { until } from '../support/time/until.ts'
@@ -14,10 +14,7 @@ async function withTwoStreams({ join, market }: FeedWorld) {
   const browser = await join()
   const requests = []
   for (const symbol of ['R_1', 'R_2'] as const) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    const request = await market.next('ticks', symbol)
-    tick(request, 1, 1, `id-${symbol}`, symbol)
-    await browser.next()
+    const request = await market.serve(browser, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
     requests.push(request)
   }
   const [first, second] = requests
@@ -51,17 +48,12 @@ await test('for a minute after upstream has refused a subscription, a stream tha
   const beats = new Beats(t)
   const world = await feedWorld(t)
   const { market } = world
-  market.auto = (request) => {
-    const isPing = 'ping' in request.message
-    if (isPing) reply(request, { ping: 'pong' })
-    return isPing
-  }
+  market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
   const { browser, second } = await withTwoStreams(world)
   const error = { code: 'MarketIsClosed', message: '' }
   const refusals = []
   for (const symbol of ['R_3', 'R_4']) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    const request = await market.next('ticks', symbol)
+    const request = await market.askedBy(browser, { ticks: symbol, subscribe: 1 })
     reply(request, { msg_type: 'tick', error })
     t.match(await browser.next(), { error })
     refusals.push(request)
@@ -138,8 +130,7 @@ await test('an id that upstream has given to another stream is not forgotten for
     reply(forget, { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
     tick(second, 2, 2, 'id-R_2', 'R_2')
     t.match(await browser.next(), { tick: { symbol: 'R_2' } }, 'the refusal has arrived')
-    browser.send({ ticks: 'R_1', subscribe: 1 })
-    tick(await market.next('ticks', 'R_1'), 2, 2, 'id-R_1', 'R_1')
+    tick(await market.askedBy(browser, { ticks: 'R_1', subscribe: 1 }), 2, 2, 'id-R_1', 'R_1')
     t.match(await browser.next(), { tick: { quote: 2 } })
     beats.pass()
   })
@@ -147,8 +138,7 @@ await test('an id that upstream has given to another stream is not forgotten for
   await t.test('when upstream sends a late price of the first', async (t) => {
     t.match(await browser.ask({ forget: 'id-R_2' }), { forget: 1 })
     reply(await market.next('forget', 'id-R_2'), { msg_type: 'forget', forget: 1 })
-    browser.send({ ticks: 'R_3', subscribe: 1 })
-    tick(await market.next('ticks', 'R_3'), 2, 2, 'id-R_2', 'R_3')
+    tick(await market.askedBy(browser, { ticks: 'R_3', subscribe: 1 }), 2, 2, 'id-R_2', 'R_3')
     t.match(await browser.next(), { tick: { symbol: 'R_3', quote: 2 } })
     tick(second, 3, 3, 'id-R_2', 'R_2')
   })

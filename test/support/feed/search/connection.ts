@@ -1,33 +1,38 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { Message } from './world.ts'
+import { nextEvent } from '../../time/until.ts'
+import type { Members } from './canonical-json.ts'
+import type { Demand, Subject } from './demand.ts'
+import { unicode } from './request-texts.ts'
 
 /** Longer than the server needs to read the first half of a split message. */
 const SPLIT_MS = 3
 
 /** An upstream subscription. */
-export interface ChaosStream {
+export interface UpstreamStream {
   readonly id: string
-  readonly request: Message
-  readonly symbol: string
-  readonly kind: 'ticks' | 'history' | 'candles'
-  /** Different for all streams, whatever their ids. */
-  readonly generation: number
+  readonly demand: Demand
+  readonly subject: Subject
   isOver: boolean
 }
 
 /** A connection of the server's, on which upstream writes frames as bytes. */
-export class ChaosConnection {
+export class Connection {
   readonly socket: WebSocket
-  readonly streams: ChaosStream[] = []
+  readonly streams: UpstreamStream[] = []
+  /** The place of the newest price of each symbol that it knows. */
+  readonly known = new Map<string, number>()
   /** Whether upstream owes an answer that it will never give. */
   isOwing = false
   isSilent = false
+  readonly #random: () => number
   #queue: Buffer[] = []
   #isBusy = false
 
-  constructor(socket: WebSocket) {
+  /** @param random decides on the layout of its messages */
+  constructor(socket: WebSocket, random: () => number) {
     this.socket = socket
+    this.#random = random
   }
 
   get isOpen(): boolean {
@@ -39,8 +44,15 @@ export class ChaosConnection {
     return (this.socket as unknown as { readonly _socket: Duplex })._socket
   }
 
-  running(): ChaosStream[] {
+  running(): UpstreamStream[] {
     return this.streams.filter(({ isOver }) => !isOver)
+  }
+
+  /** Sends a message in a random layout: order of members, white space, escapes. */
+  write(members: Members, isSplit = false): void {
+    const texts = [...members].map(([key, value]) => this.#layout(`${JSON.stringify(key)}:${value}`))
+    const order = texts.map((text) => ({ text, place: this.#random() })).toSorted((a, b) => a.place - b.place)
+    this.send(`{${order.map(({ text }) => text).join(',')}}`, isSplit)
   }
 
   /** Sends one frame. @param isSplit whether it arrives in two pieces */
@@ -59,6 +71,23 @@ export class ChaosConnection {
       this.#queue = []
       this.#isBusy = false
     }, SPLIT_MS)
+  }
+
+  /** Resolves once the server has read all that was sent. */
+  async settled(): Promise<void> {
+    if (!this.isOpen) return
+    this.socket.ping()
+    await nextEvent(this.socket, 'pong').catch(() => undefined)
+  }
+
+  #layout(text: string): string {
+    return text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\]:,]/g, (token) => {
+      const dice = this.#random()
+      if (dice > 0.94) return ` ${token}\n\t`
+      if (dice > 0.03 || !/^"\w+"$/.test(token)) return token
+      const at = 1 + Math.floor(this.#random() * (token.length - 2))
+      return token.slice(0, at) + unicode(token.charAt(at)) + token.slice(at + 1)
+    })
   }
 }
 

@@ -1,3 +1,6 @@
+/** The members of a JSON object: their values as text. */
+export type Members = ReadonlyMap<string, string>
+
 /**
  * A JSON text in the one form that all equal values share: keys sorted, no white space, strings escaped as JSON.stringify
  * does. Numbers stay as they are written, so `1.10` and `1.1` differ.
@@ -14,8 +17,8 @@ export class CanonicalJson {
     this.#tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gs) ?? []
   }
 
-  /** The top-level members by their quoted keys. @throws Error if the text is not an object, or has a key twice anywhere */
-  static members(text: string): Map<string, string> {
+  /** The top-level members by their keys. @throws Error if the text is not an object, or has a key twice anywhere */
+  static members(text: string): Members {
     const parser = new CanonicalJson(text, true)
     if (parser.#take() !== '{') throw new Error(`not an object: ${text}`)
     return parser.#members()
@@ -41,7 +44,7 @@ export class CanonicalJson {
     const members = new Map<string, string>()
     let token = this.#take()
     while (token !== '}') {
-      const key = JSON.stringify(JSON.parse(token))
+      const key = JSON.parse(token) as string
       if (this.#isUnique && members.has(key)) throw new Error(`twice in a message: ${key}`)
       this.#take()
       members.set(key, this.#value())
@@ -63,7 +66,7 @@ export class CanonicalJson {
 }
 
 /** Prints members with their keys in order. */
-export function printed(members: ReadonlyMap<string, string>): string {
+export function printed(members: Members): string {
   const sorted = [...members].toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return `{${sorted.map(([key, value]) => `${key}:${value}`).join(',')}}`
+  return `{${sorted.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`
 }

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { FastifyReply } from 'fastify'
 import type { ResponseSink } from '../../upstream/forwarding.ts'
 import { passedOn, responseHeaders, type UpstreamHeaders } from '../../upstream/headers.ts'
-import { JoinedPieces } from '../../upstream/joined-pieces.ts'
+import { JoinedPieces } from '../../upstream/request-body.ts'
 import type { KeptAnswer } from './record.ts'
 
 /** Statuses whose responses have no body and need no length (RFC 9110 §6.4.1). */

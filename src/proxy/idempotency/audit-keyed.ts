@@ -1,6 +1,5 @@
 import { callerOnAccount } from '../../http/requester.ts'
-import { audit } from '../../telemetry/audit/audit.ts'
-import type { AuditFields } from '../../telemetry/audit/events.ts'
+import { audit, type AuditFields } from '../../telemetry/audit/audit.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
 import type { Ending } from './claim.ts'

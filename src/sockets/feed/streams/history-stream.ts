@@ -90,21 +90,16 @@ export class HistoryStream extends Stream {
 
   /** Takes upstream's answer to the request of the stream. */
   #begin(message: UpstreamMessage, isFirst: boolean): void {
-    const { key } = this.#first
+    const isOfFirst = ([, { key }]: Asking): boolean => key === this.#first.key
     this.#subscription = message.subscription
     const history = new History(this.#first, 0)
     // A history with an end of its own does not reach up to the stream.
     if (history.isLatest) this.#recent.begin(tailOf(message))
     // The messages that upstream has sent before it may be later all the same.
     if (isFirst) this.#follow(history, this.#recent.nextSequence)
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    this.#arrived(
-      history,
-      message,
-      waiting.filter(([, request]) => request.key === key),
-    )
-    for (const [subscription, request] of waiting) if (request.key !== key) this.#give(subscription, request)
+    const waiting = takeAll(this.#waiting)
+    this.#arrived(history, message, waiting.filter(isOfFirst))
+    for (const each of waiting) if (!isOfFirst(each)) this.#give(...each)
   }
 
   /** Gives a history to a subscription that joins the living stream. */

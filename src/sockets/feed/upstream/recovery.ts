@@ -56,7 +56,7 @@ export interface Departing {
 }
 
 /**
- * The time in which a connection is away, and those that it concerns. Browsers that may have missed something are closed with
+ * The time in which a connection is away, and the browsers that it concerns. Browsers that may have missed something are closed with
  * 1013 once the connection is back, spread over some time so that they do not all return in one moment.
  */
 export class Outage {
@@ -76,7 +76,7 @@ export class Outage {
     this.#patience ??= setTimeout(() => this.#giveUp(), PATIENCE_MS).unref()
   }
 
-  /** Notes a browser that may have missed something. It is closed when the outage is over, or with those that give up. */
+  /** Notes a browser that may have missed something. It is closed when the outage is over or given up. */
   depart(browser: Departing): void {
     this.#departing.add(browser)
     this.wait()

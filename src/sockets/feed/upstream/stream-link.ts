@@ -108,7 +108,7 @@ export class StreamLink implements LinkOwner {
     this.#renew()
   }
 
-  /** The others do not wait for those that upstream does not answer. */
+  /** The other streams do not wait for one that upstream does not answer. */
   beat(): void {
     for (const [stream, askedAt] of this.#renewing) {
       if (performance.now() - askedAt >= ANSWER_MS) this.#renewing.delete(stream)
@@ -142,7 +142,7 @@ export class StreamLink implements LinkOwner {
     if (this.#renewing.delete(stream)) this.#renew()
   }
 
-  /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
+  /** Subscribes to some of the streams that wait for it, first to streams that browsers wait for. */
   #renew(): void {
     if (!this.link.isOpen || this.#backoff.isWaiting) return
     const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')

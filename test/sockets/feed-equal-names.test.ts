@@ -6,7 +6,6 @@ import {
   feedWorld,
   type Message,
   price,
-  reply,
   served,
   tick,
   type UpstreamRequest,

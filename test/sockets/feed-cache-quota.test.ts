@@ -1,6 +1,5 @@
 import { test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { Reads } from '../../src/sockets/feed/streams/index.ts'
+import { CacheQuota, Reads } from '../../src/sockets/feed/streams/reads.ts'
 import type { OneShots } from '../../src/sockets/feed/upstream/index.ts'
 import { RequestReader, dissect } from '../../src/sockets/feed/wire/index.ts'
 import { feedWorld } from '../support/feed/world.ts'
@@ -43,7 +42,6 @@ await test('16 MiB are full of long requests whose answers are short', async (t)
       asked++
       const answer = dissect(Buffer.from('{"echo_req":{},"req_id":1,"msg_type":"contracts_for","contracts_for":{}}'))
       if (answer !== undefined) queueMicrotask(() => sender.received(answer))
-      return { cancel: () => undefined }
     },
   }
   const browser = { awaits: nothing, awaitsNoMore: nothing, expectAnswer: () => nothing, answer: nothing } as never

@@ -114,6 +114,8 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
+    second.client.socket.close()
+    await noneOwn()
   })
 
   await t.test('forget_all waits for a stream that has no answer yet, and later requests wait for it', async (t) => {

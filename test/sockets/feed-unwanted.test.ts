@@ -2,7 +2,6 @@ import { test } from 'tap'
 import { type FeedWorld, feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
-import { until } from '../support/time/until.ts'
 
 /** The messages of upstream that were for nobody. */
 async function unattributed({ metric }: FeedWorld): Promise<unknown> {
@@ -44,36 +43,20 @@ await test('what upstream sends of a forgotten stream is ignored until the forge
   t.equal(market.asked('forget').length, 2)
 })
 
-await test('for a minute after upstream has refused a subscription, a stream that it starts all the same is forgotten', async (t) => {
-  const beats = new Beats(t)
+await test('a stream that upstream starts although it has refused the subscription is forgotten', async (t) => {
   const world = await feedWorld(t)
   const { market } = world
-  market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
   const { browser, second } = await withTwoStreams(world)
   const error = { code: 'MarketIsClosed', message: '' }
-  const refusals = []
-  for (const symbol of ['R_3', 'R_4']) {
-    const request = await market.askedBy(browser, { ticks: symbol, subscribe: 1 })
-    reply(request, { msg_type: 'tick', error })
-    t.match(await browser.next(), { error })
-    refusals.push(request)
-  }
-  for (const request of refusals) reply(request, { msg_type: 'tick', error })
-  const [late] = refusals
-  beats.pass(2)
-  if (late !== undefined) tick(late, 1, 1, 'late', 'R_3')
+  const request = await market.askedBy(browser, { ticks: 'R_3', subscribe: 1 })
+  reply(request, { msg_type: 'tick', error })
+  t.match(await browser.next(), { error })
+  for (const quote of [1, 2]) tick(request, quote, quote, 'late', 'R_3')
   reply(await market.next('forget', 'late'), { msg_type: 'forget', forget: 1 })
-  t.equal(await unattributed(world), 0)
-  for (let pings = 1; pings <= 2; pings++) {
-    beats.pass(pings === 1 ? 1 : 3)
-    await until(() => market.asked('ping').length === pings)
-    tick(second, pings, pings, 'id-R_2', 'R_2')
-    await browser.next()
-  }
-  for (const request of refusals) reply(request, { msg_type: 'tick', error })
   tick(second, 2, 2, 'id-R_2', 'R_2')
   t.same(quotes([await browser.next()]), [2])
-  t.equal(await unattributed(world), 2, 'nothing is remembered any more')
+  t.equal(await unattributed(world), 1, 'its first message')
+  t.equal(market.asked('forget').length, 1)
 })
 
 await test('a forget that upstream has refused is repeated every ten seconds until upstream takes it', async (t) => {

@@ -39,8 +39,8 @@ const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map
   ['contracts_list', () => 'kept'],
   ['trading_times', () => 'kept'],
   ['time', () => 'single'],
-  ['ping', ({ fields }) => (fields.get('ping') === 1 ? 'ping' : 'single')],
-  ['forget', () => 'forget'],
+  ['ping', ({ fields }) => (fields.get('ping') === 1 ? 'ping' : 'own')],
+  ['forget', ({ fields }) => (typeof fields.get('forget') === 'string' ? 'forget' : 'own')],
   ['forget_all', () => 'forget_all'],
 ])
 

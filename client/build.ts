@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
+import { asyncApiJson } from './generate-asyncapi.ts'
 import { generatedSources } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
@@ -35,6 +36,7 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
 }
 
 if (import.meta.main) {
+  await writeFile(here('../src/openapi/asyncapi.json'), asyncApiJson())
   for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/${name}`), text)
   await rm(here('dist'), { recursive: true, force: true })
   await buildClient(here('dist'))

@@ -22,6 +22,7 @@ import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
+import { asyncApiRoute } from './openapi/asyncapi.ts'
 import { openApiRoute } from './openapi/document.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
@@ -96,6 +97,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
+  await server.register(asyncApiRoute, facts)
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, callLimit, budget, ...shared })
     await relayRoutes(scope, deps)

@@ -4,6 +4,7 @@ import type { SocketError } from './errors.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
 import type { SessionState } from './session-state.ts'
 import type { PublicSocket } from './socket.ts'
+import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
 
 const UNKNOWN: SessionState = { status: 'unknown' }
 const NONE = { status: { state: 'waiting' } } as const
@@ -32,29 +33,36 @@ export function useSession({ session }: Pick<Client, 'session'>): SessionState {
 /**
  * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
  * ```tsx
- * const { data, error, status } = useSubscription<Tick>(client, { ticks: 'R_100' })
+ * const { data, error, status } = useSubscription(client, { ticks: 'R_100' })
  * ```
  * @param message the subscription; undefined to subscribe to nothing
  * @param account the account whose trading socket carries the stream; undefined for the public socket
  */
-export function useSubscription<T = Message>(
+export function useSubscription<const M extends object>(
   client: Client,
-  message: object | undefined,
+  message: (M & Described<M, StreamOperation>) | undefined,
   account?: string,
-): Subscription<T> {
+): Subscription<AnswerTo<M>>
+/** The same for an operation that the package does not know: give the type of the messages by hand. */
+export function useSubscription<T = never>(
+  client: Client,
+  message: Undescribed<T> | undefined,
+  account?: string,
+): Subscription<NoInfer<T>>
+export function useSubscription(client: Client, message: object | undefined, account?: string): Subscription<Message> {
   const key = message && JSON.stringify(message)
-  const [found, set] = useState<Subscription<T> & { readonly of?: unknown }>(NONE)
+  const [found, set] = useState<Subscription<Message> & { readonly of?: unknown }>(NONE)
   const of = `${account ?? ''} ${key ?? ''}`
   useEffect(() => {
     if (key === undefined) return undefined
-    let now: Subscription<T> & { of: unknown } = { ...NONE, of }
-    const show = (more: Partial<Subscription<T>>): void => set((now = { ...now, ...more }))
+    let now: Subscription<Message> & { of: unknown } = { ...NONE, of }
+    const show = (more: Partial<Subscription<Message>>): void => set((now = { ...now, ...more }))
     const open = (): PublicSocket => {
       const socket = account === undefined ? client.publicSocket() : client.tradingSocket(account)
       show({ status: socket.status(), error: undefined })
       socket.onStatus(() => show({ status: socket.status() }))
-      socket.subscribe<T>(
-        JSON.parse(key) as Message,
+      socket.subscribe<Message>(
+        JSON.parse(key) as Undescribed<Message>,
         (data) => show({ data, error: undefined }),
         (error) => show({ error }),
       )

@@ -215,6 +215,13 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       ...problems('not_found'),
     },
   }),
+  '/asyncapi.json': get('meta', 'getAsyncApi', 'The messages of the sockets', 'Describes the WebSockets.', {
+    ...anybody,
+    responses: {
+      '200': { description: 'AsyncAPI 3', content: content('application/json', { type: 'object' }) },
+      ...problems(),
+    },
+  }),
   '/openapi.json': get('meta', 'getOpenApi', 'This document', 'Lists all routes of this server.', {
     ...anybody,
     responses: {

@@ -2,6 +2,7 @@ import { SocketError } from './errors.ts';
 import { type RequestOptions } from './exchange.ts';
 import { type LinkOwner } from './link.ts';
 import type { Message, SocketStatus } from './socket-status.ts';
+import type { Series, SeriesOptions, SeriesPoints } from './series.ts';
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts';
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
@@ -37,6 +38,15 @@ export interface PublicSocket {
     subscribe<const M extends object>(message: M & Described<M, StreamOperation>, listener: (message: AnswerTo<M>) => void, onError?: (error: SocketError) => void): () => void;
     /** The same for an operation that the package does not know: give the type of the messages by hand. */
     subscribe<T = never>(message: Undescribed<T>, listener: (message: NoInfer<T>) => void, onError?: (error: SocketError) => void): () => void;
+    /**
+     * The newest prices or candles of a symbol, kept up to date: ordered, each once. After a reconnect it asks for what came after
+     * its last point, not for everything again.
+     * ```ts
+     * const chart = socket.series({ symbol: 'R_100', style: 'ticks', count: 500 })
+     * chart.subscribe(() => draw(chart.get().points))
+     * ```
+     */
+    series<S extends keyof SeriesPoints>(options: SeriesOptions<S>): Series<SeriesPoints[S]>;
     /**
      * Calls the listener for every message of the connection, including replies that arrive after their timeout.
      * @returns a function that stops the calls

@@ -2,6 +2,8 @@ import { notify, SocketError } from './errors.ts'
 import { Exchange, type RequestOptions } from './exchange.ts'
 import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
+import { lazySeries } from './lazy-series.ts'
+import type { Series, SeriesOptions, SeriesPoints } from './series.ts'
 import { Streams } from './streams.ts'
 import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
 
@@ -47,6 +49,15 @@ export interface PublicSocket {
     listener: (message: NoInfer<T>) => void,
     onError?: (error: SocketError) => void,
   ): () => void
+  /**
+   * The newest prices or candles of a symbol, kept up to date: ordered, each once. After a reconnect it asks for what came after
+   * its last point, not for everything again.
+   * ```ts
+   * const chart = socket.series({ symbol: 'R_100', style: 'ticks', count: 500 })
+   * chart.subscribe(() => draw(chart.get().points))
+   * ```
+   */
+  series<S extends keyof SeriesPoints>(options: SeriesOptions<S>): Series<SeriesPoints[S]>
   /**
    * Calls the listener for every message of the connection, including replies that arrive after their timeout.
    * @returns a function that stops the calls
@@ -186,7 +197,7 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
     ...options,
     signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal,
   })
-  return {
+  const socket: TradingSocket = {
     status: () => streams.status,
     onStatus: (listener) => until(statusListeners, () => listener()),
     request: (message: object, options?: RequestOptions) =>
@@ -197,6 +208,12 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
       signal.throwIfAborted()
       return untilClosed(streams.subscribe(message as Message, listener as (message: Message) => void, onError))
     },
+    series(options) {
+      signal.throwIfAborted()
+      const series = lazySeries(socket, options)
+      const stop = untilClosed(series.stop)
+      return { ...series, stop }
+    },
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {
       if (signal.aborted) return
@@ -205,4 +222,5 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
       release()
     },
   }
+  return socket
 }

@@ -5,7 +5,7 @@ import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
 import type { Store } from './store/store.ts'
 import { CallLimit } from './limits/call-limit.ts'
-import { clientScriptRoute } from './http/client-script.ts'
+import { clientScriptRoutes } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
@@ -109,7 +109,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)
-  await server.register(clientScriptRoute, { guard, pages })
+  await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
     pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),

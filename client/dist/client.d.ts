@@ -14,5 +14,6 @@ export type { AuthError, AuthErrorCode, Flow, LoginOptions } from './login.ts';
 export type { CallInit } from './call.ts';
 export type { ServerOptions } from './server.ts';
 export type { ActiveSession, EndReason, SessionState } from './session-state.ts';
+export type { CandlePoint, Gap, Point, Series, SeriesOptions, SeriesPoints, SeriesState } from './series.ts';
 export type { PublicSocket, TradingSocket } from './socket.ts';
 export type { AnswerTo, Described, Operation, StreamOperation, Undescribed } from './typed-messages.ts';

@@ -13,7 +13,12 @@ interface Reference {
 export interface AsyncApiDocument {
   readonly servers: { readonly bff: { readonly host: string; readonly protocol: string } }
   readonly channels: Readonly<Record<string, { readonly address: string }>>
-  readonly operations: Readonly<Record<string, { readonly messages: readonly Reference[]; readonly reply?: { readonly messages: readonly Reference[] } }>>
+  readonly operations: Readonly<
+    Record<
+      string,
+      { readonly messages: readonly Reference[]; readonly reply?: { readonly messages: readonly Reference[] } }
+    >
+  >
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
   readonly 'x-close-codes': readonly { readonly code: number; readonly reason?: string }[]
 }

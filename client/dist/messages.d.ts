@@ -401,15 +401,15 @@ export interface Proposal {
     /** What `buy` names. */
     id: string;
     /** What the contract costs. */
-    ask_price?: number;
-    payout?: number;
+    ask_price: number;
+    payout: number;
     /** The price of the symbol. */
-    spot?: number;
-    spot_time?: Epoch;
-    date_start?: Epoch;
+    spot: number;
+    spot_time: Epoch;
+    date_start: Epoch;
     date_expiry?: Epoch;
     /** The contract in words, for people. */
-    longcode?: string;
+    longcode: string;
     barrier_choices?: unknown[];
     barrier_spot_distance?: string;
     cancellation?: {
@@ -474,15 +474,15 @@ export interface BuyAnswer extends Answer {
 /** A contract that was bought. */
 export interface Purchase {
     contract_id: number;
-    transaction_id?: number;
-    buy_price?: number;
-    balance_after?: number;
-    payout?: number;
+    transaction_id: number;
+    buy_price: number;
+    balance_after: number;
+    payout: number;
     /** The contract in words, for people. */
-    longcode?: string;
-    shortcode?: string;
-    purchase_time?: Epoch;
-    start_time?: Epoch;
+    longcode: string;
+    shortcode: string;
+    purchase_time: Epoch;
+    start_time: Epoch;
     [name: string]: unknown;
 }
 /** Sells a contract before it ends. It is a command - send it once. */

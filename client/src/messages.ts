@@ -377,15 +377,15 @@ export interface Proposal {
   /** What `buy` names. */
   id: string
   /** What the contract costs. */
-  ask_price?: number
-  payout?: number
+  ask_price: number
+  payout: number
   /** The price of the symbol. */
-  spot?: number
-  spot_time?: Epoch
-  date_start?: Epoch
+  spot: number
+  spot_time: Epoch
+  date_start: Epoch
   date_expiry?: Epoch
   /** The contract in words, for people. */
-  longcode?: string
+  longcode: string
   barrier_choices?: unknown[]
   barrier_spot_distance?: string
   cancellation?: { [name: string]: unknown }
@@ -450,15 +450,15 @@ export interface BuyAnswer extends Answer {
 /** A contract that was bought. */
 export interface Purchase {
   contract_id: number
-  transaction_id?: number
-  buy_price?: number
-  balance_after?: number
-  payout?: number
+  transaction_id: number
+  buy_price: number
+  balance_after: number
+  payout: number
   /** The contract in words, for people. */
-  longcode?: string
-  shortcode?: string
-  purchase_time?: Epoch
-  start_time?: Epoch
+  longcode: string
+  shortcode: string
+  purchase_time: Epoch
+  start_time: Epoch
   [name: string]: unknown
 }
 

@@ -13,8 +13,8 @@ const PARTS = ['series']
 /** The core imports a part only when a page uses it: from the directory beside it, as the server serves it. */
 const separateParts: Plugin = {
   name: 'separate parts',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.\/series\.ts$/ }, ({ kind }) =>
+  setup(build) {
+    build.onResolve({ filter: /^\.\/series\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './client/series.js', external: true } : undefined,
     )
   },

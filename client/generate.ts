@@ -1,7 +1,7 @@
 import type { Endpoint } from '../src/proxy/endpoint.ts'
 import { catalog } from '../src/proxy/catalog.ts'
 import { BODIES, mediaTypeOf, type BodyName } from '../src/proxy/upstream-bodies.ts'
-import { declarations, type Schema } from './generate-types.ts'
+import { declarations } from './generate-types.ts'
 import { PROBLEM_CODES } from '../src/problem.ts'
 import { CLOSE } from '../src/sockets/close-codes.ts'
 import { asyncApi } from './generate-asyncapi.ts'
@@ -16,7 +16,7 @@ export function generatedSources(): Readonly<Record<string, string>> {
   const bodies = catalog(undefined).flatMap(bodiesOf).map(jsonType)
   return {
     'catalog.ts': catalogSource(),
-    'bodies.ts': HEADER + declarations(bodies, BODIES as Readonly<Record<string, Schema>>),
+    'bodies.ts': HEADER + declarations(bodies, BODIES),
     'messages.ts': messagesSource(),
   }
 }

@@ -1,6 +1,5 @@
 import { type SocketError } from './errors.ts';
 import { type CandlePoint, type Gap, type Point } from './series-join.ts';
-import type { PublicSocket } from './socket.ts';
 export type { CandlePoint, Gap, Point } from './series-join.ts';
 /** The points of a style. */
 export interface SeriesPoints {
@@ -37,6 +36,13 @@ export interface Series<P> {
     /** Ends the series. What `get()` returns stays. */
     stop(): void;
 }
+/** What a series needs of a socket, such as a `PublicSocket`. */
+export interface SeriesSocket {
+    request(message: never, options: {
+        readonly signal: AbortSignal;
+    }): Promise<object>;
+    subscribe(message: never, listener: (message: never) => void, onError: (error: SocketError) => void): () => void;
+}
 /**
  * The newest prices or candles of a symbol, kept up to date. After a reconnect it asks for what came after its last point, not for
  * everything again.
@@ -45,4 +51,4 @@ export interface Series<P> {
  * chart.subscribe(() => draw(chart.get().points))
  * ```
  */
-export declare function series<S extends keyof SeriesPoints>(socket: PublicSocket, options: SeriesOptions<S>): Series<SeriesPoints[S]>;
+export declare function series<S extends keyof SeriesPoints>(socket: SeriesSocket, options: SeriesOptions<S>): Series<SeriesPoints[S]>;

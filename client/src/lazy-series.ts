@@ -1,10 +1,9 @@
 import { notify, SocketError } from './errors.ts'
-import type { Series, SeriesOptions, SeriesPoints, SeriesState } from './series.ts'
-import type { PublicSocket } from './socket.ts'
+import type { Series, SeriesOptions, SeriesPoints, SeriesSocket, SeriesState } from './series.ts'
 
 /** A series whose code is loaded when the first one is made, so that it costs no page anything that has none. */
 export function lazySeries<S extends keyof SeriesPoints>(
-  socket: PublicSocket,
+  socket: SeriesSocket,
   options: SeriesOptions<S>,
 ): Series<SeriesPoints[S]> {
   type State = SeriesState<SeriesPoints[S]>

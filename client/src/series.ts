@@ -1,6 +1,6 @@
 import { jitter } from './backoff.ts'
 import { notify, type SocketError } from './errors.ts'
-import type { TicksHistoryAnswer } from './messages.ts'
+import type { Ohlc, TicksHistoryAnswer } from './messages.ts'
 import {
   bridge,
   joinCandles,
@@ -11,7 +11,6 @@ import {
   type Joined,
   type Point,
 } from './series-join.ts'
-import type { PublicSocket } from './socket.ts'
 
 export type { CandlePoint, Gap, Point } from './series-join.ts'
 
@@ -54,6 +53,12 @@ export interface Series<P> {
   stop(): void
 }
 
+/** What a series needs of a socket, such as a `PublicSocket`. */
+export interface SeriesSocket {
+  request(message: never, options: { readonly signal: AbortSignal }): Promise<object>
+  subscribe(message: never, listener: (message: never) => void, onError: (error: SocketError) => void): () => void
+}
+
 /** A history that ends before the stream begins is asked for again after this time, then after twice as long, and so on. */
 const BEHIND_MS = 150
 const MAX_TIMES_BEHIND = 4
@@ -62,10 +67,10 @@ const FINAL = /^(InvalidSymbol|InputValidationFailed|MarketNotFound|ended|closed
 
 /** What differs between the styles. */
 interface Kind<P> {
-  /** Where the new points come from. */
-  readonly stream: { readonly ticks: string } | { readonly ticks_history: string; readonly end: string }
+  /** The request for the stream that brings new points. */
+  readonly stream: object
   /** The points that a message of the stream brings. */
-  read(message: Pick<TicksHistoryAnswer, 'tick' | 'ohlc' | 'candles'>): readonly P[]
+  read(message: TicksHistoryAnswer): readonly P[]
   /** The points of a history. */
   past(answer: TicksHistoryAnswer): readonly P[]
   join(history: readonly P[], live: readonly P[]): Joined<P>
@@ -81,7 +86,7 @@ interface Kind<P> {
  * ```
  */
 export function series<S extends keyof SeriesPoints>(
-  socket: PublicSocket,
+  socket: SeriesSocket,
   options: SeriesOptions<S>,
 ): Series<SeriesPoints[S]> {
   const { symbol, style, granularity = 60, count = 100 } = options
@@ -102,31 +107,32 @@ function prices(symbol: string): Kind<Point> {
 }
 
 function candles(symbol: string, granularity: number): Kind<CandlePoint> {
-  const pointOf = (epoch: number, { open, high, low, close }: Record<'open' | 'high' | 'low' | 'close', unknown>) => ({
-    epoch,
-    open: Number(open),
-    high: Number(high),
-    low: Number(low),
-    close: Number(close),
-  })
-  const past: Kind<CandlePoint>['past'] = ({ candles = [] }) => candles.map((candle) => pointOf(candle.epoch, candle))
-  // Its first answer has the open candle and the one before it, which may have closed since the history.
-  const stream = { ticks_history: symbol, style: 'candles', granularity, end: 'latest', count: 2 } as const
   return {
-    stream,
-    read: (message) =>
-      message.ohlc ? [pointOf(message.ohlc.open_time, message.ohlc)] : past(message as TicksHistoryAnswer),
-    past,
+    // Its first answer has the open candle and the one before it, which may have closed since the history.
+    stream: { ticks_history: symbol, style: 'candles', granularity, end: 'latest', count: 2 },
+    read: (message) => (message.ohlc ? [candleOf(message.ohlc.open_time, message.ohlc)] : candlesOf(message)),
+    past: candlesOf,
     join: joinCandles,
     append: withCandle,
   }
 }
 
+function candlesOf({ candles = [] }: TicksHistoryAnswer): CandlePoint[] {
+  return candles.map((candle) => candleOf(candle.epoch, candle))
+}
+
+function candleOf(
+  epoch: number,
+  { open, high, low, close }: Pick<Ohlc, 'open' | 'high' | 'low' | 'close'>,
+): CandlePoint {
+  return { epoch, open: Number(open), high: Number(high), low: Number(low), close: Number(close) }
+}
+
 /** A series: it asks for a history whenever its stream begins, and joins the two. */
 class Follower<P extends { readonly epoch: number }> implements Series<P> {
-  readonly #socket: PublicSocket
+  readonly #socket: SeriesSocket
   readonly #kind: Kind<P>
-  readonly #request: { readonly ticks_history: string; readonly end: string }
+  readonly #request: object
   readonly #count: number
   readonly #own = new AbortController()
   readonly #listeners = new Set<() => void>()
@@ -144,14 +150,14 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   #histories = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(socket: PublicSocket, kind: Kind<P>, request: { ticks_history: string; end: string }, count: number) {
+  constructor(socket: SeriesSocket, kind: Kind<P>, request: object, count: number) {
     this.#socket = socket
     this.#kind = kind
     this.#request = request
     this.#count = count
     this.#unsubscribe = socket.subscribe(
-      kind.stream as { readonly ticks: string },
-      (message) => this.#take(message),
+      kind.stream as never,
+      (message: TicksHistoryAnswer) => this.#take(message),
       (error) => this.#fail(error),
     )
   }
@@ -181,8 +187,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
       this.#histories = 0
       void this.#ask()
     } else if (this.#live === undefined) {
-      const { append } = this.#kind
-      this.#set(points.reduce(append, this.#state.points), this.#state.gap)
+      const all = points.reduce((points, point) => this.#kind.append(points, point), this.#state.points)
+      this.#set(all, this.#state.gap)
       this.#certain = this.#state
     } else {
       this.#live = [...this.#live, ...points]
@@ -198,9 +204,9 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
     const start = this.#before.points.at(-1)?.epoch
     try {
       const message = start === undefined ? this.#request : { ...this.#request, start }
-      const answer = await this.#socket.request(message, { signal: this.#own.signal })
+      const answer = await this.#socket.request(message as never, { signal: this.#own.signal })
       if (stream !== this.#stream) return
-      this.#history = this.#kind.past(answer)
+      this.#history = this.#kind.past(answer as TicksHistoryAnswer)
       this.#histories++
       this.#join()
     } catch (error) {

@@ -211,8 +211,7 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
     series(options) {
       signal.throwIfAborted()
       const series = lazySeries(socket, options)
-      const stop = untilClosed(series.stop)
-      return { ...series, stop }
+      return { ...series, stop: untilClosed(() => series.stop()) }
     },
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { test } from 'tap'
 import type { Message, PublicSocket, SocketError } from '../../client/dist/client.js'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
@@ -53,8 +53,9 @@ await test('a history and a stream that has begun before it make every price onc
   t.end()
 })
 
+const point = (epoch: number, quote: number): Point => ({ epoch, quote })
+
 await test('a history that ends before the stream begins is behind it, and so is one without the first price of the stream', (t) => {
-  const point = (epoch: number, quote: number): Point => ({ epoch, quote })
   const history = [point(1, 5), point(2, 6)]
   t.match(joinPrices(history, [point(4, 1)]), { isBehind: true, gap: { from: 2, to: 4 } })
   t.match(joinPrices(history, [point(2, 7)]), { isBehind: true, points: [...history, point(2, 7)] })

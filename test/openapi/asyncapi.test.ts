@@ -12,14 +12,14 @@ import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
 
 type Message = Readonly<Record<string, unknown>>
 
+/** What AsyncAPI's own parser has against a document. That there is a newer version of the format is no fault. */
+async function faultsOf(source: string): Promise<readonly string[]> {
+  const { diagnostics } = await new Parser().parse(source)
+  const faults = diagnostics.filter(({ code }) => code !== 'asyncapi-latest-version')
+  return faults.map(({ message, path }) => `${path.join('.')}: ${message}`)
+}
+
 await test('docs/asyncapi.yaml is an AsyncAPI 3 document for the parser of AsyncAPI, which still finds faults', async (t) => {
-  const faultsOf = async (source: string): Promise<readonly string[]> => {
-    const { diagnostics } = await new Parser().parse(source)
-    // 0 is an error and 1 a warning. A newer version of the format is a hint.
-    return diagnostics
-      .filter(({ severity }) => severity <= 1)
-      .map(({ message, path }) => `${path.join('.')}: ${message}`)
-  }
   t.same(await faultsOf(SOURCE), [])
   t.not((await faultsOf(SOURCE.replace("schemas/Tick'", "schemas/Tikc'"))).length, 0)
 })

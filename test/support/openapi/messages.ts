@@ -63,6 +63,7 @@ function membersOf(schema: Schema | undefined): ReadonlySet<string> {
     allOf?: readonly Schema[]
     properties?: object
   }
-  const named = $ref === undefined ? [] : [...membersOf(asyncApi.components.schemas[$ref.split('/').at(-1) ?? ''])]
-  return new Set([...named, ...allOf.flatMap((part) => [...membersOf(part)]), ...Object.keys(properties)])
+  const parent = $ref && asyncApi.components.schemas[$ref.split('/').at(-1) ?? '']
+  const parts = parent ? [parent, ...allOf] : allOf
+  return new Set([...parts.flatMap((part) => Array.from(membersOf(part))), ...Object.keys(properties)])
 }

@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url'
 import { Program } from './program.ts'
 
 /** A program in bench/load that executes orders, and replies to each when it has finished. */
-export class Actor<Order extends object, Reply> {
+export class Actor<Order extends object | string, Reply> {
   readonly program: Program
 
-  /** @param file its name in bench/load */
-  constructor(name: string, file: string) {
+  /** @param file its name in bench/load @param options Node.js options */
+  constructor(name: string, file: string, options: readonly string[] = []) {
     const path = fileURLToPath(new URL(`load/${file}`, import.meta.url))
-    this.program = new Program(name, process.execPath, [path], { ipc: true, on: 'others' })
+    this.program = new Program(name, process.execPath, [...options, path], { ipc: true, on: 'others' })
   }
 
   /** Executes an order. @throws Error if the process exits meanwhile */

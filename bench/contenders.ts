@@ -4,30 +4,17 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../sandbox/listening.ts'
 import type { Entry } from './contender.ts'
-import { logIn } from './login.ts'
+import { logInMany } from './login.ts'
 import { modAuthOpenidc } from './peers/mod-auth-openidc.ts'
 import { npmStack } from './peers/npm-stacks.ts'
-import { Program, workDir, type ProgramOptions } from './program.ts'
+import { Program, workDir, type Processors } from './program.ts'
 import { CLIENT_ID, listening, nginx, type World } from './world.ts'
 
 export const THIS_SERVER = 'this server'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SECRETS = 'bench-secret-of-thirty-two-bytes-or-more'
-const SESSIONS = 20
-
-/** The headers of a browser's fetch() behind a TLS proxy, without cookies. All contenders get the same. */
-export const BROWSER_HEADERS: readonly string[] = [
-  'X-CSRF: 1',
-  'Accept: application/json',
-  'Accept-Encoding: gzip, deflate, br, zstd',
-  'Accept-Language: en-GB,en;q=0.9',
-  'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
-  'Sec-Fetch-Site: same-origin',
-  'Sec-Fetch-Mode: cors',
-  'Sec-Fetch-Dest: empty',
-  'X-Forwarded-For: 203.0.113.7',
-  'X-Forwarded-Proto: https',
-]
+/** How many sessions each contender has that has any. */
+export const SESSIONS = 20
 
 /** The origin in PUBLIC_URL: https as in production, but on localhost, so that AUTH_URL and API_URL need no TLS. */
 export const publicOrigin = (port: number): string => `https://localhost:${port}`
@@ -63,12 +50,12 @@ export function programOf(root = ROOT): string[] {
 }
 
 /** Deviations from the usual start of this server. */
-export interface StartOptions {
+interface StartOptions {
   /** Additional Node.js options. */
   readonly flags?: readonly string[]
   /** The root folder of the checkout; this one by default. */
-  readonly root?: string
-  readonly on?: ProgramOptions['on'] | 'any'
+  readonly root?: string | undefined
+  readonly on?: Processors
 }
 
 /** `npm start` and the image set these, too. */
@@ -91,34 +78,35 @@ export async function startThisServer(
   warmUp(root)
   const program = new Program(THIS_SERVER, process.execPath, [...flags, ...programOf(root)], {
     env: { ...settings, ...CACHE, OPS_PORT: String(opsPort) },
-    ...(on !== 'any' && { on }),
+    on,
   })
   await listening(program, opsPort)
   await listening(program, Number(settings['PORT']))
   return program
 }
 
-/**
- * Logs in to this server several times.
- * @param publicPort the port of its PUBLIC_URL, if a proxy is in front
- * @returns the Cookie headers
- */
-export async function logInMany(port: number, count: number, publicPort = port): Promise<string[]> {
-  const start = { url: `http://127.0.0.1:${port}/auth/login`, publicOrigin: publicOrigin(publicPort) }
-  const cookies: string[] = []
-  while (cookies.length < count) cookies.push(await logIn(start))
-  return cookies
+/** A variant of this server, which by default is as in production and the current checkout. */
+interface Variant extends StartOptions {
+  /** Added to the settings of production. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** The port in its PUBLIC_URL, if a proxy is in front. */
+  readonly publicPort?: number
 }
 
-/** This server. @param root the root folder of another checkout, for a comparison of before and after */
-export const thisServer = (name = THIS_SERVER, root?: string): Entry => ({
-  name,
-  redirectUri: (port) => `${publicOrigin(port)}/auth/callback`,
-  async start(world, port) {
-    const program = await startThisServer(settingsOf(world, port), root === undefined ? {} : { root })
-    return { name, program, port, cookies: await logInMany(port, SESSIONS) }
-  },
-})
+/** This server, logged in to. */
+export const thisServer = (name = THIS_SERVER, { settings, publicPort, ...options }: Variant = {}): Entry => {
+  const originOf = (port: number): string => publicOrigin(publicPort ?? port)
+  return {
+    name,
+    redirectUri: (port) => `${originOf(port)}/auth/callback`,
+    async start(world, port) {
+      const all = { ...settingsOf(world, port), PUBLIC_URL: originOf(port), ...settings }
+      const program = await startThisServer(all, options)
+      const login = { url: `http://127.0.0.1:${port}/auth/login`, publicOrigin: originOf(port) }
+      return { program, cookies: await logInMany(login, SESSIONS) }
+    },
+  }
+}
 
 const bare = (name: string, logLevel: string): Entry => ({
   name,
@@ -132,7 +120,7 @@ const bare = (name: string, logLevel: string): Entry => ({
     }
     const program = new Program(name, process.execPath, [file], { env, on: 'measured' })
     await listening(program, port)
-    return { name, program, port }
+    return { program }
   },
 })
 
@@ -156,13 +144,12 @@ const nginxProxy: Entry = {
       }`,
     )
     await listening(program, port)
-    return { name: this.name, program, port }
+    return { program }
   },
 }
 
-/** All contenders of the REST load, this server first. */
+/** The contenders of the REST load besides this server. */
 export const entries: readonly Entry[] = [
-  thisServer(),
   bare('bare node proxy', 'info'),
   bare('bare node proxy, no log', 'silent'),
   nginxProxy,

@@ -1,7 +1,7 @@
 import { request } from 'undici'
 
 /** Where a login starts. */
-export interface LoginStart {
+interface LoginStart {
   readonly url: string
   /** The origin in PUBLIC_URL. Redirects to it are sent to the origin of `url`, as the bench has no TLS proxy in front. */
   readonly publicOrigin?: string
@@ -9,11 +9,18 @@ export interface LoginStart {
 
 const MAX_HOPS = 20
 
+/** Logs in several times. @returns the Cookie headers of the sessions */
+export async function logInMany(start: LoginStart, count: number): Promise<string[]> {
+  const cookies: string[] = []
+  while (cookies.length < count) cookies.push(await logIn(start))
+  return cookies
+}
+
 /**
  * Logs the demo user in through the pages of the provider, as a browser would.
  * @returns the Cookie header for the origin of `start.url`
  */
-export async function logIn(start: LoginStart): Promise<string> {
+async function logIn(start: LoginStart): Promise<string> {
   const { origin } = new URL(start.url)
   const jars = new Map<string, Map<string, string>>()
   let url = new URL(start.url)

@@ -1,9 +1,6 @@
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { BROWSER_HEADERS } from './contenders.ts'
+import { Actor } from './actor.ts'
 import type { Latencies, Pace } from './load/pacer.ts'
-import { requestTexts } from './load/request-texts.ts'
-import { Program } from './program.ts'
+import { BROWSER_HEADERS, requestTexts } from './load/request-texts.ts'
 import type { Running } from './rest-load.ts'
 
 /** So much memory that the pacer collects no garbage while it measures: its own pause would count as a latency. */
@@ -18,21 +15,11 @@ export async function pace(
   load: Pick<Pace, 'perSecond' | 'seconds' | 'connections'>,
 ): Promise<Paced> {
   const requests = requestTexts(url, BROWSER_HEADERS, cookies)
-  const file = fileURLToPath(new URL('load/pacer.ts', import.meta.url))
-  const pacer = new Program('pacer', process.execPath, [...NO_PAUSES, file], { ipc: true, on: 'others' })
-  const ended = once(pacer.child, 'exit')
-  const nextMessage = async (): Promise<unknown> => {
-    const message = await Promise.race([once(pacer.child, 'message'), ended.then(() => undefined)])
-    if (message === undefined) throw new Error(`${name}: ${pacer.logTail()}`)
-    return message[0]
-  }
-  pacer.child.send({ ...load, port: Number(new URL(url).port), requests } satisfies Pace)
-  await nextMessage()
+  const pacer = new Actor<Pace | 'go', Latencies>(`pacer of ${name}`, 'pacer.ts', NO_PAUSES)
+  await pacer.order({ ...load, port: Number(new URL(url).port), requests })
   const before = program.cpuMs()
-  pacer.child.send('go')
-  const latencies = (await nextMessage()) as Latencies
+  const latencies = await pacer.order('go')
   const cpuMicrosPerRequest = ((program.cpuMs() - before) * 1000) / latencies.responses
-  await ended
-  await pacer.stop()
+  await pacer.program.stop()
   return { ...latencies, cpuMicrosPerRequest }
 }

@@ -20,13 +20,15 @@ const closers: (() => Promise<unknown>)[] = []
  * With two or more processors, the measured contender has the first one to itself, and load, upstream and Redis share the
  * others. Without this, they would compete for all processors, and a profile would show waiting as work.
  */
-const CORES = { measured: '0', others: `1-${availableParallelism() - 1}` }
+const CORES = { measured: '0', others: `1-${availableParallelism() - 1}`, any: undefined }
 const mayPin = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 
+/** The processors that a program is bound to. */
+export type Processors = keyof typeof CORES
+
 /** How a program is started. */
-export interface ProgramOptions {
-  /** The processors it is bound to; none by default. */
-  readonly on?: keyof typeof CORES
+interface ProgramOptions {
+  readonly on: Processors
   /** Its environment, to which only PATH is added. */
   readonly env?: Readonly<Record<string, string>>
   /** SIGTERM by default. */
@@ -43,7 +45,7 @@ export class Program {
   readonly logFile: string
   readonly #stopSignal: NodeJS.Signals
 
-  constructor(name: string, command: string, args: readonly string[], options: ProgramOptions = {}) {
+  constructor(name: string, command: string, args: readonly string[], options: ProgramOptions) {
     this.name = name
     this.logFile = join(workDir, `${name.replaceAll(/\W+/g, '-')}-${running.size}.log`)
     this.#stopSignal = options.stopSignal ?? 'SIGTERM'
@@ -123,8 +125,9 @@ export async function killAll(): Promise<void> {
 }
 
 /** The words before a command that bind it to processors; empty if it is not bound. */
-export function pinning(on: keyof typeof CORES | undefined): string[] {
-  return mayPin && on !== undefined ? ['taskset', '--cpu-list', CORES[on]] : []
+export function pinning(on: Processors): string[] {
+  const cores = CORES[on]
+  return mayPin && cores !== undefined ? ['taskset', '--cpu-list', cores] : []
 }
 
 /** The fields of /proc/<pid>/stat after the command name, which may contain spaces; the first one is the state (proc(5)). */

@@ -1,18 +1,11 @@
 import { Actor } from './actor.ts'
-import type { Order, Reply } from './load/pump.ts'
+import type { Order } from './load/pump.ts'
 
-/** The process that runs bench/load/pump.ts. */
-export class Pump {
-  readonly #actor: Actor<Order, Reply>
+/** The process that runs bench/load/pump.ts. It replies to each order with a count. */
+export type Pump = Actor<Order, number>
 
-  constructor(name: string) {
-    this.#actor = new Actor(name, 'pump.ts')
-  }
-
-  /** Executes an order. @returns the count of the reply @throws Error if the process exits meanwhile */
-  async order(order: Order): Promise<number> {
-    return (await this.#actor.order(order)).count
-  }
+export function startPump(name: string): Pump {
+  return new Actor(name, 'pump.ts')
 }
 
 /** Opens a relay for each request and waits until all have reached upstream. */

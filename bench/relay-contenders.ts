@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../sandbox/listening.ts'
 import { publicOrigin, settingsOf, startThisServer, THIS_SERVER } from './contenders.ts'
 import { Program } from './program.ts'
-import { Pump } from './pumps.ts'
+import { startPump, type Pump } from './pumps.ts'
 import type { Choice } from './rest-load.ts'
 import { listening, nginx, startWorld } from './world.ts'
 
@@ -30,8 +30,8 @@ export const NGINX = 'nginx'
 
 /** Starts both ends and all contenders between them. */
 export async function startRelays({ before }: Choice): Promise<RelayStage> {
-  const browsers = new Pump('browsers')
-  const upstream = new Pump('upstream sockets')
+  const browsers = startPump('browsers')
+  const upstream = startPump('upstream sockets')
   const wsPort = await upstream.order({ do: 'listen' })
   const wsUrl = `ws://127.0.0.1:${wsPort}`
   const contenders = [
@@ -53,10 +53,7 @@ export async function thisServer(
 ): Promise<RelayContender> {
   const port = await freePort()
   const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
-  const program = await startThisServer(
-    { ...settingsOf(world, port), WS_URL: wsUrl, ...settings },
-    root === undefined ? {} : { root },
-  )
+  const program = await startThisServer({ ...settingsOf(world, port), WS_URL: wsUrl, ...settings }, { root })
   return { name, program, port, path: '/ws/public', origin: publicOrigin(port) }
 }
 

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem, release } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import type { Spread } from './rounds.ts'
+import { spread, type Spread } from './rounds.ts'
 
 /** A table of formatted cells. */
 export interface Table {
@@ -23,11 +23,41 @@ export interface Report {
   readonly name: string
   readonly title: string
   readonly tables: readonly Table[]
-  readonly goals: readonly Goal[]
+  readonly goals?: readonly Goal[]
   /** Conditions of the measurement, and the contenders that are missing. */
-  readonly notes: readonly string[]
-  /** The results of the single rounds; they are written to the JSON file only. */
+  readonly notes?: readonly string[]
+  /** The results of the single rounds; they are written to the JSON file only. Maps are allowed. */
   readonly raw: unknown
+}
+
+/** A table with a row for each name. @param columns the text of a cell by the name of its row, under the title of its column */
+export function tableOf(
+  title: string,
+  names: readonly string[],
+  columns: Readonly<Record<string, (name: string) => string>>,
+  ofNames = '',
+): Table {
+  const cells = Object.values(columns)
+  return {
+    title,
+    columns: [ofNames, ...Object.keys(columns)],
+    rows: names.map((name) => [name, ...cells.map((cell) => cell(name))]),
+  }
+}
+
+/** The goal that the median of a ratio does not exceed a limit. */
+export function atMost(limit: number, goal: string, ratio: Spread): Goal {
+  return { goal, measured: `${shown(ratio)} ×`, isMet: ratio.median <= limit }
+}
+
+/** `1.23 (1.20–1.31)` */
+export function shown({ median, min, max }: Spread, digits = 2): string {
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`
+}
+
+/** The median of the values alone, where their range says nothing. */
+export function shownMedian(values: readonly number[], digits: number): string {
+  return spread(values).median.toFixed(digits)
 }
 
 const RESULTS = new URL('results/', import.meta.url)
@@ -38,7 +68,7 @@ export function publish(report: Report): void {
   const text = `${markdown(report)}\n${machine.map((line) => `- ${line}`).join('\n')}\n`
   mkdirSync(RESULTS, { recursive: true })
   const json = { ...report, machine, measuredAt: new Date().toISOString() }
-  writeFileSync(new URL(`${report.name}.json`, RESULTS), `${JSON.stringify(json, null, 2)}\n`)
+  writeFileSync(new URL(`${report.name}.json`, RESULTS), `${JSON.stringify(json, mapAsObject, 2)}\n`)
   writeFileSync(new URL(`${report.name}.md`, RESULTS), text)
   process.stdout.write(`\n${text}\nwritten to ${fileURLToPath(new URL(`${report.name}.md`, RESULTS))}\n`)
 }
@@ -51,7 +81,7 @@ export function writeDocument(reports: readonly Report[]): void {
   const file = new URL('../docs/performance.md', import.meta.url)
   const [before, , after] = readFileSync(file, 'utf8').split(/^<!-- (?:measured|end) -->$/m)
   if (before === undefined || after === undefined) throw new Error('docs/performance.md has no markers')
-  const goals = reports.flatMap((report) => report.goals)
+  const goals = reports.flatMap((report) => report.goals ?? [])
   const today = new Date().toISOString().slice(0, 10)
   const text = [
     `Measured on ${today}:\n`,
@@ -67,10 +97,14 @@ export function writeDocument(reports: readonly Report[]): void {
 }
 
 /** A section with the tables, the goals and the notes of a report. */
-function markdown({ title, tables, goals, notes }: Report): string {
+function markdown({ title, tables, goals = [], notes = [] }: Report): string {
   const all = goals.length > 0 ? [...tables, goalTable(goals)] : tables
   const blocks = all.map((table) => `**${table.title}**\n\n${rowsOf(table).join('\n')}\n`)
   return [`### ${title}\n`, ...blocks, ...notes.map((note) => `- ${note}`)].join('\n')
+}
+
+function mapAsObject(_key: string, value: unknown): unknown {
+  return value instanceof Map ? Object.fromEntries(value) : value
 }
 
 function goalTable(goals: readonly Goal[]): Table {
@@ -93,11 +127,6 @@ function describeMachine(): string[] {
   ]
 }
 
-/** `1.23 (1.20–1.31)` */
-export function shown({ median, min, max }: Spread, digits = 2): string {
-  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`
-}
-
 function rowsOf({ columns, rows }: Table): string[] {
   const rule = columns.map((_, index) => (index === 0 ? '---' : '---:'))
   return [columns, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`)
@@ -106,16 +135,8 @@ function rowsOf({ columns, rows }: Table): string[] {
 /** The first line of a program's output. Some print their version to stderr, and some with an exit code of 1. */
 function firstLine(program: string, args: readonly string[]): string {
   const env = { PATH: `${process.env['PATH']}:/usr/sbin` }
-  try {
-    const output = execFileSync('/bin/sh', ['-c', `"$0" "$@" 2>&1 || true`, program, ...args], { env })
-    return (
-      output
-        .toString()
-        .split('\n', 1)[0]
-        ?.replace(/ \[.*| sha=.*| Copyright.*/, '')
-        .replace('\t', ' ') ?? ''
-    )
-  } catch {
-    return `${program}: not installed`
-  }
+  const { error, stdout, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
+  if (error !== undefined) return `${program}: not installed`
+  const [line = ''] = (stdout + stderr).split('\n', 1)
+  return line.replace(/ \[.*| sha=.*| Copyright.*/, '').replace('\t', ' ')
 }

@@ -1,13 +1,17 @@
 import { freePort } from '../sandbox/listening.ts'
-import type { Contender, Entry } from './contender.ts'
-import { BROWSER_HEADERS, entries, THIS_SERVER, thisServer } from './contenders.ts'
+import type { Entry } from './contender.ts'
+import { entries, THIS_SERVER, thisServer } from './contenders.ts'
+import { BROWSER_HEADERS } from './load/request-texts.ts'
+import type { Program } from './program.ts'
 import { ACCOUNTS_PATH, startWorld, type World } from './world.ts'
 import { wrk } from './wrk.ts'
 
 export const CONNECTIONS = 32
 
 /** A contender with the address and the Cookie headers of its load. */
-export type Running = Pick<Contender, 'name' | 'program'> & {
+export interface Running {
+  readonly name: string
+  readonly program: Program
   readonly url: string
   readonly cookies: readonly string[]
 }
@@ -31,9 +35,34 @@ export interface RestRound {
   readonly rssMib: number
 }
 
-/** Starts the world and the selected contenders. @returns also a note for each contender that could not be started */
-export async function startAll(choice: Choice): Promise<{ world: World; contenders: Running[]; missing: string[] }> {
-  const wanted = selected(choice)
+/** A world, the contenders in it, and a note for each contender that could not be started. */
+interface Started {
+  readonly world: World
+  readonly contenders: Running[]
+  readonly missing: string[]
+}
+
+/** Starts the world and the contenders that the command line selects. @throws Error if this server cannot be started */
+export async function startSelected({ with: parts, before }: Choice): Promise<Started> {
+  const wanted = entries.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
+  const started = await start([
+    thisServer(),
+    ...(before === undefined ? [] : [thisServer('before', { root: before })]),
+    ...wanted,
+  ])
+  const { contenders, missing } = started
+  if (contenders[0]?.name !== THIS_SERVER) throw new Error(missing[0])
+  return started
+}
+
+/** Starts a world and variants of this server in it. @throws Error if one of them cannot be started */
+export async function startServers(wanted: readonly Entry[]): Promise<Started> {
+  const started = await start(wanted)
+  if (started.missing.length > 0) throw new Error(started.missing.join(', '))
+  return started
+}
+
+async function start(wanted: readonly Entry[]): Promise<Started> {
   const ports = await Promise.all(wanted.map(() => freePort()))
   const portOf = (index: number): number => ports[index] ?? 0
   const world = await startWorld(wanted.flatMap(({ redirectUri }, index) => redirectUri?.(portOf(index)) ?? []))
@@ -41,40 +70,28 @@ export async function startAll(choice: Choice): Promise<{ world: World; contende
   const missing: string[] = []
   for (const [index, entry] of wanted.entries()) {
     try {
-      const { name, program, port, ...contender } = await entry.start(world, portOf(index))
+      const { program, cookies: own } = await entry.start(world, portOf(index))
       // Contenders without sessions get the cookies of this server, so that all requests are equally large.
-      const cookies = contender.cookies ?? contenders[0]?.cookies ?? []
-      const url = apiUrl(port)
+      const cookies = own ?? contenders[0]?.cookies ?? []
+      const url = apiUrl(portOf(index))
       await checkResponses(url, cookies)
-      contenders.push({ name, program, url, cookies })
+      contenders.push({ name: entry.name, program, url, cookies })
     } catch (error) {
       missing.push(`**Missing: ${entry.name}**: ${(error as Error).message.trim().replaceAll(/\s+/g, ' ')}`)
     }
   }
-  if (contenders[0]?.name !== THIS_SERVER) throw new Error(missing[0] ?? 'this server did not start')
   return { world, contenders, missing }
 }
 
 /** The address of the 1.1 KB response on this port. */
-export function apiUrl(port: number): string {
+function apiUrl(port: number): string {
   return `http://127.0.0.1:${port}/api${ACCOUNTS_PATH}`
-}
-
-function selected({ with: parts, before }: Choice): Entry[] {
-  const [own, ...others] = entries
-  const wanted = others.filter(({ name }) => parts?.some((part) => name.includes(part)) ?? true)
-  return [
-    ...(own === undefined ? [] : [own]),
-    ...(before === undefined ? [] : [thisServer('before', before)]),
-    ...wanted,
-  ]
 }
 
 /** @throws Error unless each session gets the response of upstream */
 async function checkResponses(url: string, cookies: readonly string[]): Promise<void> {
-  const headers = Object.fromEntries(BROWSER_HEADERS.map((line) => line.split(': ') as [string, string]))
   for (const cookie of cookies) {
-    const response = await fetch(url, { headers: { ...headers, cookie }, redirect: 'manual' })
+    const response = await fetch(url, { headers: { ...BROWSER_HEADERS, cookie }, redirect: 'manual' })
     const body = await response.text()
     if (response.status !== 200 || !body.startsWith('{"data":[')) {
       throw new Error(`responds ${response.status} ${body.slice(0, 200)}`)

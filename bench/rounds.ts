@@ -25,6 +25,13 @@ export async function rounds<Contender extends { readonly name: string }, Result
   return results
 }
 
+/** @returns a function that returns a figure of a contender, round by round; nothing of one that did not take part */
+export function figuresOf<Result>(
+  results: ReadonlyMap<string, readonly Result[]>,
+): <Figure extends keyof Result>(name: string, figure: Figure) => Result[Figure][] {
+  return (name, figure) => results.get(name)?.map((result) => result[figure]) ?? []
+}
+
 /** The spread of at least one value. With an even number of values the median is the mean of the middle two. */
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((one, other) => one - other)
@@ -40,4 +47,10 @@ export function spread(values: readonly number[]): Spread {
 /** The spread of the quotients of the figures of two contenders, round by round. */
 export function ratio(ones: readonly number[], others: readonly number[]): Spread {
   return spread(ones.map((one, round) => one / (others[round] ?? Number.NaN)))
+}
+
+/** The value that this share of the values does not exceed. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from 'redis'
 import { answers, freePort } from '../sandbox/listening.ts'
 import { startProvider, type SandboxProvider } from '../sandbox/provider.ts'
-import { atEnd, Program, workDir, type ProgramOptions } from './program.ts'
+import { atEnd, Program, workDir, type Processors } from './program.ts'
 
 /** The services that every contender uses: a provider, a fast upstream and a Redis. */
 export interface World {
@@ -78,7 +78,7 @@ async function startUpstream(): Promise<Upstream> {
 }
 
 /** Starts Debian's nginx with one worker and these lines in its `http` block. */
-export function nginx(name: string, on: ProgramOptions['on'], http: string): Program {
+export function nginx(name: string, on: Processors, http: string): Program {
   const dir = join(workDir, `nginx-${name.replaceAll(/\W+/g, '-')}`)
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${dir}-${kind};`)
   writeFileSync(
@@ -93,10 +93,8 @@ export function nginx(name: string, on: ProgramOptions['on'], http: string): Pro
       ${http}
     }`,
   )
-  return new Program(name, 'nginx', ['-p', workDir, '-c', `${dir}.conf`, '-e', `${dir}.errors`], {
-    stopSignal: 'SIGQUIT',
-    ...(on && { on }),
-  })
+  const args = ['-p', workDir, '-c', `${dir}.conf`, '-e', `${dir}.errors`]
+  return new Program(name, 'nginx', args, { stopSignal: 'SIGQUIT', on })
 }
 
 /** Resolves when a program accepts connections. @throws Error with the end of its log if it exits instead */

@@ -7,7 +7,7 @@ import { requestTexts } from './load/request-texts.ts'
 import { pinning, workDir } from './program.ts'
 
 /** The results of wrk. Its latencies are those under full load, where requests queue. */
-export interface WrkResult {
+interface WrkResult {
   readonly requests: number
   readonly seconds: number
   readonly p50Ms: number
@@ -17,12 +17,12 @@ export interface WrkResult {
 }
 
 /** The load that wrk generates. */
-export interface WrkLoad {
+interface WrkLoad {
   readonly url: string
   readonly seconds: number
   readonly connections: number
-  /** Headers of every request as `Name: value`. */
-  readonly headers: readonly string[]
+  /** Headers of every request. */
+  readonly headers: Readonly<Record<string, string>>
   /** A Cookie header for each session; successive requests use successive sessions. */
   readonly cookies: readonly string[]
 }

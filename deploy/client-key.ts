@@ -24,7 +24,7 @@ process.stdout.write(`${JSON.stringify({ keys: keys.map(publicJwk) }, undefined,
 function write(path: string): void {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
-  // Fails if the file exists, and nobody else may ever read it.
+  // Fails if the file exists, and no other user may ever read it.
   writeFileSync(path, pem, { mode: 0o600, flag: 'wx' })
 }
 

@@ -9,7 +9,7 @@ function killAll(): void {
 /** The runner of tests sends this to a file that takes too long, which then gets no chance to clean up. */
 function onAlarm(): void {
   killAll()
-  // What others do at this signal depends on who else listens.
+  // Node's own reaction to this signal, or that of other listeners, still has to follow.
   process.kill(process.pid, 'SIGALRM')
 }
 

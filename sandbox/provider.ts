@@ -44,6 +44,8 @@ export interface ProviderOptions {
   accessTokenSeconds?: number
   /** If true, every login also yields a refresh token, which is rotated with every use. */
   refreshTokens?: boolean
+  /** Settings of oidc-provider that replace those of the sandbox. */
+  library?: Readonly<Record<string, unknown>>
 }
 
 /** Starts the provider. @throws the error of the server, such as EADDRINUSE */
@@ -65,7 +67,7 @@ export async function startProvider(options: ProviderOptions): Promise<SandboxPr
     memory,
     users,
   })
-  const provider = new Provider(url, settings)
+  const provider = new Provider(url, { ...settings, ...options.library })
   const traffic = new Traffic()
   const verifiers = new Set<string>()
   for (const event of ['grant.success', 'grant.error'] as const) {

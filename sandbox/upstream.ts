@@ -40,7 +40,7 @@ export interface UpstreamOptions {
   seed?: number
   /** The interval between two ticks of a symbol. */
   tickMs?: number
-  /** What one WebSocket may do; ten times what is usual by default. */
+  /** The limits of one WebSocket; by default ten times the usual ones. */
   limits?: SocketLimits
   /** Reads what browsers share, for the demo page. */
   sharing?: () => Promise<Sharing>

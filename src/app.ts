@@ -27,8 +27,7 @@ import { openApiRoute } from './openapi/document.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
 import { sessionSocketRoute } from './sockets/session/session-socket-route.ts'
-import type { OpsSource } from './ops/ops-listener.ts'
-import { readiness } from './ops/readiness.ts'
+import { readiness, type OpsSource } from './ops/ops-listener.ts'
 import { sessionAdmin } from './ops/session-admin.ts'
 
 /** What the caller of {@link buildApp} makes and closes. */

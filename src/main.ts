@@ -2,10 +2,8 @@ import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import { ConfigError, readConfig, type Config } from './config/config.ts'
-import type { SettingProblem } from './config/setting-rule.ts'
 import { createLog } from './telemetry/log.ts'
-import { overviewPathProblems } from './proxy/overview-path.ts'
-import { keyPathProblems } from './proxy/required-key-paths.ts'
+import { catalogProblems } from './proxy/catalog-settings.ts'
 import { descriptorWarning } from './ops/descriptor-limit.ts'
 import { EXIT } from './ops/exit.ts'
 import type { OpsPort } from './ops/ops-listener.ts'
@@ -38,7 +36,7 @@ if (isWarmUp) {
 }
 // A worker inherits the settings that its supervisor has read.
 if (cluster.isPrimary && existsSync('.env')) loadSettings('.env')
-const config = configOrExit(catalogProblems())
+const config = configOrExit()
 // The modules below are imported dynamically, so that each process loads only what it needs.
 if (isCheck) {
   const { check } = await import('./ops/check.ts')
@@ -63,7 +61,7 @@ if (cluster.isPrimary) {
   const ops = new OpsPort(config, log)
   const complete = config.oauth.discovery === undefined ? config : await discovered(ops)
   if (config.workers > 1) {
-    const { supervise } = await import('./ops/supervise.ts')
+    const { supervise } = await import('./ops/supervisor.ts')
     await supervise(complete, serverLog, ops)
   } else {
     const { serve } = await import('./serve.ts')
@@ -79,12 +77,6 @@ async function discovered(ops: OpsPort): Promise<Config> {
   return discoverOrExit(config, log, ops)
 }
 
-/** What is wrong with the settings that name paths of the catalog. */
-function catalogProblems(): SettingProblem[] {
-  const { REQUIRE_IDEMPOTENCY_KEY: keyPaths, PARTNER_OVERVIEW_PATH: overviewPath } = process.env
-  return [...(keyPaths ? keyPathProblems(keyPaths) : []), ...(overviewPath ? overviewPathProblems(overviewPath) : [])]
-}
-
 /** Container tools make a folder of a file that they are to mount and that does not exist. */
 function loadSettings(file: string): void {
   try {
@@ -94,9 +86,9 @@ function loadSettings(file: string): void {
   }
 }
 
-function configOrExit(problems: readonly SettingProblem[]): Config {
+function configOrExit(): Config {
   try {
-    return readConfig(process.env, problems)
+    return readConfig(process.env, catalogProblems(process.env))
   } catch (error) {
     if (error instanceof ConfigError) exit(error.message)
     throw error

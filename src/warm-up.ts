@@ -5,7 +5,7 @@ import { readConfig } from './config/config.ts'
 import { createOpsListener } from './ops/ops-listener.ts'
 import { MemoryStore } from './store/memory-store.ts'
 // Loads the other modules of a start, with one process and with several.
-import './ops/supervise.ts'
+import './ops/supervisor.ts'
 import './serve.ts'
 
 /** Minimal settings. A server that is only built from them opens no connections. */

@@ -1,9 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
+import { BUDGET } from '../bench/cases/budget.ts'
 import { programOf } from '../bench/contenders.ts'
 import { ratio, rounds, spread } from '../bench/rounds.ts'
-import { COMPILED } from './support/server/settings.ts'
+import { readConfig } from '../src/config/config.ts'
+import { ALONE, COMPILED } from './support/server/settings.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -38,5 +40,10 @@ await test('npm run bench: exit code 1 and the list of cases for an unknown case
   t.equal(status, 1)
   t.equal(stdout, '')
   t.match(stderr, /^No such case: no-such\. There are: .*rest, .*profile/)
+  t.end()
+})
+
+await test('the server accepts the settings of the case budget', (t) => {
+  t.equal(readConfig({ ...ALONE, ...BUDGET }).upstream.budget?.windows.length, 2)
   t.end()
 })

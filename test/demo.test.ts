@@ -1,48 +1,35 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { MessageSocket } from './support/browser/message-socket.ts'
 import { JarBrowser } from './support/browser/jar-browser.ts'
 import { freePort } from '../sandbox/listening.ts'
+import { runCommand, takenPort, type RunningCommand } from './support/sandbox/command.ts'
 import { scanLog } from './support/telemetry/log-scan.ts'
 import { COMPILED, nodeCommand } from './support/server/settings.ts'
 import { logIn } from './support/server/world.ts'
+import { until } from './support/time/until.ts'
 
 const DEMO = fileURLToPath(new URL('../sandbox/demo.ts', import.meta.url))
 
-/** Starts the demo with free ports and these environment variables. Teardown kills it. */
+/** Starts the demo with free ports and these environment variables. */
 async function startDemo(t: Test, env: Record<string, string> = {}) {
-  const names = ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']
   const ports: Record<string, string> = {}
-  for (const name of names) ports[name] = String(await freePort())
-  const [command, ...words] = nodeCommand()
-  const child = spawn(command, [...words, DEMO], {
-    env: { ...COMPILED, PATH: process.env['PATH'], ...ports, ...env },
-  })
-  t.teardown(() => {
-    child.kill('SIGKILL')
-    scanLog(t, stdout + stderr)
-  })
-  let stdout = ''
-  let stderr = ''
-  const printed = new Promise<void>((resolve) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString()
-      if (stdout.includes('\n')) resolve()
-    })
-  })
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const exited = once(child, 'close').then(([code]: unknown[]) => code)
-  return { child, ports: { ...ports, ...env }, printed, exited, output: () => ({ stdout, stderr }) }
+  for (const name of ['PORT', 'OPS_PORT', 'PROVIDER_PORT', 'UPSTREAM_PORT']) ports[name] = String(await freePort())
+  const all = { ...COMPILED, PATH: process.env['PATH'], ...ports, ...env }
+  const demo = runCommand(t, [...nodeCommand(), DEMO], { env: all })
+  t.teardown(() => scanLog(t, demo.output.stdout + demo.output.stderr))
+  return { ...demo, ports: { ...ports, ...env } }
 }
 
+const hasPrinted = ({ output }: RunningCommand): Promise<void> =>
+  until(() => output.stdout.includes('\n'), 'the demo prints its address', 30_000)
+
 await test('npm run demo prints its address, lets a user log in, and stops everything on SIGINT', async (t) => {
-  const { child, ports, printed, exited, output } = await startDemo(t)
-  await printed
+  const demo = await startDemo(t)
+  const { ports, output } = demo
+  await hasPrinted(demo)
   const url = `http://localhost:${ports['PORT']}`
-  t.match(output().stdout, new RegExp(`^Open ${url} \\(sessions in Redis; .*\\)\n$`))
+  t.match(output.stdout, new RegExp(`^Open ${url} \\(sessions in Redis; .*\\)\n$`))
   const browser = new JarBrowser()
   await logIn(browser, url)
   t.match(await (await browser.fetch('/auth/session')).json(), { authenticated: true })
@@ -57,29 +44,26 @@ await test('npm run demo prints its address, lets a user log in, and stops every
     'what the browsers share, for the Inspect card',
   )
   for (const { socket } of sockets) socket.close()
-  child.kill('SIGINT')
-  t.equal(await exited, 0)
+  demo.signal('SIGINT')
+  t.equal(await demo.exited, 0)
   for (const port of Object.values(ports)) {
     await t.rejects(fetch(`http://127.0.0.1:${port}`), `nothing listens on port ${port} any more`)
   }
-  t.equal(output().stderr, '')
+  t.equal(output.stderr, '')
 })
 
 await test('npm run demo keeps sessions in memory without redis-server, and says so', async (t) => {
-  const { printed, output, child, exited } = await startDemo(t, { PATH: '/nonexistent' })
-  await printed
-  t.match(output().stdout, /sessions in memory/)
-  child.kill('SIGTERM')
-  t.equal(await exited, 0)
+  const demo = await startDemo(t, { PATH: '/nonexistent' })
+  await hasPrinted(demo)
+  t.match(demo.output.stdout, /sessions in memory/)
+  demo.signal('SIGTERM')
+  t.equal(await demo.exited, 0)
 })
 
 await test('npm run demo: exit code 1 names the port that is taken', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  const { port } = other.address() as { port: number }
+  const port = await takenPort(t)
   const { exited, output } = await startDemo(t, { UPSTREAM_PORT: String(port) })
   t.equal(await exited, 1)
   const stderr = `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run demo\n`
-  t.same(output(), { stdout: '', stderr }, 'and prints nothing else, such as a warning of Node.js')
+  t.same(output, { stdout: '', stderr }, 'and prints nothing else, such as a warning of Node.js')
 })

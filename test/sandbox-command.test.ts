@@ -1,32 +1,21 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import { test, type Test } from 'tap'
 import { freePort } from '../sandbox/listening.ts'
 import { JarBrowser } from './support/browser/jar-browser.ts'
+import { runCommand, takenPort, type RunningCommand } from './support/sandbox/command.ts'
 import { until, within } from './support/time/until.ts'
 import { logIn, testServer } from './support/server/world.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs `npm run sandbox` with these environment variables, in a process group that ends with the test. */
-function runSandbox(t: Test, env: Record<string, string>) {
+/** Runs `npm run sandbox` with these environment variables. */
+function runSandbox(t: Test, env: Record<string, string>): RunningCommand {
   // As in a user's shell: without the options of the test runner, and with the machine's own Node.js, which may be older.
   const { PATH = '', HOME } = process.env
   const path = PATH.split(':').filter((folder) => !folder.includes('node_modules'))
-  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env }, detached: true } as const
-  const child = spawn('npm', ['run', '--silent', 'sandbox'], options)
-  const output = { stdout: '', stderr: '' }
-  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
-  const exited = once(child, 'close').then(([code]: unknown[]) => code)
-  const signal = (name: NodeJS.Signals): void => void process.kill(-(child.pid ?? 0), name)
-  t.teardown(() => {
-    if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
-  })
-  return { output, exited, signal }
+  const options = { cwd: ROOT, env: { PATH: path.join(':'), HOME, ...env } }
+  return runCommand(t, ['npm', 'run', '--silent', 'sandbox'], options)
 }
 
 await test('npm run sandbox prints the .env of a server where users log in, and stops on SIGINT', async (t) => {
@@ -51,10 +40,7 @@ await test('npm run sandbox prints the .env of a server where users log in, and 
 })
 
 await test('npm run sandbox: exit code 1 names the port that is taken', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
+  const port = await takenPort(t)
   const { exited, output } = runSandbox(t, { PROVIDER_PORT: String(await freePort()), UPSTREAM_PORT: String(port) })
   t.equal(await exited, 1)
   const stderr = `Port ${port} is taken. Stop what uses it, or choose another: UPSTREAM_PORT=… npm run sandbox\n`

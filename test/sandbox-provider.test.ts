@@ -1,12 +1,11 @@
 import { test } from 'tap'
-import { TestBrowser } from './support/browser/form-browser.ts'
-import { callbackOf, DEMO_USER, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
+import { callbackOf, clientBrowser, DEMO_USER, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
 import { providerOf } from './support/sandbox/world.ts'
 import { until } from './support/time/until.ts'
 
 await test('A login yields a token that is active until it is revoked', async (t) => {
   const { provider, client } = await providerOf(t)
-  const browser = new TestBrowser()
+  const browser = clientBrowser()
   const callback = await client.logIn(browser)
   t.equal(callback.get('state'), 'state-1234')
   const { body, token } = await client.exchange(callback)
@@ -17,7 +16,7 @@ await test('A login yields a token that is active until it is revoked', async (t
   t.equal(provider.tokenRequests(), 1)
 
   // The browser is still logged in to the provider, which shows no form.
-  const again = await client.exchange(callbackOf(await browser.visit(client.authorizationUrl())))
+  const again = await client.exchange(callbackOf(await browser.navigate(client.authorizationUrl())))
   await client.revoke(token)
   t.equal(await provider.isActive(token), undefined)
   t.ok(await provider.isActive(again.token), 'the token of the other login stays active')
@@ -27,69 +26,73 @@ await test('A login yields a token that is active until it is revoked', async (t
 
 await test('A sign-up shows its attribution and creates a user; a known email address is refused with 422', async (t) => {
   const { provider, client } = await providerOf(t)
-  const browser = new TestBrowser()
+  const browser = clientBrowser()
   await client.logIn(browser)
   const partner = { sidc: '<b>guid</b>', utm_medium: 'affiliate', utm_source: 'CU1', utm_campaign: 'spring' }
   const signUp = client.authorizationUrl({ prompt: 'registration', ...partner })
-  const page = await browser.visit(signUp)
-  t.match(page.html, '<h1>Sign up</h1>')
-  t.match(page.html, '&lt;b&gt;guid')
-  t.notMatch(page.html, '<b>guid')
-  const person = { email: 'new@example.test', password: 'any' }
+  const page = await browser.navigate(signUp)
+  t.match(page.body, '<h1>Sign up</h1>')
+  t.match(page.body, '&lt;b&gt;guid')
+  t.notMatch(page.body, '<b>guid')
+  const person = { ...DEMO_USER, email: 'new@example.test' }
   const { token } = await client.exchange(callbackOf(await browser.submit(page, person)))
   t.match((await provider.isActive(token))?.accountId, /^user-[0-9a-f-]{36}$/, 'the token is that of the new user')
   t.match(provider.authorizations.at(-1), { prompt: 'registration', ...partner })
 
-  const other = new TestBrowser()
-  const taken = await other.submit(await other.visit(signUp), person)
-  t.equal(taken.status, 422)
-  const login = await other.visit(client.authorizationUrl())
+  const other = clientBrowser()
+  const taken = await other.submit(await other.navigate(signUp), person)
+  t.equal(taken.response.status, 422)
+  const login = await other.navigate(client.authorizationUrl())
   const unknown = await other.submit(login, { ...DEMO_USER, email: 'nobody@example.test' })
-  t.match(unknown.html, 'no account yet')
+  t.match(unknown.body, 'no account yet')
 })
 
 await test('A login with a wrong password is refused with 422, a login with the password of the sign-up is not', async (t) => {
   const { client } = await providerOf(t)
-  const person = { email: 'New@example.test', password: ' pass word ' }
-  const browser = new TestBrowser()
-  const signUp = await browser.visit(client.authorizationUrl({ prompt: 'registration' }))
-  t.equal((await browser.submit(signUp, { ...person, password: '' })).status, 422, 'a sign-up needs a password')
+  const person = { ...DEMO_USER, email: 'New@example.test', password: ' pass word ' }
+  const browser = clientBrowser()
+  const signUp = await browser.navigate(client.authorizationUrl({ prompt: 'registration' }))
+  t.equal(
+    (await browser.submit(signUp, { ...person, password: '' })).response.status,
+    422,
+    'a sign-up needs a password',
+  )
   callbackOf(await browser.submit(signUp, person))
 
-  const other = new TestBrowser()
-  const login = await other.visit(client.authorizationUrl())
+  const other = clientBrowser()
+  const login = await other.navigate(client.authorizationUrl())
   for (const password of ['pass word', '', 'any']) {
     const refused = await other.submit(login, { ...person, password })
-    t.equal(refused.status, 422)
-    t.match(refused.html, 'role="alert"')
-    t.notMatch(refused.html, 'pass word', 'the page does not repeat a password')
+    t.equal(refused.response.status, 422)
+    t.match(refused.body, 'role="alert"')
+    t.notMatch(refused.body, 'pass word', 'the page does not repeat a password')
   }
-  t.match((await other.submit(login, { ...DEMO_USER, password: 'other' })).html, 'password is wrong')
+  t.match((await other.submit(login, { ...DEMO_USER, password: 'other' })).body, 'password is wrong')
   t.ok(callbackOf(await other.submit(login, { ...person, email: 'new@EXAMPLE.test' })).has('code'))
 })
 
 await test('A cancelled login redirects with access_denied', async (t) => {
   const { client } = await providerOf(t)
-  const browser = new TestBrowser()
-  const page = await browser.visit(client.authorizationUrl())
+  const browser = clientBrowser()
+  const page = await browser.navigate(client.authorizationUrl())
   const callback = callbackOf(await browser.submit(page, { action: 'cancel' }))
   t.match(Object.fromEntries(callback), { error: 'access_denied', state: 'state-1234' })
   t.notOk(callback.has('code'))
 
   // The back button shows the form again, but its login is over.
   const over = await browser.submit(page, { action: 'cancel' })
-  t.equal(over.status, 400)
-  t.match(over.html, `<a href="${new URL(REDIRECT_URI).origin}"`)
+  t.equal(over.response.status, 400)
+  t.match(over.body, `<a href="${new URL(REDIRECT_URI).origin}"`)
 })
 
 await test('Unknown clients, redirect URIs and code verifiers are refused', async (t) => {
-  const { client } = await providerOf(t)
-  const browser = new TestBrowser()
+  const { provider, client } = await providerOf(t)
+  const browser = clientBrowser()
   for (const wrong of [{ client_id: 'other' }, { redirect_uri: `${REDIRECT_URI}/` }]) {
-    const page = await browser.visit(client.authorizationUrl(wrong))
-    t.equal(page.status, 400)
-    t.equal(page.left, undefined, 'the browser is not sent to an unregistered address')
-    t.match(page.html, `<a href="${new URL(REDIRECT_URI).origin}"`, 'the page links to the registered application')
+    const page = await browser.navigate(client.authorizationUrl(wrong))
+    t.equal(page.response.status, 400)
+    t.equal(page.url.origin, provider.url, 'the browser is not sent to an unregistered address')
+    t.match(page.body, `<a href="${new URL(REDIRECT_URI).origin}"`, 'the page links to the registered application')
   }
   const callback = await client.logIn(browser)
   const wrongVerifier = await client.exchange(callback, { code_verifier: 'x'.repeat(43) })

@@ -2,9 +2,9 @@ import { test } from 'tap'
 import { startProvider } from '../sandbox/provider.ts'
 import { startUpstream } from '../sandbox/upstream.ts'
 import { PUBLISHED_LIMITS } from '../sandbox/upstream/limits.ts'
-import { handshakeStatus } from './support/browser/message-socket.ts'
+import { BrowserSocket } from './support/browser/browser-socket.ts'
 import { CLIENT_ID, REDIRECT_URI } from './support/sandbox/oauth-client.ts'
-import { type Json, messageSocket, nobody, providerOf, rise, trading } from './support/sandbox/world.ts'
+import { type Json, messageSocket, nobody, providerOf, publicLine, rise, trading } from './support/sandbox/world.ts'
 
 await test('401 from REST endpoints without a valid bearer token or PAT', async (t) => {
   const { upstream, call } = await trading(t)
@@ -70,19 +70,18 @@ await test('A bulk purchase takes PATs in its body and refuses a bearer token wi
   t.match(results, [{ account_id: 'DOT90004580', balance_after: 9990 }, refused, refused])
 })
 
+/** The HTTP status that a handshake is refused with. */
+const refusal = (url: string): Promise<number> => new BrowserSocket(url, {}).refusedWith()
+
 await test('A one-time password opens a single socket of its own kind', async (t) => {
   const { upstream, otpUrl, call } = await trading(t)
   const url = await otpUrl('demo')
   t.ok(upstream.issued.has(url))
   const line = await messageSocket(t, url)
-  t.equal(await handshakeStatus(url), 401, 'a used password')
-  t.equal(
-    await handshakeStatus((await otpUrl('demo')).replace('/ws/demo', '/ws/real')),
-    401,
-    'a password for another kind',
-  )
-  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/demo`), 401, 'no password')
-  t.equal(await handshakeStatus(`${upstream.wsUrl}/trading/v1/options/ws/other`), 404)
+  t.equal(await refusal(url), 401, 'a used password')
+  t.equal(await refusal((await otpUrl('demo')).replace('/ws/demo', '/ws/real')), 401, 'a password for another kind')
+  t.equal(await refusal(`${upstream.wsUrl}/trading/v1/options/ws/demo`), 401, 'no password')
+  t.equal(await refusal(`${upstream.wsUrl}/trading/v1/options/ws/other`), 404)
   t.equal((await call('POST', '/trading/v1/options/accounts/DOT1/otp')).status, 404)
   await line.ask({ ping: 1 })
   t.same(upstream.sockets(), { public: 0, demo: 1, real: 0 })
@@ -130,10 +129,7 @@ await test('A socket replies with an error code to requests that it cannot fulfi
 })
 
 await test('A socket has 100 subscriptions at most, and an array starts all of its streams or none', async (t) => {
-  const limits = { ...PUBLISHED_LIMITS, subscriptions: 3 }
-  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000, limits })
-  t.teardown(() => upstream.close())
-  const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const { line, url } = await publicLine(t, { limits: { ...PUBLISHED_LIMITS, subscriptions: 3 } })
   t.equal(PUBLISHED_LIMITS.subscriptions, 100)
   const both = { ticks: ['R_10', 'R_25', 'R_10'], subscribe: 1 }
   t.match(await line.ask(both), { tick: { symbol: 'R_10' }, echo_req: both })
@@ -148,16 +144,13 @@ await test('A socket has 100 subscriptions at most, and an array starts all of i
   t.equal(await line.refusal({ proposal: 1, ...rise(5), subscribe: 1 }), 'RateLimit')
   t.match(await line.ask({ forget_all: ['ticks', 'candles'] }), { forget_all: { length: 3 } })
   t.match(await line.ask({ ticks: 'R_50', subscribe: 1 }), { tick: { symbol: 'R_50' } })
-  const other = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const other = await messageSocket(t, url)
   t.match(await other.ask(both), { tick: { symbol: 'R_10' } }, 'another socket has its own')
 })
 
 await test('A socket counts requests by class of operation, and each socket by itself', async (t) => {
-  const limits = { ...PUBLISHED_LIMITS, requests: { trading: 2, account: 1, reports: 1, ping: 1, other: 3 } }
-  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000, limits })
-  t.teardown(() => upstream.close())
-  const url = `${upstream.wsUrl}/trading/v1/options/ws/public`
-  const line = await messageSocket(t, url)
+  const requests = { trading: 2, account: 1, reports: 1, ping: 1, other: 3 }
+  const { line, url } = await publicLine(t, { limits: { ...PUBLISHED_LIMITS, requests } })
   const proposal = { proposal: 1, ...rise(5) }
   await line.ask(proposal)
   await line.refusal({ proposal: 1 })
@@ -175,9 +168,7 @@ await test('A socket counts requests by class of operation, and each socket by i
 })
 
 await test('A response echoes req_id and passthrough as they came, and none where there was none', async (t) => {
-  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000 })
-  t.teardown(() => upstream.close())
-  const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const { line } = await publicLine(t)
   const passthrough = '{"__proto__":{"deep":[1,{"req_id":5}]},"a":null}'
   line.socket.send(`{"time":1,"req_id":-7,"passthrough":${passthrough}}`)
   const answer = await line.next('time')
@@ -244,10 +235,7 @@ await test('A contract can be sold before it expires', async (t) => {
 
 await test('The same seed gives the same prices', async (t) => {
   const historyOf = async (seed: number): Promise<unknown> => {
-    // No tick happens during the test.
-    const upstream = await startUpstream({ provider: nobody, seed, tickMs: 3_600_000 })
-    t.teardown(() => upstream.close())
-    const line = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+    const { line } = await publicLine(t, { seed })
     const { history } = await line.ask({ ticks_history: 'R_75', end: 'latest', count: 1000 })
     return (history as Json)['prices']
   }

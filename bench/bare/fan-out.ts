@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { acceptance, frameOf, FrameReader, TEXT } from '../load/web-socket.ts'
+import { acceptSockets, frameOf, FrameReader, TEXT } from '../load/web-socket.ts'
 
 /**
  * The least that sharing can cost in Node, for comparison: the bytes of one upstream socket are written to every browser as they
@@ -31,20 +30,14 @@ upstream.once('data', () => {
   })
 })
 
-const server = createServer()
-server.on('upgrade', (request, socket) => {
-  socket.write(acceptance(request.headers['sec-websocket-key']))
+await acceptSockets((socket) => {
   const reader = new FrameReader(true, (opcode, payload) => {
     if (opcode === TEXT) void answerTo(payload.toString()).then((answer) => socket.write(answer))
   })
   browsers.add(socket)
   socket.on('data', (chunk: Buffer) => reader.read(chunk))
-  socket.on('error', () => undefined)
-  // The HTTP server keeps half-open sockets.
-  socket.on('end', () => socket.end())
   socket.on('close', () => browsers.delete(socket))
-})
-server.listen({ port: Number(environment['PORT']), host: '127.0.0.1', backlog: 4096 })
+}, Number(environment['PORT']))
 
 /** Asks upstream, one request after the other, unless it has been asked before. */
 function answerTo(text: string): Promise<Buffer> {

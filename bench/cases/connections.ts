@@ -1,7 +1,7 @@
-import { pace, type Paced } from '../paced.ts'
-import { shown, type Report } from '../report.ts'
-import { measure, startAll } from '../rest-load.ts'
-import { ratio, rounds, spread } from '../rounds.ts'
+import { pace } from '../paced.ts'
+import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
+import { measure, startSelected } from '../rest-load.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 3
 const SECONDS = 3
@@ -12,9 +12,7 @@ const MAX_GROWTH = 1.25
 
 /** Measures the cost of a request by the number of connections. */
 export async function connections(): Promise<Report> {
-  const { world, contenders, missing } = await startAll({ with: ['bare node proxy'] })
-  const [own] = contenders
-  if (own === undefined) throw new Error(missing.join())
+  const { world, contenders, missing } = await startSelected({ with: ['bare node proxy'] })
   const cells = contenders
     .filter(({ name }) => !name.includes('no log'))
     .flatMap((contender) =>
@@ -24,32 +22,27 @@ export async function connections(): Promise<Report> {
   const results = await rounds(cells, ROUNDS, ({ contender, count }) =>
     pace(contender, { perSecond: PER_SECOND, seconds: SECONDS, connections: count }),
   )
-  const of = (name: string, figure: keyof Paced): number[] => results.get(name)?.map((round) => round[figure]) ?? []
-  const cpu = (index: number): number[] => of(cells[index]?.name ?? '', 'cpuMicrosPerRequest')
-  const growth = ratio(cpu(COUNTS.length - 1), cpu(0))
+  const of = figuresOf(results)
+  const names = [...results.keys()]
+  const cpu = (index: number): number[] => of(names[index] ?? '', 'cpuMicrosPerRequest')
+  const goal = `CPU time per request flat from ${COUNTS[0]} to 2,000 connections (≤ ${MAX_GROWTH} ×)`
   return {
     name: 'connections',
     title: 'The cost of a request by the number of connections',
     tables: [
-      {
-        title: `Constant rate of ${PER_SECOND} requests/s, distributed over all connections`,
-        columns: ['server, connections', 'CPU µs per request', 'p50 ms', 'p99 ms'],
-        rows: cells.map(({ name }) => [
-          name,
-          shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
-          spread(of(name, 'p50')).median.toFixed(2),
-          spread(of(name, 'p99')).median.toFixed(2),
-        ]),
-      },
+      tableOf(
+        `Constant rate of ${PER_SECOND} requests/s, distributed over all connections`,
+        names,
+        {
+          'CPU µs per request': (name) => shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
+          'p50 ms': (name) => shownMedian(of(name, 'p50'), 2),
+          'p99 ms': (name) => shownMedian(of(name, 'p99'), 2),
+        },
+        'server, connections',
+      ),
     ],
-    goals: [
-      {
-        goal: `CPU time per request flat from ${COUNTS[0]} to 2,000 connections (≤ ${MAX_GROWTH} ×)`,
-        measured: `${shown(growth)} ×`,
-        isMet: growth.median <= MAX_GROWTH,
-      },
-    ],
+    goals: [atMost(MAX_GROWTH, goal, ratio(cpu(COUNTS.length - 1), cpu(0)))],
     notes: [`${ROUNDS} rounds of ${SECONDS} s each. Opening the connections is not counted.`, ...missing],
-    raw: Object.fromEntries(results),
+    raw: results,
   }
 }

@@ -1,8 +1,8 @@
 import { THIS_SERVER } from '../contenders.ts'
 import { pace, type Paced } from '../paced.ts'
-import { shown, type Report } from '../report.ts'
-import { measure, startAll, type Choice, type Running } from '../rest-load.ts'
-import { ratio, rounds, spread } from '../rounds.ts'
+import { atMost, shown, tableOf, type Report } from '../report.ts'
+import { measure, startSelected, type Choice, type Running } from '../rest-load.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 import type { World } from '../world.ts'
 
 const ROUNDS = 9
@@ -16,56 +16,40 @@ const LIMIT = 1.5
 
 /** Measures response times while a server keeps a processor half busy. */
 export async function latency(choice: Choice): Promise<Report> {
-  const { world, contenders, missing } = await startAll(choice)
+  const { world, contenders, missing } = await startSelected(choice)
   const halfLoads = new Map<string, number>()
   for (const contender of contenders) halfLoads.set(contender.name, await halfLoad(world, contender))
   const own = halfLoads.get(THIS_SERVER) ?? 0
   // Slower contenders get their own half load, all others that of this server.
-  const rate = ({ name }: Running): number => Math.round(Math.min(own, halfLoads.get(name) ?? 0))
-  const results = await rounds(contenders, ROUNDS, (contender) => pacedRound(contender, rate(contender)))
-  const of = (name: string, figure: keyof Paced): number[] => results.get(name)?.map((round) => round[figure]) ?? []
+  const rate = (name: string): number => Math.round(Math.min(own, halfLoads.get(name) ?? 0))
+  const results = await rounds(contenders, ROUNDS, (contender) => pacedRound(contender, rate(contender.name)))
+  const of = figuresOf(results)
+  const names = [...results.keys()]
   const toBare = ratio(of(THIS_SERVER, 'p99'), of(BARE, 'p99'))
   return {
     name: 'latency',
     title: 'Latency at half load',
     tables: [
-      {
-        title: `p99, ${BARE} = 1`,
-        columns: ['', 'median (min–max) of the rounds', 'requests/s', 'CPU utilization'],
-        rows: contenders.map((contender) => [
-          contender.name,
-          shown(ratio(of(contender.name, 'p99'), of(BARE, 'p99'))),
-          rate(contender).toFixed(0),
-          `${((rate(contender) * spread(of(contender.name, 'cpuMicrosPerRequest')).median) / 1e4).toFixed(0)} %`,
-        ]),
-      },
-      {
-        title: 'Latency, ms',
-        columns: ['', 'p50', 'p99', 'max', 'delay of the sender, p99'],
-        rows: contenders.map(({ name }) => [
-          name,
-          shown(spread(of(name, 'p50'))),
-          shown(spread(of(name, 'p99'))),
-          spread(of(name, 'max')).max.toFixed(1),
-          spread(of(name, 'ownP99')).max.toFixed(2),
-        ]),
-      },
+      tableOf(`p99, ${BARE} = 1`, names, {
+        'median (min–max) of the rounds': (name) => shown(ratio(of(name, 'p99'), of(BARE, 'p99'))),
+        'requests/s': (name) => rate(name).toFixed(0),
+        'CPU utilization': (name) =>
+          `${((rate(name) * spread(of(name, 'cpuMicrosPerRequest')).median) / 1e4).toFixed(0)} %`,
+      }),
+      tableOf('Latency, ms', names, {
+        p50: (name) => shown(spread(of(name, 'p50'))),
+        p99: (name) => shown(spread(of(name, 'p99'))),
+        max: (name) => Math.max(...of(name, 'max')).toFixed(1),
+        'delay of the sender, p99': (name) => Math.max(...of(name, 'ownP99')).toFixed(2),
+      }),
     ],
-    goals: results.has(BARE)
-      ? [
-          {
-            goal: `p99 at half load ≤ ${LIMIT} × ${BARE}`,
-            measured: `${shown(toBare)} ×`,
-            isMet: toBare.median <= LIMIT,
-          },
-        ]
-      : [],
+    goals: results.has(BARE) ? [atMost(LIMIT, `p99 at half load ≤ ${LIMIT} × ${BARE}`, toBare)] : [],
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s after a warm-up. The rate is constant, whatever the server does. It is the rate at which this server, or a slower contender, keeps one processor half busy.`,
       'A latency starts when the request is sent, or when it is due if all connections are busy. Requests are due on a grid of 1 ms.',
       ...missing,
     ],
-    raw: Object.fromEntries(results),
+    raw: results,
   }
 }
 

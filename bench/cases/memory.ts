@@ -46,7 +46,7 @@ export async function memory(choice: Choice): Promise<Report> {
       `Public relays without any messages, measured ${SETTLE_MS / 1000} s after the last one was opened, without a forced garbage collection. ${WARM_UP} relays had been opened and closed before.`,
       'With few relays, most of the figure is garbage of the handshakes.',
     ],
-    raw: Object.fromEntries([...results].map(([name, resident]) => [name, Object.fromEntries(resident)])),
+    raw: results,
   }
 }
 

@@ -1,12 +1,10 @@
 import { mkdtempSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../sandbox/listening.ts'
-import { logInMany, publicOrigin, settingsOf, startThisServer, THIS_SERVER } from '../contenders.ts'
+import { thisServer, THIS_SERVER } from '../contenders.ts'
 import { selfTimes, type SelfTimes } from '../cpu-profile.ts'
 import { workDir } from '../program.ts'
 import type { Report, Table } from '../report.ts'
-import { apiUrl, measure, type Choice } from '../rest-load.ts'
-import { startWorld, type World } from '../world.ts'
+import { measure, startServers, type Choice, type Running } from '../rest-load.ts'
 
 const WARM_UP_SECONDS = 3
 const SECONDS = 8
@@ -21,10 +19,8 @@ interface Profile {
 
 /** Profiles the REST load in this server, and in another checkout of it if there is one. */
 export async function profile({ before }: Choice): Promise<Report> {
-  const ports = await Promise.all([freePort(), freePort()])
-  const world = await startWorld(ports.map((port) => `${publicOrigin(port)}/auth/callback`))
-  const own = await profileOf(world, THIS_SERVER, ports[0])
-  const profiles = before === undefined ? [own] : [own, await profileOf(world, 'before', ports[1], before)]
+  const profiles = [await profileOf(THIS_SERVER)]
+  if (before !== undefined) profiles.push(await profileOf('before', before))
   return {
     name: 'profile',
     title: 'CPU time of a proxied GET by code',
@@ -32,7 +28,6 @@ export async function profile({ before }: Choice): Promise<Report> {
       table('By package and folder of src', profiles, ({ groups }) => groups),
       table('By function', profiles, ({ functions }) => functions),
     ],
-    goals: [],
     notes: [
       `Self times in samples of the main thread during ${SECONDS} s of the REST load, scaled to the CPU µs per request of all threads: ${profiles.map(({ name, microsPerRequest }) => `${microsPerRequest.toFixed(1)} (${name})`).join(', ')}. The profiler adds overhead to everything.`,
     ],
@@ -40,19 +35,16 @@ export async function profile({ before }: Choice): Promise<Report> {
   }
 }
 
-async function profileOf(world: World, name: string, port: number, root?: string): Promise<Profile> {
+async function profileOf(name: string, root?: string): Promise<Profile> {
   const dir = mkdtempSync(join(workDir, 'profile-'))
   const flags = ['--cpu-prof', `--cpu-prof-dir=${dir}`, '--cpu-prof-interval=500']
-  const program = await startThisServer(settingsOf(world, port), {
-    flags,
-    ...(root !== undefined && { root }),
-  })
-  const contender = { name, program, url: apiUrl(port), cookies: await logInMany(port, 20) }
-  await measure(world, contender, WARM_UP_SECONDS)
+  const { world, contenders } = await startServers([thisServer(name, { flags, root })])
+  const [server] = contenders as [Running]
+  await measure(world, server, WARM_UP_SECONDS)
   const from = monotonicMicros()
-  const round = await measure(world, contender, SECONDS)
+  const round = await measure(world, server, SECONDS)
   const to = monotonicMicros()
-  await program.stop()
+  await server.program.stop()
   const [file = ''] = readdirSync(dir)
   return { name, microsPerRequest: round.cpuMicrosPerRequest, times: selfTimes(join(dir, file), from, to) }
 }

@@ -1,8 +1,7 @@
 import { THIS_SERVER } from '../contenders.ts'
-import type { Goal, Report, Table } from '../report.ts'
-import { shown } from '../report.ts'
-import { CONNECTIONS, measure, startAll, type Choice, type RestRound } from '../rest-load.ts'
-import { ratio, rounds, spread, type Spread } from '../rounds.ts'
+import { atMost, shown, shownMedian, tableOf, type Goal, type Report } from '../report.ts'
+import { CONNECTIONS, measure, startSelected, type Choice } from '../rest-load.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 
 const ROUNDS = 12
 const SECONDS = 1
@@ -20,88 +19,58 @@ const MIN_ADVANTAGE: Readonly<Record<string, number>> = {
 
 /** Measures an authenticated GET of 1.1 KB under full load. */
 export async function rest(choice: Choice): Promise<Report> {
-  const { world, contenders, missing } = await startAll(choice)
+  const { world, contenders, missing } = await startSelected(choice)
   for (const contender of contenders) await measure(world, contender, WARM_UP_SECONDS)
   const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender, SECONDS))
-  const of = (name: string, figure: keyof RestRound): number[] => results.get(name)?.map((round) => round[figure]) ?? []
+  const of = figuresOf(results)
   const cpu = (name: string): number[] => of(name, 'cpuMicrosPerRequest')
-  const names = contenders.map(({ name }) => name)
-  const ratios = new Map(names.map((name) => [name, ratio(cpu(name), cpu(THIS_SERVER))]))
+  const names = [...results.keys()]
   return {
     name: 'rest',
     title: 'An authenticated GET of 1.1 KB, proxied',
-    tables: [ratioTable(ratios), figureTable(names, (name, figure) => spread(of(name, figure)))],
-    goals: goals(ratios, of(THIS_SERVER, 'redisCommandsPerRequest')),
+    tables: [
+      tableOf('CPU time per request, this server = 1', names, {
+        'median (min–max) of the rounds': (name) =>
+          name === THIS_SERVER ? '1' : shown(ratio(cpu(name), cpu(THIS_SERVER))),
+      }),
+      tableOf('Figures (requests/s of one processor; latencies under full load)', names, {
+        'CPU µs per request': (name) => shown(spread(cpu(name)), 1),
+        'Redis CPU µs': (name) => shownMedian(of(name, 'redisMicrosPerRequest'), 1),
+        'Redis commands': (name) => shownMedian(of(name, 'redisCommandsPerRequest'), 3),
+        'requests/s': (name) => shownMedian(of(name, 'requestsPerSecond'), 0),
+        'p50 ms': (name) => shownMedian(of(name, 'p50Ms'), 2),
+        'p99 ms': (name) => shownMedian(of(name, 'p99Ms'), 2),
+        'RSS MiB': (name) => shownMedian(of(name, 'rssMib'), 0),
+      }),
+    ],
+    goals: [
+      noCommands(spread(of(THIS_SERVER, 'redisCommandsPerRequest')).median),
+      ...names.flatMap((name) => goalsBeside(name, cpu(THIS_SERVER), cpu(name))),
+    ],
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s each after a warm-up of ${WARM_UP_SECONDS} s; wrk with ${CONNECTIONS} connections. Each round starts with another contender.`,
       'Each contender has the first processor to itself; load generator, upstream and Redis share the other. So requests/s are those of one processor, except where upstream and wrk are the bottleneck (nginx).',
       ...missing,
     ],
-    raw: Object.fromEntries(results),
+    raw: results,
   }
 }
 
-function ratioTable(ratios: ReadonlyMap<string, Spread>): Table {
-  return {
-    title: 'CPU time per request, this server = 1',
-    columns: ['', 'median (min–max) of the rounds'],
-    rows: [...ratios].map(([name, value]) => [name, name === THIS_SERVER ? '1' : shown(value)]),
-  }
+function noCommands(perRequest: number): Goal {
+  const goal = 'no Redis command per request in the steady state'
+  return { goal, measured: perRequest.toFixed(4), isMet: perRequest < NO_COMMANDS }
 }
 
-function figureTable(names: readonly string[], of: (name: string, figure: keyof RestRound) => Spread): Table {
-  const columns: [string, keyof RestRound, number][] = [
-    ['CPU µs per request', 'cpuMicrosPerRequest', 1],
-    ['Redis CPU µs', 'redisMicrosPerRequest', 1],
-    ['Redis commands', 'redisCommandsPerRequest', 3],
-    ['requests/s', 'requestsPerSecond', 0],
-    ['p50 ms', 'p50Ms', 2],
-    ['p99 ms', 'p99Ms', 2],
-    ['RSS MiB', 'rssMib', 0],
-  ]
-  return {
-    title: 'Figures (requests/s of one processor; latencies under full load)',
-    columns: ['', ...columns.map(([title]) => title)],
-    rows: names.map((name) => [
-      name,
-      ...columns.map(([, figure, digits]) =>
-        figure === 'cpuMicrosPerRequest' ? shown(of(name, figure), digits) : of(name, figure).median.toFixed(digits),
-      ),
-    ]),
+/** The goals that compare this server's CPU time with that of a contender, if there are any. */
+function goalsBeside(name: string, own: readonly number[], other: readonly number[]): Goal[] {
+  const goals: Goal[] = []
+  const most = MAX_MULTIPLE[name]
+  if (most !== undefined) goals.push(atMost(most, `CPU time per request ≤ ${most} × ${name}`, ratio(own, other)))
+  const least = MIN_ADVANTAGE[name]
+  if (least !== undefined) {
+    const advantage = ratio(other, own)
+    const goal = `CPU time per request of ${name} ≥ ${least} × this server`
+    goals.push({ goal, measured: `${shown(advantage)} ×`, isMet: advantage.median >= least })
   }
-}
-
-function goals(ratios: ReadonlyMap<string, Spread>, commands: readonly number[]): Goal[] {
-  const steady = spread(commands).median
-  const list: Goal[] = [
-    {
-      goal: 'no Redis command per request in the steady state',
-      measured: steady.toFixed(4),
-      isMet: steady < NO_COMMANDS,
-    },
-  ]
-  for (const [name, value] of ratios) {
-    const maxMultiple = MAX_MULTIPLE[name]
-    if (maxMultiple !== undefined) {
-      const multiple = inverse(value)
-      list.push({
-        goal: `CPU time per request ≤ ${maxMultiple} × ${name}`,
-        measured: `${shown(multiple)} ×`,
-        isMet: multiple.median <= maxMultiple,
-      })
-    }
-    const minAdvantage = MIN_ADVANTAGE[name]
-    if (minAdvantage !== undefined) {
-      list.push({
-        goal: `CPU time per request of ${name} ≥ ${minAdvantage} × this server`,
-        measured: `${shown(value)} ×`,
-        isMet: value.median >= minAdvantage,
-      })
-    }
-  }
-  return list
-}
-
-function inverse({ median, min, max }: Spread): Spread {
-  return { median: 1 / median, min: 1 / max, max: 1 / min }
+  return goals
 }

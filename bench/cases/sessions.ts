@@ -1,21 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { Pool } from 'undici'
-import { freePort } from '../../sandbox/listening.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { instanceOn, newSession, sessionRecord } from '../../test/support/sessions/session-instance.ts'
 import { SECRETS } from '../../test/support/server/world.ts'
-import { logInMany, publicOrigin, settingsOf, startThisServer } from '../contenders.ts'
+import { makeCalls } from '../calls.ts'
+import { SESSIONS as LOGINS, thisServer } from '../contenders.ts'
 import { atEnd } from '../program.ts'
-import { shown, type Report, type Table } from '../report.ts'
-import { apiUrl, measure, type RestRound, type Running } from '../rest-load.ts'
-import { ratio, rounds, spread } from '../rounds.ts'
-import { startWorld, type World } from '../world.ts'
+import { atMost, shown, shownMedian, tableOf, type Report } from '../report.ts'
+import { measure, startServers, type Running } from '../rest-load.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
+import type { World } from '../world.ts'
 import { wrk } from '../wrk.ts'
 
 const ROUNDS = 3
 const SECONDS = 2
 const USERS_AT_ONCE = 64
-const LOGINS = 10
 const COUNTS = [1, 10, 1000, 100_000] as const
 const CREATED_AT_ONCE = 500
 /** The growth that still counts as flat. */
@@ -23,28 +21,31 @@ const MAX_GROWTH = 1.25
 
 /** Measures the cost of a request by the number of sessions, and the memory of a session. */
 export async function sessions(): Promise<Report> {
-  const port = await freePort()
-  const world = await startWorld([`${publicOrigin(port)}/auth/callback`])
-  const program = await startThisServer({ ...settingsOf(world, port), SESSION_SECRETS: SECRETS })
+  const { world, contenders } = await startServers([
+    thisServer('with sessions', { settings: { SESSION_SECRETS: SECRETS } }),
+  ])
+  const [server] = contenders as [Running]
+  const { program, url } = server
   const usedBefore = await world.redis.usedBytes()
-  const cookies = [...(await logInMany(port, LOGINS)), ...(await makeSessions(world, 100_000 - LOGINS))]
-  const redisBytes = ((await world.redis.usedBytes()) - usedBefore) / cookies.length
+  const made = await makeSessions(world, 100_000 - LOGINS)
+  const redisBytes = ((await world.redis.usedBytes()) - usedBefore) / made.length
+  const cookies = [...server.cookies, ...made]
   const cells = COUNTS.map((count) => ({
     name: count.toLocaleString('en'),
     program,
-    url: apiUrl(port),
+    url,
     cookies: cookies.slice(0, count),
   }))
   const [all] = cells.slice(-1)
   for (const cell of cells.slice(0, -1)) await measure(world, cell, 1)
   const rssGrowth = all === undefined ? Number.NaN : await useAll(all)
-  const withoutSession = await anonymous(world, port)
+  const withoutSession = await anonymous(world, server)
   const results = await rounds(cells, ROUNDS, async (cell) => {
     // Uses more sessions than the round will, so none of them is due for a touch during the round.
     if (cell === all) await measure(world, cell, 2 * SECONDS)
     return measure(world, cell, SECONDS)
   })
-  const of = (name: string, figure: keyof RestRound): number[] => results.get(name)?.map((round) => round[figure]) ?? []
+  const of = figuresOf(results)
   const perSession = (rssGrowth / cookies.length).toFixed(0)
   const memoryRows = [
     ['bytes per session in Redis', redisBytes.toFixed(0)],
@@ -52,62 +53,46 @@ export async function sessions(): Promise<Report> {
     ['Redis commands of requests without a session', withoutSession],
   ]
   const growth = ratio(of('100,000', 'cpuMicrosPerRequest'), of('1', 'cpuMicrosPerRequest'))
+  const goal = `CPU time per request flat from 1 to 100,000 sessions (≤ ${MAX_GROWTH} ×)`
   return {
     name: 'sessions',
     title: 'The cost of a request by the number of sessions',
-    tables: [costTable(cells, of), { title: 'Memory of sessions', columns: ['', ''], rows: memoryRows }],
-    goals: [
-      {
-        goal: `CPU time per request flat from 1 to 100,000 sessions (≤ ${MAX_GROWTH} ×)`,
-        measured: `${shown(growth)} ×`,
-        isMet: growth.median <= MAX_GROWTH,
-      },
+    tables: [
+      tableOf(
+        'Successive requests use successive sessions',
+        [...results.keys()],
+        {
+          'CPU µs per request': (name) => shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
+          'Redis commands': (name) => shownMedian(of(name, 'redisCommandsPerRequest'), 4),
+          'requests/s': (name) => shownMedian(of(name, 'requestsPerSecond'), 0),
+        },
+        'sessions',
+      ),
+      { title: 'Memory of sessions', columns: ['', ''], rows: memoryRows },
     ],
+    goals: [atMost(MAX_GROWTH, goal, growth)],
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s each. ${LOGINS} sessions were created by logins, the others by the code that a login uses.`,
       'Every session is used at least once a minute. A session that is used less often is touched with every use and read again afterwards, which takes one Redis command and a third of the CPU time of a request.',
     ],
-    raw: Object.fromEntries(results),
-  }
-}
-
-function costTable(cells: readonly Running[], of: (name: string, figure: keyof RestRound) => number[]): Table {
-  return {
-    title: 'Successive requests use successive sessions',
-    columns: ['sessions', 'CPU µs per request', 'Redis commands', 'requests/s'],
-    rows: cells.map(({ name }) => [
-      name,
-      shown(spread(of(name, 'cpuMicrosPerRequest')), 1),
-      spread(of(name, 'redisCommandsPerRequest')).median.toFixed(4),
-      spread(of(name, 'requestsPerSecond')).median.toFixed(0),
-    ]),
+    raw: results,
   }
 }
 
 /** Uses every session once, so that all are in the near cache. @returns the growth of resident memory in bytes */
 async function useAll({ program, url, cookies }: Running): Promise<number> {
   const before = program.rssBytes()
-  const pool = new Pool(new URL(url).origin, { connections: USERS_AT_ONCE })
-  const { pathname: path } = new URL(url)
-  let next = 0
-  const user = async (): Promise<void> => {
-    while (next < cookies.length) {
-      const headers = { cookie: cookies[next++] ?? '', 'x-csrf': '1' }
-      const { statusCode, body } = await pool.request({ method: 'GET', path, headers })
-      await body.dump()
-      if (statusCode !== 200) throw new Error(`a request with a session got ${statusCode}`)
-    }
-  }
-  await Promise.all(Array.from({ length: USERS_AT_ONCE }, user))
-  await pool.close()
+  await makeCalls(url, cookies.length, USERS_AT_ONCE, (index) => ({
+    headers: { cookie: cookies[index] ?? '', 'x-csrf': '1' },
+  }))
   return program.rssBytes() - before
 }
 
 /** Makes requests without a session. @returns their number and that of the Redis commands they caused, as a text */
-async function anonymous({ redis }: World, port: number): Promise<string> {
+async function anonymous({ redis }: World, server: Running): Promise<string> {
   const before = await redis.commands()
-  const url = `http://127.0.0.1:${port}/auth/session`
-  const { requests } = await wrk({ url, seconds: 2, connections: 32, headers: [], cookies: ['theme=dark'] })
+  const url = new URL('/auth/session', server.url).href
+  const { requests } = await wrk({ url, seconds: 2, connections: 32, headers: {}, cookies: ['theme=dark'] })
   return `${(await redis.commands()) - before} for ${requests.toLocaleString('en')} requests`
 }
 

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../../sandbox/listening.ts'
 import { programOf, publicOrigin, settingsOf, THIS_SERVER } from '../contenders.ts'
 import { Program } from '../program.ts'
-import { shown, type Report } from '../report.ts'
-import { ratio, rounds, spread } from '../rounds.ts'
+import { atMost, shown, tableOf, type Report } from '../report.ts'
+import { figuresOf, ratio, rounds, spread } from '../rounds.ts'
 import { startWorld, type World } from '../world.ts'
 
 const ROUNDS = 11
@@ -49,45 +49,30 @@ export async function start(): Promise<Report> {
   await rounds(contenders, 1, (contender) => measure(world, contender))
   const results = await rounds(contenders, ROUNDS, (contender) => measure(world, contender))
   await rm(compiled, { recursive: true })
-  const of = (name: string, figure: keyof Start): number[] => results.get(name)?.map((round) => round[figure]) ?? []
-  const toHello = (name: string, figure: keyof Start): string => shown(ratio(of(name, figure), of(HELLO, figure)))
+  const of = figuresOf(results)
+  const toHello = (figure: keyof Start) => (name: string) => shown(ratio(of(name, figure), of(HELLO, figure)))
+  const absolute = (figure: keyof Start) => (name: string) => shown(spread(of(name, figure)), 0)
   const startRatio = ratio(of(THIS_SERVER, 'readyMs'), of(HELLO, 'readyMs'))
   return {
     name: 'start',
     title: 'Start to ready',
     tables: [
-      {
-        title: `${HELLO} = 1`,
-        columns: ['', 'start to ready', 'CPU time', 'RSS at rest'],
-        rows: [THIS_SERVER, HELLO_CACHED].map((name) => [
-          name,
-          toHello(name, 'readyMs'),
-          toHello(name, 'cpuMs'),
-          toHello(name, 'rssMib'),
-        ]),
-      },
-      {
-        title: 'Figures',
-        columns: ['', 'start to ready, ms', 'CPU ms', 'RSS at rest, MiB'],
-        rows: contenders.map(({ name }) => [
-          name,
-          shown(spread(of(name, 'readyMs')), 0),
-          shown(spread(of(name, 'cpuMs')), 0),
-          shown(spread(of(name, 'rssMib')), 0),
-        ]),
-      },
+      tableOf(`${HELLO} = 1`, [THIS_SERVER, HELLO_CACHED], {
+        'start to ready': toHello('readyMs'),
+        'CPU time': toHello('cpuMs'),
+        'RSS at rest': toHello('rssMib'),
+      }),
+      tableOf('Figures', [...results.keys()], {
+        'start to ready, ms': absolute('readyMs'),
+        'CPU ms': absolute('cpuMs'),
+        'RSS at rest, MiB': absolute('rssMib'),
+      }),
     ],
-    goals: [
-      {
-        goal: `start to ready ≤ ${LIMIT} × a bare ${HELLO}`,
-        measured: `${shown(startRatio)} ×`,
-        isMet: startRatio.median <= LIMIT,
-      },
-    ],
+    goals: [atMost(LIMIT, `start to ready ≤ ${LIMIT} × a bare ${HELLO}`, startRatio)],
     notes: [
       `${ROUNDS} starts each, alternating. A server is ready at the first 200 from /readyz, which requires Redis; the hello-world is ready at the first 200 from its only page. RSS at rest is measured ${RESTING_MS / 1000} s later.`,
     ],
-    raw: Object.fromEntries(results),
+    raw: results,
   }
 }
 

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { freePort } from '../../sandbox/listening.ts'
-import { logInMany, publicOrigin, settingsOf, startThisServer } from '../contenders.ts'
+import { publicOrigin, thisServer } from '../contenders.ts'
 import { workDir, type Program } from '../program.ts'
-import { shown, type Report } from '../report.ts'
-import { apiUrl, measure, type RestRound } from '../rest-load.ts'
-import { ratio, rounds, spread } from '../rounds.ts'
-import { ACCOUNTS_PATH, listening, nginx, startWorld } from '../world.ts'
+import { shown, shownMedian, tableOf, type Report } from '../report.ts'
+import { measure, startServers, type RestRound, type Running } from '../rest-load.ts'
+import { figuresOf, ratio, rounds } from '../rounds.ts'
+import { listening, nginx } from '../world.ts'
 
 const ROUNDS = 3
 const SECONDS = 2
@@ -16,19 +16,17 @@ type TlsRound = RestRound & { readonly frontMicrosPerRequest: number }
 
 /** Measures the cost of nginx in front of this server, without and with TLS. */
 export async function tls(): Promise<Report> {
-  const [port, plainPort, tlsPort] = [await freePort(), await freePort(), await freePort()]
-  const world = await startWorld([`${publicOrigin(tlsPort)}/auth/callback`])
-  const settings = { ...settingsOf(world, port), PUBLIC_URL: publicOrigin(tlsPort) }
-  const server = await startThisServer(settings)
-  const front = await startFront(port, plainPort, tlsPort)
-  const cookies = await logInMany(port, 10, tlsPort)
-  const base = { program: server, cookies }
+  const [plainPort, tlsPort] = [await freePort(), await freePort()]
+  const { world, contenders: servers } = await startServers([thisServer(DIRECT, { publicPort: tlsPort })])
+  const [server] = servers as [Running]
+  const { host, pathname } = new URL(server.url)
+  const front = await startFront(host, plainPort, tlsPort)
   const contenders = [
-    { ...base, name: DIRECT, url: apiUrl(port) },
-    { ...base, name: 'nginx in front', url: apiUrl(plainPort) },
-    { ...base, name: 'nginx with TLS in front', url: `${publicOrigin(tlsPort)}/api${ACCOUNTS_PATH}` },
+    server,
+    { ...server, name: 'nginx in front', url: `http://127.0.0.1:${plainPort}${pathname}` },
+    { ...server, name: 'nginx with TLS in front', url: publicOrigin(tlsPort) + pathname },
   ]
-  const round = async (contender: (typeof contenders)[number], seconds: number): Promise<TlsRound> => {
+  const round = async (contender: Running, seconds: number): Promise<TlsRound> => {
     const before = front.cpuMs()
     const result = await measure(world, contender, seconds)
     const frontMicros = (front.cpuMs() - before) * 1000
@@ -36,7 +34,7 @@ export async function tls(): Promise<Report> {
   }
   for (const contender of contenders) await round(contender, 1)
   const results = await rounds(contenders, ROUNDS, (contender) => round(contender, SECONDS))
-  const of = (name: string, figure: keyof TlsRound): number[] => results.get(name)?.map((each) => each[figure]) ?? []
+  const of = figuresOf(results)
   const both = (name: string): number[] => {
     const inFront = of(name, 'frontMicrosPerRequest')
     return of(name, 'cpuMicrosPerRequest').map((micros, index) => micros + (inFront[index] ?? 0))
@@ -45,27 +43,21 @@ export async function tls(): Promise<Report> {
     name: 'tls',
     title: 'A TLS hop in front',
     tables: [
-      {
-        title: 'CPU time per request of nginx and this server, this server alone = 1',
-        columns: ['', 'both', 'nginx µs', 'this server µs', 'p50 ms under full load'],
-        rows: contenders.map(({ name }) => [
-          name,
-          shown(ratio(both(name), both(DIRECT))),
-          spread(of(name, 'frontMicrosPerRequest')).median.toFixed(1),
-          spread(of(name, 'cpuMicrosPerRequest')).median.toFixed(1),
-          spread(of(name, 'p50Ms')).median.toFixed(2),
-        ]),
-      },
+      tableOf('CPU time per request of nginx and this server, this server alone = 1', [...results.keys()], {
+        both: (name) => shown(ratio(both(name), both(DIRECT))),
+        'nginx µs': (name) => shownMedian(of(name, 'frontMicrosPerRequest'), 1),
+        'this server µs': (name) => shownMedian(of(name, 'cpuMicrosPerRequest'), 1),
+        'p50 ms under full load': (name) => shownMedian(of(name, 'p50Ms'), 2),
+      }),
     ],
-    goals: [],
     notes: [
       `${ROUNDS} rounds of ${SECONDS} s. Connections are kept alive on both sides of nginx, so there are hardly any handshakes. P-256 certificate, TLS 1.3.`,
     ],
-    raw: Object.fromEntries(results),
+    raw: results,
   }
 }
 
-async function startFront(port: number, plainPort: number, tlsPort: number): Promise<Program> {
+async function startFront(server: string, plainPort: number, tlsPort: number): Promise<Program> {
   const [key, certificate] = [join(workDir, 'tls.key'), join(workDir, 'tls.crt')]
   const request = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(
     ' ',
@@ -75,7 +67,7 @@ async function startFront(port: number, plainPort: number, tlsPort: number): Pro
     'front',
     'measured',
     `access_log front.access;
-    upstream bff { server 127.0.0.1:${port}; keepalive 64; keepalive_requests 1000000000; }
+    upstream bff { server ${server}; keepalive 64; keepalive_requests 1000000000; }
     server {
       listen 127.0.0.1:${plainPort} backlog=4096;
       listen 127.0.0.1:${tlsPort} ssl backlog=4096;

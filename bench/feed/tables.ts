@@ -1,6 +1,6 @@
 import { NGINX } from '../relay-contenders.ts'
 import { shown, type Goal, type Table } from '../report.ts'
-import { ratio, spread } from '../rounds.ts'
+import { quantile, ratio, spread } from '../rounds.ts'
 import { patterns, type Delivery, type Pattern } from './delivery.ts'
 import { STORM_MS, type PageLoad } from './page-load.ts'
 import { BROWSERS, RELAY, SHARED } from './stage.ts'
@@ -105,11 +105,6 @@ function p99({ deliveries }: Results): number {
 
 function delays(deliveries: readonly Delivery[]): number[] {
   return deliveries.flatMap((delivery) => delivery.delays)
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((one, other) => one - other)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
 /** A goal with an upper limit. */

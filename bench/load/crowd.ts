@@ -1,6 +1,7 @@
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { CLOSE, FrameReader, frameOf, PING, pongOf, TEXT } from './web-socket.ts'
+import type { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { clock, holds } from './waiting.ts'
+import { CLOSE, FrameReader, frameOf, openSocket, PING, pongOf, TEXT } from './web-socket.ts'
 
 /**
  * A process that is many browsers of the market data bench. It only counts the messages that arrive, and notes when the
@@ -63,11 +64,11 @@ async function execute(order: CrowdOrder): Promise<number> {
       arrivedAt = []
       return 0
     case 'receive':
-      await until(() => received >= order.messages)
+      await holds(() => received >= order.messages, PATIENCE_MS)
       return received
     case 'close':
       for (const { socket } of browsers) socket.destroy()
-      await until(() => browsers.size === 0)
+      await holds(() => browsers.size === 0, PATIENCE_MS)
       return 0
   }
 }
@@ -78,7 +79,7 @@ async function openAll({ port, handshakes, messages, withinMs }: CrowdOrder & { 
   const opened: Browser[] = []
   for (const [index, handshake] of handshakes.entries()) {
     const wait = startedAt + (index / handshakes.length) * withinMs - performance.now()
-    if (wait > 1) await new Promise((resolve) => void setTimeout(resolve, wait))
+    if (wait > 1) await pause(wait)
     if (withinMs === 0 && opening.size >= AT_ONCE) await Promise.race(opening)
     const frames = (messages[index % messages.length] ?? []).map((text) => frameOf(text, true))
     const attempt = open(port, handshake, Buffer.concat(frames)).then((browser) => {
@@ -90,22 +91,15 @@ async function openAll({ port, handshakes, messages, withinMs }: CrowdOrder & { 
   await Promise.all(opening)
   const wanted = messages[0]?.length ?? 0
   const served = (): number => opened.filter((browser) => browser.received >= wanted && browsers.has(browser)).length
-  await until(() => served() === handshakes.length)
+  await holds(() => served() === handshakes.length, PATIENCE_MS)
   return served()
 }
 
 /** Opens a socket. @returns undefined if the server refuses it */
 async function open(port: number, handshake: string, first: Buffer): Promise<Browser | undefined> {
-  const socket = connect(port, '127.0.0.1').setNoDelay()
-  socket.on('error', () => undefined)
-  socket.write(handshake)
-  const chunk = await Promise.race([
-    once(socket, 'data').then(([data]) => data as Buffer),
-    once(socket, 'close').then(() => undefined),
-  ])
-  const end = chunk?.indexOf('\r\n\r\n') ?? -1
-  if (chunk === undefined || end === -1 || !chunk.toString('latin1', 0, 13).startsWith('HTTP/1.1 101 '))
-    return undefined
+  const opened = await openSocket(port, handshake)
+  if (opened === undefined) return undefined
+  const { socket, rest } = opened
   const browser: Browser = { socket, received: 0 }
   browsers.add(browser)
   const reader = new FrameReader(false, (opcode, payload) => {
@@ -115,7 +109,7 @@ async function open(port: number, handshake: string, first: Buffer): Promise<Bro
   })
   socket.on('data', (data: Buffer) => reader.read(data))
   socket.on('close', () => browsers.delete(browser))
-  reader.read(chunk.subarray(end + 4))
+  reader.read(rest)
   socket.write(first)
   return browser
 }
@@ -124,14 +118,4 @@ function count(browser: Browser): void {
   browser.received++
   received++
   if (received % browsers.size === 0) arrivedAt.push(clock())
-}
-
-async function until(isDone: () => boolean): Promise<void> {
-  const giveUpAt = performance.now() + PATIENCE_MS
-  while (!isDone() && performance.now() < giveUpAt) await new Promise((resolve) => void setTimeout(resolve, 1))
-}
-
-/** Milliseconds of the monotonic clock, which is the same in all processes. */
-function clock(): number {
-  return Number(process.hrtime.bigint()) / 1e6
 }

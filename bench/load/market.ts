@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { answer, tickBody } from './market-messages.ts'
-import { acceptance, FrameReader, frameOf, PING, pongOf, TEXT } from './web-socket.ts'
+import { clock, holds } from './waiting.ts'
+import { acceptSockets, FrameReader, frameOf, PING, pongOf, TEXT } from './web-socket.ts'
 
 /**
  * A process that is the upstream of the market data bench. It answers requests like the real one, and writes ticks when it
@@ -65,24 +64,16 @@ process.on('message', (order: MarketOrder) => {
 async function execute(order: MarketOrder): Promise<{ count: number; sentAt?: number[] }> {
   switch (order.do) {
     case 'listen':
-      return { count: await listen() }
+      return { count: await acceptSockets(serve) }
     case 'tick':
       return write(order)
     case 'await':
-      return { count: await awaitSockets(order.sockets) }
+      if (!(await holds(() => clients.size === order.sockets, SETTLE_MS, 5)))
+        throw new Error(`${clients.size} sockets are open, not ${order.sockets}`)
+      return { count: clients.size }
     case 'count':
       return { count: requests }
   }
-}
-
-async function listen(): Promise<number> {
-  const server = createServer()
-  server.on('upgrade', (request, socket) => {
-    socket.write(acceptance(request.headers['sec-websocket-key']))
-    serve(socket)
-  })
-  await once(server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }), 'listening')
-  return (server.address() as AddressInfo).port
 }
 
 function serve(socket: Duplex): void {
@@ -94,9 +85,6 @@ function serve(socket: Duplex): void {
     else socket.destroy()
   })
   socket.on('data', (chunk: Buffer) => reader.read(chunk))
-  socket.on('error', () => undefined)
-  // The HTTP server keeps half-open sockets.
-  socket.on('end', () => socket.end())
   socket.on('close', () => clients.delete(client))
 }
 
@@ -120,7 +108,7 @@ async function write({
   const startedAt = performance.now()
   for (let burst = 0; burst < bursts; burst++) {
     const wait = startedAt + burst * everyMs - performance.now()
-    if (wait > 0) await new Promise((resolve) => void setTimeout(resolve, wait))
+    if (wait > 0) await pause(wait)
     sentAt.push(clock())
     const ticks = Array.from({ length: ticksPerBurst }, () => ++tick)
     if (isOneWrite) writeTicks(ticks)
@@ -148,18 +136,4 @@ function framesOf(ticks: readonly number[], streams: Streams): { bytes: Buffer; 
     return prefix === undefined ? [] : [frameOf(`{${prefix},${tickBody(symbol, number)}}`, false)]
   })
   return { bytes: Buffer.concat(frames), messages: frames.length }
-}
-
-async function awaitSockets(count: number): Promise<number> {
-  const giveUpAt = performance.now() + SETTLE_MS
-  while (clients.size !== count) {
-    if (performance.now() > giveUpAt) throw new Error(`${clients.size} sockets are open, not ${count}`)
-    await new Promise((resolve) => void setTimeout(resolve, 5))
-  }
-  return count
-}
-
-/** Milliseconds of the monotonic clock, which is the same in all processes. */
-function clock(): number {
-  return Number(process.hrtime.bigint()) / 1e6
 }

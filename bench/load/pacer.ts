@@ -1,5 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { quantile } from '../rounds.ts'
+import { holds } from './waiting.ts'
 
 /**
  * A process that sends requests at a constant rate without waiting for earlier responses, so that a stalled server gets as
@@ -109,28 +112,17 @@ async function run({ port, requests, perSecond, seconds, connections }: Pace): P
       if (connection === undefined) waiting.push(now)
       else send(connection, now)
     }
-    await new Promise((resolve) => void setTimeout(resolve, TICK_MS))
+    await pause(TICK_MS)
   }
-  const giveUpAt = performance.now() + DRAIN_MS
-  while (times.length < total && performance.now() < giveUpAt) {
-    await new Promise((resolve) => void setTimeout(resolve, TICK_MS))
-  }
-  if (times.length < total) fail(`${times.length} of ${total} requests got a response`)
-  const sorted = times.toSorted((one, other) => one - other)
+  const isComplete = await holds(() => times.length === total, DRAIN_MS, TICK_MS)
+  if (!isComplete) fail(`${times.length} of ${total} requests got a response`)
   return {
-    p50: quantile(sorted, 0.5),
-    p99: quantile(sorted, 0.99),
-    max: quantile(sorted, 1),
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    max: quantile(times, 1),
     responses: times.length,
-    ownP99: quantile(
-      lateness.toSorted((one, other) => one - other),
-      0.99,
-    ),
+    ownP99: quantile(lateness, 0.99),
   }
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
 function fail(why: string): never {

@@ -1,16 +1,14 @@
-import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { frames } from './frames.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { holds } from './waiting.ts'
+import { acceptSockets, frameOf, openSocket } from './web-socket.ts'
 
 /**
  * A process that is one end of many WebSockets. To use little CPU time, it writes prepared frames and only counts the
  * bytes that arrive. The bench starts one for all browsers and one for upstream, and controls them by messages.
  */
 
-/** A message to a pump, which replies with a {@link Reply} when it has finished. */
+/** A message to a pump, which replies with a count when it has finished. */
 export type Order =
   /** Act as upstream. The count is the port. */
   | { readonly do: 'listen' }
@@ -29,31 +27,34 @@ export type Order =
   /** Wait until exactly this many sockets are open. */
   | { readonly do: 'await'; readonly sockets: number }
 
-/** The result of an {@link Order}. */
-export interface Reply {
-  readonly count: number
-}
-
 const HANDSHAKES_AT_ONCE = 50
 const TICK_MS = 2
 const LAST_FRAMES_MS = 3000
 const SETTLE_MS = 10_000
-/** RFC 6455 §1.3. */
-const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** The size of a tick. */
+const PAYLOAD_BYTES = 290
 
 const sockets = new Set<Duplex>()
-const { toBrowser, toUpstream } = frames()
+const toBrowser = frameOf(
+  payload('{"tick":{"ask":1234.567,"bid":1234.561,"quote":1234.564,"symbol":"R_100"},"msg_type":"tick"'),
+  false,
+)
+const toUpstream = frameOf(
+  payload('{"proposal":1,"amount":10,"basis":"stake","contract_type":"CALL","currency":"USD"'),
+  true,
+)
 let isUpstream = false
 let receivedBytes = 0
 
 process.on('message', (order: Order) => {
-  void execute(order).then((count) => process.send?.({ count } satisfies Reply))
+  void execute(order).then((count) => process.send?.(count))
 })
 
 async function execute(order: Order): Promise<number> {
   switch (order.do) {
     case 'listen':
-      return listen()
+      isUpstream = true
+      return acceptSockets(keep)
     case 'open':
       return openAll(order.port, order.requests)
     case 'pump':
@@ -64,22 +65,14 @@ async function execute(order: Order): Promise<number> {
       for (const socket of sockets) socket.destroy()
       return 0
     case 'await':
-      return awaitSockets(order.sockets)
+      if (!(await holds(() => sockets.size === order.sockets, SETTLE_MS, 5)))
+        throw new Error(`${sockets.size} sockets are open, not ${order.sockets}`)
+      return sockets.size
   }
 }
 
-async function listen(): Promise<number> {
-  isUpstream = true
-  const server = createServer()
-  server.on('upgrade', (request, socket) => {
-    const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}${GUID}`).digest('base64')
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-    )
-    keep(socket)
-  })
-  await once(server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }), 'listening')
-  return (server.address() as AddressInfo).port
+function payload(start: string): string {
+  return `${`${start},"x":"`.padEnd(PAYLOAD_BYTES - 2, 'x')}"}`
 }
 
 async function openAll(port: number, requests: readonly string[]): Promise<number> {
@@ -90,19 +83,14 @@ async function openAll(port: number, requests: readonly string[]): Promise<numbe
 }
 
 async function open(port: number, request: string): Promise<void> {
-  const socket = connect(port, '127.0.0.1')
-  socket.setNoDelay()
-  socket.write(request)
-  const [chunk] = (await once(socket, 'data')) as [Buffer]
-  const response = chunk.toString('latin1')
-  if (!response.startsWith('HTTP/1.1 101 ')) throw new Error(response)
-  keep(socket)
+  const opened = await openSocket(port, request)
+  if (opened === undefined) throw new Error('a relay was refused')
+  keep(opened.socket)
 }
 
-function keep(socket: Duplex | Socket): void {
+function keep(socket: Duplex): void {
   sockets.add(socket)
   socket.on('data', (chunk: Buffer) => (receivedBytes += chunk.length))
-  socket.on('error', () => undefined)
   socket.on('close', () => sockets.delete(socket))
 }
 
@@ -120,28 +108,16 @@ async function pump({ framesPerWrite, framesPerSecond, seconds }: Order & { do: 
       all[next]?.write(bytes)
       next = (next + 1) % all.length
     }
-    await new Promise((resolve) => void setTimeout(resolve, TICK_MS))
+    await pause(TICK_MS)
   }
   return sent
-}
-
-async function awaitSockets(count: number): Promise<number> {
-  const giveUpAt = performance.now() + SETTLE_MS
-  while (sockets.size !== count) {
-    if (performance.now() > giveUpAt) throw new Error(`${sockets.size} sockets are open, not ${count}`)
-    await new Promise((resolve) => void setTimeout(resolve, 5))
-  }
-  return count
 }
 
 async function receive(wanted: number): Promise<number> {
   // A few bytes of heartbeats may be included, but a frame is much larger.
   const frameBytes = isUpstream ? toUpstream.length : toBrowser.length
-  const giveUpAt = performance.now() + LAST_FRAMES_MS
   const received = (): number => Math.floor(receivedBytes / frameBytes)
-  while (received() < wanted && performance.now() < giveUpAt) {
-    await new Promise((resolve) => void setTimeout(resolve, 1))
-  }
+  await holds(() => received() >= wanted, LAST_FRAMES_MS)
   const count = received()
   receivedBytes = 0
   return count

@@ -1,4 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 /** RFC 6455 §1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -14,8 +18,39 @@ export const TEXT = 1
 export const CLOSE = 8
 export const PING = 9
 
+/** Accepts WebSockets on a port, any free one by default. @returns the port */
+export async function acceptSockets(serve: (socket: Duplex) => void, port = 0): Promise<number> {
+  const server = createServer()
+  server.on('upgrade', (request, socket) => {
+    socket.write(acceptance(request.headers['sec-websocket-key']))
+    socket.on('error', () => undefined)
+    // The HTTP server keeps half-open sockets.
+    socket.on('end', () => socket.end())
+    serve(socket)
+  })
+  await once(server.listen({ port, host: '127.0.0.1', backlog: 4096 }), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** Opens a WebSocket. @returns also what came after the handshake; undefined if the server refuses it */
+export async function openSocket(
+  port: number,
+  handshake: string,
+): Promise<{ socket: Socket; rest: Buffer } | undefined> {
+  const socket = connect(port, '127.0.0.1').setNoDelay()
+  socket.on('error', () => undefined)
+  socket.write(handshake)
+  const chunk = await Promise.race([
+    once(socket, 'data').then(([data]) => data as Buffer),
+    once(socket, 'close').then(() => undefined),
+  ])
+  const end = chunk?.indexOf('\r\n\r\n') ?? -1
+  const isOpen = chunk?.toString('latin1', 0, 13) === 'HTTP/1.1 101 '
+  return chunk !== undefined && isOpen && end !== -1 ? { socket, rest: chunk.subarray(end + 4) } : undefined
+}
+
 /** The response to a handshake with this key (RFC 6455 §4.2.2). */
-export function acceptance(key: string | undefined): string {
+function acceptance(key: string | undefined): string {
   const accept = createHash('sha1').update(`${key}${GUID}`).digest('base64')
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: Upgrade']
   return `${lines.join('\r\n')}\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`

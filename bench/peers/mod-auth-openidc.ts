@@ -1,15 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { Provider } from 'oidc-provider'
-import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
-import { InteractionPages } from '../../sandbox/provider/interaction.ts'
-import { ProviderMemory } from '../../sandbox/provider/memory.ts'
-import { homeUrlOf, oidcSettings } from '../../sandbox/provider/settings.ts'
-import { Users } from '../../sandbox/provider/users.ts'
+import { startProvider } from '../../sandbox/provider.ts'
 import type { Entry } from '../contender.ts'
-import { logIn } from '../login.ts'
+import { logInMany } from '../login.ts'
 import { atEnd, Program, workDir } from '../program.ts'
 import { listening, type World } from '../world.ts'
 
@@ -28,42 +22,25 @@ export const modAuthOpenidc = (sessions: number): Entry => ({
     writeFileSync(file, configuration(world, port, await openIdProvider(callback), callback))
     const program = new Program(this.name, 'apache2', ['-DFOREGROUND', '-f', file], { on: 'measured' })
     await listening(program, port)
-    const cookies: string[] = []
-    while (cookies.length < sessions) cookies.push(await logIn({ url: `http://127.0.0.1:${port}/api/v1/health` }))
-    return { name: this.name, program, port, cookies }
+    return { program, cookies: await logInMany({ url: `http://127.0.0.1:${port}/api/v1/health` }, sessions) }
   },
 })
 
 /** Starts the sandbox provider with ID tokens, without which mod_auth_openidc creates no session. @returns its address */
 async function openIdProvider(callback: string): Promise<string> {
-  const server = createServer()
-  const url = `http://127.0.0.1:${await listen(server, await freePort(), '127.0.0.1')}`
-  atEnd(() => closeNow(server))
-  const users = new Users()
-  const settings = oidcSettings({
-    clientId: CLIENT_ID,
-    redirectUris: [callback],
-    accessTokenSeconds: 3600,
-    refreshTokens: false,
-    cookiePrefix: 'bench_openid',
-    memory: new ProviderMemory(),
-    users,
-  })
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const signingKey = { ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256', kid: 'bench' }
-  const provider = new Provider(url, {
-    ...settings,
-    scopes: ['openid', 'trade', 'account_manage'],
-    claims: { openid: ['sub'] },
-    jwks: { keys: [signingKey] },
+  const provider = await startProvider({
+    clientId: CLIENT_ID,
+    redirectUris: [callback],
+    library: {
+      scopes: ['openid', 'trade', 'account_manage'],
+      claims: { openid: ['sub'] },
+      jwks: { keys: [signingKey] },
+    },
   })
-  const pages = new InteractionPages(provider, users, homeUrlOf([callback]))
-  const library = provider.callback()
-  server.on('request', (request, response) => {
-    const isPage = request.url?.startsWith('/interaction/') === true
-    void (isPage ? pages.handle(request, response) : library(request, response))
-  })
-  return url
+  atEnd(() => provider.close())
+  return provider.url
 }
 
 function configuration({ upstream, redis }: World, port: number, provider: string, callback: string): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Entry } from '../contender.ts'
-import { logIn } from '../login.ts'
+import { logInMany } from '../login.ts'
 import { Program } from '../program.ts'
 import { CLIENT_ID, listening } from '../world.ts'
 
@@ -31,9 +31,7 @@ export const npmStack = (name: string, file: string, sessions: number): Entry =>
       on: 'measured',
     })
     await listening(program, port)
-    const cookies: string[] = []
-    while (cookies.length < sessions) cookies.push(await logIn({ url: `${base}/auth/login` }))
-    return { name, program, port, cookies }
+    return { program, cookies: await logInMany({ url: `${base}/auth/login` }, sessions) }
   },
 })
 

@@ -5,7 +5,7 @@ import { type LogoutOptions, type Session } from './session.ts';
 import { type PublicSocket, type TradingSocket } from './socket.ts';
 /** Everything that a page needs to talk to the server. */
 export interface Client {
-    /** The session of the user: who is logged in, until when, and how to log in and out. */
+    /** The session of the user: whether there is one, until when, and how to log in and out. */
     readonly session: Session;
     /** Calls the API of the trading service. */
     readonly api: Api;
@@ -13,11 +13,7 @@ export interface Client {
     login(options?: LoginOptions): void;
     /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
     signup(options?: LoginOptions): void;
-    /**
-     * Logs out in all tabs and on all instances of the server, and with `everywhere` in all other browsers of the user.
-     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
-     * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
-     */
+    /** Logs out: the same as {@link Session.logout}. */
     logout(options?: LogoutOptions): Promise<void>;
     /**
      * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the

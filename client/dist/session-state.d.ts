@@ -3,7 +3,7 @@
  * - `logout`: the user logged out, here or in another tab.
  * - `replaced`: a new login took its place.
  * - `expired`: it reached its absolute limit.
- * - `idle`: nobody used it for too long.
+ * - `idle`: it was unused for too long.
  * - `refused`: the trading service or the provider no longer accepts it.
  * - `revoked`: the operator ended it.
  * - `gone`: the reason is unknown.
@@ -23,13 +23,13 @@ export interface ActiveSession {
     /** Set when the session ends within a minute, with the limit that ends it. `extend()` helps against `idle` only. */
     readonly expiring?: 'idle' | 'absolute' | undefined;
 }
-/** What is known about the session of the user. Decide by `status`. */
+/** The session of the user, as far as this page knows it. Decide by `status`. */
 export type SessionState = 
 /** Nothing is known yet, because the page has just been loaded. */
 {
     readonly status: 'unknown';
 }
-/** Nobody is logged in. `reason` is set if a session ended while this page was open. */
+/** No user is logged in. `reason` is set if a session ended while this page was open. */
  | {
     readonly status: 'anonymous';
     readonly reason?: EndReason | undefined;

@@ -115,7 +115,7 @@ export function apiOf(server: Server, store: SessionStore): Api {
         const failedAt = Date.now()
         await pause(pauseMs, signal)
         const mustNot = await mustNotRepeat()
-        // After a machine has slept, nobody may want the order any more.
+        // After a machine has slept, the user may not want the order any more.
         const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
         if (mustNot || isLate) throw lastWord(error, method, path, use)
       }

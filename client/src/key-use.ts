@@ -8,7 +8,7 @@ export interface KeyUse {
   mayBeExecuted: boolean
   /**
    * Asks whether the session is still the one in which the key was first sent. In another session the server does not know
-   * the key, and would send the call again. Resolves to false if nobody can tell.
+   * the key, and would send the call again. Resolves to false if that cannot be told.
    */
   readonly isSameSession: () => Promise<boolean>
   /** Forgets the key, with which nothing was executed. */
@@ -21,7 +21,7 @@ export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (ke
   let knownFor = NaN
   let known: Promise<number | undefined>
 
-  /** Its end identifies a session, unless two end in the same second. Undefined if there is none, or nobody can tell. */
+  /** Its end identifies a session, unless two end in the same second. Undefined if there is none, or the server does not answer. */
   async function ask(): Promise<number | undefined> {
     const body = await fetchSession(server).catch(() => undefined)
     return body?.authenticated ? body.expires_at : undefined

@@ -55,7 +55,7 @@ export function takeAuthError(base: string): AuthError | undefined {
   if (code === null) return undefined
   history.replaceState(history.state, '', location.pathname)
   const flow = query.get('flow') === 'signup' ? 'signup' : 'login'
-  // Anybody can forge this address, so return_to is only sent to the server, which validates it again.
+  // An attacker can forge this address, so return_to is only sent to the server, which validates it again.
   const options = { returnTo: query.get('return_to') ?? '/' }
   return { code, flow, againUrl: loginUrl(base, flow, options), loginUrl: loginUrl(base, 'login', options) }
 }

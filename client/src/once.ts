@@ -3,8 +3,8 @@ import { ApiError, SocketError } from './errors.ts'
 /** How to find out whether an order was made. */
 export interface OnceOptions {
   /**
-   * Looks whether the order was made, for example in a list, or asks the user. Called only when nobody knows. Do not guess: a
-   * wrong `false` may make the order twice.
+   * Looks whether the order was made, for example in a list, or asks the user. Called only when the outcome is unknown. Do not
+   * guess: a wrong `false` may make the order twice.
    */
   readonly isMade: () => boolean | Promise<boolean>
 }

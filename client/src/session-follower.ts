@@ -213,7 +213,7 @@ function isFinal(reason: EndReason | undefined): boolean {
 }
 
 /**
- * Creates the session part of a client alone, for a page that only shows who is logged in. It sends nothing before the
+ * Creates the session part of a client alone, for a page that only shows whether a user is logged in. It sends nothing before the
  * first `subscribe`.
  */
 export function createSession(options: ServerOptions = {}): SessionStore {

@@ -14,7 +14,7 @@ export interface SessionStore {
   /**
    * Asks the server several times whether the session has really ended. Call it when the server refuses a call of yours
    * because there is no session.
-   * @returns false if nobody is logged in
+   * @returns false if no user is logged in
    */
   readonly confirm: () => Promise<boolean>
   /** Reports that the session has ended, for a page that has ended it itself. */

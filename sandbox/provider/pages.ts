@@ -1,4 +1,4 @@
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../src/http/html.ts'
 import { DEMO_EMAIL, DEMO_PASSWORD } from './users.ts'
 
 /** The screens of the form: login, sign-up, or only consent while the user is logged in. */

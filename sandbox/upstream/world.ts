@@ -14,6 +14,6 @@ export interface World {
   contracts: ContractBook
   oneTimePasswords: OneTimePasswords
   limits: SocketLimits
-  /** Undefined where nobody knows. */
+  /** Undefined where the sandbox runs without a server of its own. */
   sharing: (() => Promise<Sharing>) | undefined
 }

@@ -1,5 +1,5 @@
-import { isInQuery, parseAuthorizationParams, type AuthorizationParam } from './authorization-params.ts'
-import { parseClientKeys, type ClientKey } from './client-key.ts'
+import { isInQuery, parseAuthorizationParams } from './authorization-params.ts'
+import { parseClientKeys } from './client-key.ts'
 import { isOn } from './setting-formats.ts'
 import {
   flag,
@@ -58,61 +58,45 @@ type ProviderSettings = ValuesOf<typeof providerRules> & { readonly AUTH_URL: st
 type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
 /** Where the provider is and how this client talks to it. Only endpoints may have a query. */
-export interface ProviderConfig {
-  readonly authUrl: string
-  /** What the `iss` of a callback must be, and the audience of client assertions. */
-  readonly issuer: string
-  /** False if AUTH_URL stands in for it, which has lost the slash that some issuers end with. */
-  readonly isIssuerNamed: boolean
-  /** Whether a callback must carry `iss`. */
-  readonly issuerRequired: boolean
-  readonly authorizationUrl: string
-  readonly tokenUrl: string
-  /** Where authorization requests are pushed, if they are. */
-  readonly parUrl: string | undefined
-  readonly revocationUrl: string | undefined
-  readonly authorizationParams: readonly AuthorizationParam[]
-  readonly clientId: string
-  readonly clientAuth: ClientAuthMethod
-  readonly clientSecret: string | undefined
-  /** The first signs. */
-  readonly clientKeys: readonly ClientKey[]
-  /** The endpoints that have a setting, if the others must be discovered before the server starts. */
-  readonly discovery: NamedEndpoints | undefined
-}
+export type ProviderConfig = ReturnType<typeof providerConfig>
 
 /** The endpoints that the settings name. They take precedence over discovered ones. */
-export interface NamedEndpoints {
-  readonly authorizationUrl: string | undefined
-  readonly tokenUrl: string | undefined
-  readonly parUrl: string | undefined
-  readonly revocationUrl: string | undefined
-}
+export type NamedEndpoints = ReturnType<typeof namedEndpoints>
 
 /** Reads the settings of the provider. */
-export function providerConfig(settings: ProviderSettings): ProviderConfig {
-  const { AUTHORIZATION_URL, TOKEN_URL, PAR_URL, REVOCATION_URL, ISSUER, CLIENT_SECRET } = settings
+export function providerConfig(settings: ProviderSettings) {
+  const { ISSUER, CLIENT_SECRET } = settings
   const authUrl = settings.AUTH_URL.replace(/\/+$/, '')
-  const named = {
-    authorizationUrl: AUTHORIZATION_URL,
-    tokenUrl: TOKEN_URL,
-    parUrl: PAR_URL,
-    revocationUrl: REVOCATION_URL,
-  }
+  const named = namedEndpoints(settings)
   return {
     authUrl,
+    /** What the `iss` of a callback must be, and the audience of client assertions. */
     issuer: ISSUER ?? authUrl,
+    /** False if AUTH_URL stands in for it, which has lost the slash that some issuers end with. */
     isIssuerNamed: ISSUER !== undefined,
+    /** Whether a callback must carry `iss`. */
     issuerRequired: isOn(settings.ISSUER_REQUIRED),
     ...named,
-    authorizationUrl: AUTHORIZATION_URL ?? `${authUrl}/oauth2/auth`,
-    tokenUrl: TOKEN_URL ?? `${authUrl}/oauth2/token`,
+    authorizationUrl: named.authorizationUrl ?? `${authUrl}/oauth2/auth`,
+    tokenUrl: named.tokenUrl ?? `${authUrl}/oauth2/token`,
     authorizationParams: parseAuthorizationParams(settings.AUTHORIZATION_PARAMS ?? '') ?? [],
     clientId: settings.CLIENT_ID,
     clientAuth: clientAuthOf(settings),
     clientSecret: CLIENT_SECRET,
+    /** The first signs. */
     clientKeys: parseClientKeys(settings.CLIENT_KEY ?? '') ?? [],
+    /** The endpoints that have a setting, if the others must be discovered before the server starts. */
     discovery: isOn(settings.DISCOVERY) ? named : undefined,
+  }
+}
+
+function namedEndpoints(settings: ProviderSettings) {
+  return {
+    authorizationUrl: settings.AUTHORIZATION_URL,
+    tokenUrl: settings.TOKEN_URL,
+    /** Where authorization requests are pushed, if they are. */
+    parUrl: settings.PAR_URL,
+    revocationUrl: settings.REVOCATION_URL,
   }
 }
 

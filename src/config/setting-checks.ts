@@ -4,7 +4,7 @@ import { feedChecks } from './feed.ts'
 import { providerWarnings } from './provider.ts'
 import { problemsWhere, type SettingProblem } from './setting-rule.ts'
 import { settingRules, type Settings } from './settings.ts'
-import { parseBudget, parseShares, windowsWithoutEffect } from './upstream-budget.ts'
+import { callsShared, parseBudget, parseShares, windowsWithoutEffect } from './upstream-budget.ts'
 
 /** Finds contradictions between settings. `settings` lacks those that are wrong by themselves; `raw` has those that are set. */
 export function crossChecks(settings: Partial<Settings>, raw: Readonly<Record<string, string>>): SettingProblem[] {
@@ -60,7 +60,7 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
   const idle = windowsWithoutEffect(UPSTREAM_BUDGET)
   const windows = parseBudget(UPSTREAM_BUDGET) ?? []
   const { reads = 1 } = parseShares(UPSTREAM_BUDGET_SHARES) ?? {}
-  const shared = (calls: number): number => calls - Math.floor(calls * Number(UPSTREAM_BUDGET_ALONE))
+  const alone = Number(UPSTREAM_BUDGET_ALONE)
   return problemsWhere([
     [
       'UPSTREAM_BUDGET',
@@ -69,7 +69,7 @@ function budgetChecks(settings: Partial<Settings>): SettingProblem[] {
     ],
     [
       'UPSTREAM_BUDGET',
-      windows.some(({ calls }) => Math.floor(shared(calls) * reads) < 1),
+      windows.some((window) => Math.floor(callsShared(window, { alone }) * reads) < 1),
       'is too small: less than one call of a window is left for reads (UPSTREAM_BUDGET_SHARES, UPSTREAM_BUDGET_ALONE)',
     ],
   ])
@@ -129,7 +129,7 @@ function roughSite(origin: string): string {
   return `${protocol}//${isAddress ? hostname : hostname.split('.').slice(-2).join('.')}`
 }
 
-/** Whether PUBLIC_URL is missing or names another host than a loopback one. What is no http or https URL does not count. */
+/** Whether PUBLIC_URL is missing or names another host than a loopback one. A value that is no http or https URL does not count. */
 export function isProduction(publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return true
   const url = URL.parse(publicUrl)

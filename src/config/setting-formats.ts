@@ -107,11 +107,7 @@ export const settingFormats = {
     test: (value) => /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value),
     must: 'scopes separated by single spaces (RFC 6749 §3.3)',
   },
-  folder: {
-    test: isFolder,
-    must: 'an existing folder',
-  },
-  text: { test: (value) => value !== '', must: 'a non-empty text' },
+  folder: { test: isFolder, must: 'an existing folder' },
   workers: {
     test: (value) => value === 'auto' || /^[1-9]\d{0,2}$/.test(value),
     must: 'a number of processes from 1 to 999, or auto',

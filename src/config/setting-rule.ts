@@ -17,7 +17,7 @@ export interface SettingRule {
 }
 
 /** An optional text. `production` names what production demands of it. */
-export const text = (description: string, format: SettingFormat = 'text', production?: Production) =>
+export const text = (description: string, format: SettingFormat, production?: Production) =>
   ({ kind: 'text', description, format, production }) as const
 /** A text that every server needs. */
 export const required = (description: string, format: SettingFormat, production?: Production) =>

@@ -1,4 +1,3 @@
-import { feedRules } from './feed.ts'
 import { SECRET_SETTINGS, settingRules } from './settings.ts'
 
 const SETTINGS: readonly string[] = Object.keys(settingRules)
@@ -42,15 +41,12 @@ function changesBetween(one: string, other: string): number {
   return row.at(-1) ?? 0
 }
 
-/** Settings that only matter together with another one. */
-const DEPENDENT: readonly { readonly needs: string; readonly names: readonly string[] }[] = [
-  { needs: 'PUBLIC_FEED=shared', names: Object.keys(feedRules).filter((name) => name !== 'PUBLIC_FEED') },
-  {
-    needs: 'UPSTREAM_BUDGET',
-    names: ['UPSTREAM_BUDGET_NAME', 'UPSTREAM_BUDGET_SHARES', 'UPSTREAM_BUDGET_ALONE', 'UPSTREAM_BUDGET_INSTANCES'],
-  },
-  { needs: 'STATIC_DIR', names: ['STATIC_CSP'] },
-]
+/** Settings that only matter together with another one, by how their names begin. */
+const NEEDS: Readonly<Record<string, string>> = {
+  FEED_: 'PUBLIC_FEED=shared',
+  UPSTREAM_BUDGET_: 'UPSTREAM_BUDGET',
+  STATIC_CSP: 'STATIC_DIR',
+}
 const PROXY = /^(?:https?|all)_proxy$/i
 
 /**
@@ -58,9 +54,9 @@ const PROXY = /^(?:https?|all)_proxy$/i
  * connections. Contains no value, since the address of a proxy may have a password.
  */
 export function settingsWithoutEffect(raw: Readonly<Record<string, string>>): string[] {
-  const dependent = DEPENDENT.flatMap(({ needs, names }) => {
+  const dependent = Object.entries(NEEDS).flatMap(([start, needs]) => {
     const [name = '', value] = needs.split('=')
-    const set = names.filter((setting) => raw[setting] !== undefined)
+    const set = SETTINGS.filter((setting) => setting.startsWith(start) && raw[setting] !== undefined)
     const isMet = value === undefined ? raw[name] !== undefined : raw[name] === value
     return isMet || set.length === 0 ? [] : `${set.join(', ')}: no effect without ${needs}`
   })

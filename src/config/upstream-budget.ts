@@ -77,6 +77,6 @@ export function callsAlone({ calls }: BudgetWindow, { alone, instances }: Budget
 }
 
 /** How many calls of a window the processes with Redis have together. Without Redis, a process has all of them. */
-export function callsShared({ calls }: BudgetWindow, { alone }: BudgetConfig): number {
+export function callsShared({ calls }: BudgetWindow, { alone }: Pick<BudgetConfig, 'alone'>): number {
   return calls - Math.floor(calls * alone)
 }

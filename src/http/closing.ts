@@ -9,7 +9,7 @@ const SILENCE_MS = 1000
 
 /**
  * Closes a server that may be busy. For `waitMs` it serves on, until the balancer has noticed that it is not ready; then it
- * refuses new work and finishes what is in progress.
+ * refuses new work and finishes the requests in progress.
  */
 export async function closeServer(server: FastifyInstance, waitMs: number): Promise<void> {
   if (waitMs > 0) {

@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { auditBounded } from '../telemetry/audit/audit.ts'
-import type { AuditFields } from '../telemetry/audit/events.ts'
+import { auditBounded, type AuditFields } from '../telemetry/audit/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import { Problem } from '../problem.ts'

@@ -14,7 +14,7 @@ const MAX_ORIGIN_LENGTH = 200
 /** Refused Origins that are remembered as logged. A client may make up any number of them. */
 const MAX_ORIGINS = 1000
 
-/** Decides who may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */
+/** Decides which requests may call: the CSRF rule, the Origin allow-list, Fetch Metadata and CORS. */
 export class Guard {
   readonly #origins: ReadonlySet<string>
   readonly #isProduction: boolean

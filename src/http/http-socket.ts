@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/** Browsers do not pipeline, and balancers hardly do, so a client that exceeds this is filling the memory. */
+const MAX_PENDING = 16
+
 /** Internals of Node's HTTP server on a connection: the request it reads, and the response it writes. */
 type HttpSocket = Socket & {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null
@@ -19,4 +22,23 @@ export function responseInProgress(socket: Socket): ResponseInProgress | undefin
 /** The request whose headers were read last on a connection. */
 export function requestInProgress(socket: Socket): IncomingMessage | undefined {
   return (socket as HttpSocket).parser?.incoming ?? undefined
+}
+
+/**
+ * Counts the requests of each connection that wait for a response. Node stops reading only when written responses pile
+ * up, so without this count a client could pipeline any number of requests to a slow upstream.
+ */
+export class PendingResponses {
+  readonly #counts = new WeakMap<Socket, number>()
+
+  /** Counts a request. Returns false if too many requests of its connection wait for a response. */
+  begin(socket: Socket): boolean {
+    const count = (this.#counts.get(socket) ?? 0) + 1
+    this.#counts.set(socket, count)
+    return count <= MAX_PENDING
+  }
+
+  end(socket: Socket): void {
+    this.#counts.set(socket, (this.#counts.get(socket) ?? 1) - 1)
+  }
 }

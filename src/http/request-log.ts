@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { symbols } from 'pino'
-import { logTime } from '../telemetry/log.ts'
+import { stdTimeFunctions, symbols } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { methodLabel } from './requester.ts'
 
@@ -28,7 +27,7 @@ export function requestRecorder(
     const method = methodLabel(request.method)
     const route = request.routeOptions.url ?? 'unmatched'
     const status = raw.headersSent ? raw.statusCode : CLIENT_CLOSED
-    metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)
+    metrics.requests.observe({ method, route, status }, reply.elapsedTime / 1000)
     if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, { route, status }))
   }
 }
@@ -45,7 +44,7 @@ function requestLine(
 ): string {
   const { id, method, ip, sessionTag, headers } = request
   const trace = traceIdOf(headers['traceparent'])
-  const start = `{"level":30${logTime()}${log[symbols.chindingsSym]}`
+  const start = `{"level":30${stdTimeFunctions.isoTime()}${log[symbols.chindingsSym]}`
   const outcome = `"reqId":"${id}","method":"${method}","route":"${route}","status":${status}`
   const ms = Math.round(reply.elapsedTime * 10) / 10
   // A client that disconnected before its request was handled has no address.

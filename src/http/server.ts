@@ -15,10 +15,9 @@ import { baseHeaders } from './base-headers.ts'
 import { closeUnusedConnections } from './closing.ts'
 import { handleError, toProblem } from './errors.ts'
 import type { Guard } from './guard.ts'
-import { responseInProgress } from './http-socket.ts'
+import { PendingResponses, responseInProgress } from './http-socket.ts'
 import { isPathOf } from './known-paths.ts'
 import { NO_SCHEMAS } from './listener.ts'
-import { PendingResponses } from './pending-responses.ts'
 import { requestRecorder } from './request-log.ts'
 import { sendProblem } from './problem-pages.ts'
 import { refuseUnparsable } from './unparsable.ts'
@@ -162,7 +161,7 @@ function stripForwardedPorts({ raw: { headers } }: FastifyRequest): void {
 }
 
 /**
- * Reads and drops the body of a GET. Nobody else would read it, so it would be kept for as long as the request waits, in
+ * Reads and drops the body of a GET. No handler would read it, so it would be kept for as long as the request waits, in
  * pieces as small as its sender likes.
  */
 function dropUnwantedBody({ raw }: FastifyRequest): void {

@@ -3,7 +3,7 @@ import type { SharedState, StoreHealth } from '../store/store.ts'
 import { MinuteCounts } from './minute-counts.ts'
 
 /** Whether a call may be made. */
-export type CallVerdict =
+type CallVerdict =
   | { readonly is: 'allowed' }
   | { readonly is: 'refused'; /** Seconds until calls are allowed again. */ readonly retryAfterSeconds: number }
 

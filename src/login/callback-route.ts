@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RawQuery } from '../http/server.ts'
 import { callbackError } from '../oauth/grant-outcome.ts'
-import { failureUrl } from './auth-error.ts'
+import { failureUrl } from './return-to.ts'
 import type { SettledLogin } from './browser-logins.ts'
 import { failLogin, failureOf, type Callback } from './failed-login.ts'
 import { finishLogin, setLoginCookies, type ReplacedSessions } from './finish-login.ts'

@@ -5,7 +5,7 @@ import { loggedAddress, sourceOf } from '../http/requester.ts'
 import { audit, auditBounded } from '../telemetry/audit/audit.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
-import { failureUrl, type AuthError, type Flow } from './auth-error.ts'
+import { failureUrl, type AuthError, type Flow } from './return-to.ts'
 import type { LoginDependencies } from './login-dependencies.ts'
 import type { LoginTicket } from './login-transactions.ts'
 

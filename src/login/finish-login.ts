@@ -95,7 +95,7 @@ async function makeSession(
   const by = { requester, subjectTag: subject === undefined ? undefined : sessions.subjectTag(subject) }
   let cookieValue: string
   try {
-    cookieValue = (await saveNewSession(request, record)).cookieValue
+    cookieValue = await saveNewSession(request, record)
     if (enlisted !== undefined && !(await subjects?.mayLive(enlisted, ageMs))) {
       await sessions.end(session, 'revoked', by)
       return { is: 'ended' }

@@ -1,6 +1,6 @@
 import type { Envelope } from '../sessions/index.ts'
 import { loginKey } from '../store/keys.ts'
-import type { AuthError, Flow } from './auth-error.ts'
+import type { AuthError, Flow } from './return-to.ts'
 import type { LoginCookie } from './login-cookies.ts'
 
 /** Approximate size of a sealed record and its key, without the return path. */

@@ -1,7 +1,5 @@
 import * as client from 'openid-client'
 import type { Config } from '../config/config.ts'
-import { CircuitBreaker } from './circuit-breaker.ts'
-import { clientConfiguration } from './client-configuration.ts'
 import { translate, type FailedOutcome } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
@@ -31,13 +29,11 @@ export type AuthorizationOutcome = { readonly is: 'ready'; readonly url: URL } |
 export class AuthorizationRequests {
   readonly #config: Config['oauth']
   readonly #pusher: client.Configuration
-  /** Limits concurrency only: no failure opens it, since the failed login of one user must not block the next. */
-  readonly #pushes = new CircuitBreaker(MAX_PUSHES)
+  #pushing = 0
 
-  constructor(config: Config['oauth'], authentication: client.ClientAuth, traffic: ProviderTraffic) {
+  constructor(config: Config['oauth'], traffic: ProviderTraffic) {
     this.#config = config
-    const fetch = traffic.fetchFor('push', readPushResponse)
-    this.#pusher = clientConfiguration(config, { authentication, timeoutMs: PUSH_TIMEOUT_MS, fetch })
+    this.#pusher = traffic.clientFor('push', readPushResponse, PUSH_TIMEOUT_MS)
   }
 
   /** The address to send the browser to. */
@@ -46,19 +42,17 @@ export class AuthorizationRequests {
     if (this.#config.parUrl === undefined) {
       return { is: 'ready', url: client.buildAuthorizationUrl(this.#pusher, parameters) }
     }
-    const outcome = await this.#pushes.run(
-      () => this.#push(parameters),
-      () => false,
-    )
-    const cause = new Error('too many authorization requests are being pushed')
-    return outcome ?? { is: 'unavailable', code: 'try_later', cause }
-  }
-
-  async #push(parameters: URLSearchParams): Promise<AuthorizationOutcome> {
+    if (this.#pushing >= MAX_PUSHES) {
+      const cause = new Error('too many authorization requests are being pushed')
+      return { is: 'unavailable', code: 'try_later', cause }
+    }
+    this.#pushing++
     try {
       return { is: 'ready', url: await client.buildAuthorizationUrlWithPAR(this.#pusher, parameters) }
     } catch (error) {
       return translate(error)
+    } finally {
+      this.#pushing--
     }
   }
 

@@ -2,7 +2,6 @@ import type { ServerMetadata } from 'openid-client'
 import { isInQuery } from '../config/authorization-params.ts'
 import type { NamedEndpoints, ProviderConfig } from '../config/provider.ts'
 import { settingFormats } from '../config/setting-formats.ts'
-import { DocumentFault } from './metadata-requests.ts'
 
 /** The setting that takes precedence over each endpoint of the metadata. */
 const SETTINGS = {
@@ -19,6 +18,18 @@ export interface DiscoveredProvider {
 }
 
 type Endpoint = keyof typeof SETTINGS
+
+/** The response is not the issuer's metadata. The message completes a sentence that starts with “ISSUER”. */
+export class DocumentFault extends Error {
+  /** Whether the metadata may be at another address of the issuer. The message is then a sentence of its own. */
+  readonly isElsewhere: boolean
+
+  constructor(message: string, isElsewhere = false) {
+    super(message)
+    this.name = 'DocumentFault'
+    this.isElsewhere = isElsewhere
+  }
+}
 
 /**
  * Completes the configuration of the provider with its metadata (RFC 8414 §2). An endpoint that the settings name is not

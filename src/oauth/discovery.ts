@@ -1,10 +1,10 @@
 import * as client from 'openid-client'
+import { Agent, fetch as undiciFetch } from 'undici'
 import type { ProviderConfig } from '../config/provider.ts'
-import { isInsecure } from './client-configuration.ts'
-import { DocumentFault, MetadataRequests } from './metadata-requests.ts'
-import { endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
-import { UnusableResponse } from './provider-response.ts'
-import { PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
+import { DocumentFault, endpointsOf, type DiscoveredProvider } from './discovered-endpoints.ts'
+import { isIssuer } from './provider.ts'
+import { boundedText, parsedObject, UnusableResponse } from './provider-response.ts'
+import { isInsecure, PROVIDER_TIMEOUT_MS } from './provider-traffic.ts'
 
 /** The outcome of a discovery. */
 export type Discovery =
@@ -19,6 +19,7 @@ export type Discovery =
  * RFC 8414.
  */
 const ALGORITHMS = ['oidc', 'oauth2'] as const
+const MAX_SHOWN = 200
 
 /**
  * Asks the issuer once for its metadata (RFC 8414 §3), and completes the configuration of the provider with it. Only the
@@ -26,31 +27,29 @@ const ALGORITHMS = ['oidc', 'oauth2'] as const
  * @param timeoutMs of each request, including the response body
  */
 export async function discover(config: ProviderConfig, timeoutMs = PROVIDER_TIMEOUT_MS): Promise<Discovery> {
-  const requests = new MetadataRequests(config)
+  const agent = new Agent({ connect: { timeout: 3000 } })
+  const fetch: client.CustomFetch = (url, options) => fetchMetadata(config, url, { ...options, dispatcher: agent })
   try {
     const missing: string[] = []
     for (const algorithm of ALGORITHMS) {
-      const outcome = await attempt(config, algorithm, { requests, timeoutMs })
+      const outcome = await attempt(config, { algorithm, timeout: timeoutMs / 1000, [client.customFetch]: fetch })
       if (outcome.is !== 'missing') return outcome
       missing.push(outcome.message)
     }
     return { is: 'refused', message: `must be an issuer with metadata: ${missing.join('; ')}` }
   } finally {
-    await requests.close()
+    await agent.destroy()
   }
 }
 
 /** `missing`: there is no metadata at this place, but there may be at the other one. `message` is a sentence. */
 async function attempt(
   config: ProviderConfig,
-  algorithm: (typeof ALGORITHMS)[number],
-  { requests, timeoutMs }: { readonly requests: MetadataRequests; readonly timeoutMs: number },
+  options: client.DiscoveryRequestOptions,
 ): Promise<Discovery | { readonly is: 'missing'; readonly message: string }> {
   try {
     const found = await client.discovery(new URL(config.issuer), config.clientId, undefined, client.None(), {
-      algorithm,
-      timeout: timeoutMs / 1000,
-      [client.customFetch]: (url, options) => requests.fetch(url, options),
+      ...options,
       // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
       execute: isInsecure(config.issuer) ? [client.allowInsecureRequests] : [],
     })
@@ -60,6 +59,39 @@ async function attempt(
     if (fault === undefined) return { is: 'away', cause: innerFailure(error) }
     return { is: fault.isElsewhere ? 'missing' : 'refused', message: fault.message }
   }
+}
+
+/**
+ * Fetches metadata for openid-client, bounded in size and without following redirects.
+ * @throws DocumentFault; UnusableResponse if another attempt may succeed; what undici throws if there is no response
+ */
+async function fetchMetadata(config: ProviderConfig, url: string, options: object): Promise<Response> {
+  const response = await undiciFetch(url, options)
+  const { status } = response
+  if (status !== 200) {
+    await response.body?.cancel()
+    // A timeout, too many requests, and all of 5xx will pass.
+    if (status === 408 || status === 429 || status >= 500) throw new UnusableResponse(`status ${status}`, status)
+    const isRedirect = status >= 300 && status < 400
+    throw new DocumentFault(`${url} ${isRedirect ? 'is redirected, with' : 'has'} status ${status}`, true)
+  }
+  const text = await boundedText(response).catch((error: unknown) => {
+    if (error instanceof UnusableResponse) throw new DocumentFault(`has metadata that is too large at ${url}`)
+    throw error
+  })
+  const document = parsedObject(text)
+  if (document === undefined) throw new DocumentFault(`${url} is not a JSON object`, true)
+  checkIssuer(config, document['issuer'])
+  return Response.json(document)
+}
+
+/** To the letter (RFC 8414 §3.3), unlike openid-client. Only AUTH_URL, which has lost its final slash, may differ by that. */
+function checkIssuer(config: ProviderConfig, found: unknown): void {
+  if (isIssuer(config, found)) return
+  const shown = typeof found === 'string' ? JSON.stringify(found.slice(0, MAX_SHOWN)) : 'none'
+  throw new DocumentFault(
+    `must be the issuer that the metadata names, to the letter: it is ${config.issuer}, and the metadata names ${shown}`,
+  )
 }
 
 /** openid-client wraps what its fetch() throws, and says nothing more about it. */

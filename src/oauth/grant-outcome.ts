@@ -45,43 +45,35 @@ export class ProviderRefusal extends Error {
   }
 }
 
-/**
- * Maps the `error` of a callback (RFC 6749 §4.1.2.1). A stranger can write such a link, so `invalid_client`, which alerts the
- * operator, is not accepted from it.
- */
-export function callbackError(error: string): Exclude<RefusalCode, 'invalid_client'> | 'provider_unavailable' {
-  switch (error) {
-    case 'access_denied':
-    case 'request_denied':
-      return 'access_denied'
-    case 'invalid_grant':
-      return 'invalid_grant'
-    case 'server_error':
-    case 'temporarily_unavailable':
-      return 'provider_unavailable'
-    default:
-      return 'login_failed'
-  }
-}
+type FailureCode = FailedOutcome['code']
 
 /**
- * Maps the `error` of a response to this client (RFC 6749 §5.2). An `access_denied` is the provider's own refusal here: a
- * user who cancels never gets this far.
+ * The `error` of a callback (RFC 6749 §4.1.2.1). A stranger can write such a link, so `invalid_client`, which alerts the
+ * operator, is not accepted from it.
  */
-function tokenError(error: string): FailedOutcome {
-  const cause = new ProviderRefusal(error)
-  switch (error) {
-    case 'invalid_grant':
-      return { is: 'refused', code: 'invalid_grant', cause }
-    case 'invalid_client':
-    case 'unauthorized_client':
-      return { is: 'refused', code: 'invalid_client', cause }
-    case 'server_error':
-    case 'temporarily_unavailable':
-      return { is: 'unavailable', code: 'provider_unavailable', cause }
-    default:
-      return { is: 'refused', code: 'login_failed', cause }
-  }
+const CALLBACK_ERRORS: ReadonlyMap<string, Exclude<FailureCode, 'invalid_client'>> = new Map([
+  ['access_denied', 'access_denied'],
+  ['request_denied', 'access_denied'],
+  ['invalid_grant', 'invalid_grant'],
+  ['server_error', 'provider_unavailable'],
+  ['temporarily_unavailable', 'provider_unavailable'],
+])
+
+/**
+ * The `error` of a response to this client (RFC 6749 §5.2). An `access_denied` is the provider's own refusal here: a user
+ * who cancels never gets this far.
+ */
+const RESPONSE_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
+  ['invalid_grant', 'invalid_grant'],
+  ['invalid_client', 'invalid_client'],
+  ['unauthorized_client', 'invalid_client'],
+  ['server_error', 'provider_unavailable'],
+  ['temporarily_unavailable', 'provider_unavailable'],
+])
+
+/** Why a login failed, by the `error` of its callback. */
+export function callbackError(error: string): FailureCode {
+  return CALLBACK_ERRORS.get(error) ?? 'login_failed'
 }
 
 /** Reads a successful token response. @param fallbackMs the lifetime of tokens that name no usable one */
@@ -107,27 +99,28 @@ export function granted(response: client.TokenEndpointResponse, fallbackMs: numb
 /** Maps errors of openid-client and fetch(), by class and code. @throws any other error unchanged */
 export function translate(error: unknown): FailedOutcome {
   if (error instanceof client.AuthorizationResponseError) {
-    const code = callbackError(error.error)
-    const cause = new ProviderRefusal(error.error)
-    return code === 'provider_unavailable' ? { is: 'unavailable', code, cause } : { is: 'refused', code, cause }
+    return failed(callbackError(error.error), new ProviderRefusal(error.error))
   }
-  if (error instanceof client.ResponseBodyError) return tokenError(error.error)
+  if (error instanceof client.ResponseBodyError) {
+    return failed(RESPONSE_ERRORS.get(error.error) ?? 'login_failed', new ProviderRefusal(error.error))
+  }
   if (error instanceof client.ClientError) {
-    const { cause } = error
+    const { cause, code } = error
     if (cause instanceof UnusableResponse) {
       const { busyForMs } = cause
-      return busyForMs === undefined
-        ? unavailable(error)
-        : { is: 'unavailable', code: 'try_later', cause: error, busyForMs }
+      if (busyForMs !== undefined) return { is: 'unavailable', code: 'try_later', cause: error, busyForMs }
+      return failed('provider_unavailable', error)
     }
-    const isTimeout = error.code === 'OAUTH_TIMEOUT' || error.code === 'OAUTH_ABORT'
-    return isTimeout ? unavailable(error) : { is: 'refused', code: 'login_failed', cause: error }
+    const isTimeout = code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT'
+    return failed(isTimeout ? 'provider_unavailable' : 'login_failed', error)
   }
   // fetch() reports a network failure as a TypeError without a code of its own.
-  if (error instanceof TypeError && !('code' in error)) return unavailable(error)
+  if (error instanceof TypeError && !('code' in error)) return failed('provider_unavailable', error)
   throw error
 }
 
-function unavailable(cause: unknown): FailedOutcome {
-  return { is: 'unavailable', code: 'provider_unavailable', cause }
+function failed(code: FailureCode, cause: unknown): FailedOutcome {
+  return code === 'provider_unavailable' || code === 'try_later'
+    ? { is: 'unavailable', code, cause }
+    : { is: 'refused', code, cause }
 }

@@ -1,21 +1,26 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
+import { fetch as undiciFetch } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { ClientKey } from '../config/client-key.ts'
 import type { Config } from '../config/config.ts'
+import type { AuthorizationOutcome } from './authorization-requests.ts'
 import { ProviderRefusal, type GrantOutcome } from './grant-outcome.ts'
-import { Provider } from './provider.ts'
+import { isIssuer, Provider } from './provider.ts'
 import { UnusableResponse } from './provider-response.ts'
 
-/** A state and code that were never issued. */
-export const PROBE = 'a-check-of-the-settings'
-/** A PKCE verifier (RFC 7636 §4.1). */
-export const PROBE_VERIFIER = PROBE.padEnd(43, '-')
+type OAuth = Config['oauth']
 
 /** The result of a probe. Its message completes a sentence that starts with the address. */
-export type ProbeResult = Omit<CheckResult, 'setting'>
+type ProbeResult = Omit<CheckResult, 'setting'>
 
-/** Advice to the operator about a client that the provider refuses. */
-export const CLIENT_ADVICE =
+/** A state and code that were never issued. */
+const PROBE = 'a-check-of-the-settings'
+/** A PKCE verifier (RFC 7636 §4.1). */
+const PROBE_VERIFIER = PROBE.padEnd(43, '-')
+const REDIRECT_TIMEOUT_MS = 5000
+const MAX_SHOWN = 200
+
+const CLIENT_ADVICE =
   'Check CLIENT_ID, CLIENT_AUTH and its secret or key, and how this client is registered with the provider.'
 const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2/token, unless TOKEN_URL names it.'
 
@@ -24,7 +29,7 @@ const ADDRESS_ADVICE = 'Check AUTH_URL: the token endpoint is AUTH_URL + /oauth2
  * and whether it accepts this client as authenticated.
  * @throws the failure, if the endpoint could not be reached
  */
-export async function probeTokenEndpoint(config: Config['oauth']): Promise<ProbeResult> {
+export async function probeTokenEndpoint(config: OAuth): Promise<ProbeResult> {
   const outcome = await exchangeNothing(config)
   switch (outcome.is) {
     case 'granted':
@@ -44,21 +49,50 @@ export async function probeTokenEndpoint(config: Config['oauth']): Promise<Probe
       const message = `${authentication.message}, but ${cause.message} instead of invalid_grant`
       return { is: 'warning', message, advice: authentication.advice ?? CLIENT_ADVICE }
     }
-    case 'unavailable': {
-      const { cause } = outcome.cause as Error
-      if (!(cause instanceof UnusableResponse)) throw outcome.cause
-      return { is: 'failed', message: `is not a token endpoint: ${cause.why}`, advice: ADDRESS_ADVICE }
-    }
+    case 'unavailable':
+      return { is: 'failed', message: `is not a token endpoint: ${faultOf(outcome.cause)}`, advice: ADDRESS_ADVICE }
   }
 }
 
-/** “refuses this client (invalid_client)” */
-export function refusalOf(cause: unknown): string {
-  return `refuses this client (${cause instanceof ProviderRefusal ? cause.error : 'invalid_client'})`
+/** Pushes an authorization request that no login will use. @throws the failure, if the endpoint could not be reached */
+export async function probePush(config: OAuth): Promise<ProbeResult> {
+  const outcome = await requestUrl(config)
+  switch (outcome.is) {
+    case 'ready':
+      return { is: 'ok', message: 'accepts pushed authorization requests' }
+    case 'refused': {
+      const { code, cause } = outcome
+      const message = code === 'invalid_client' ? refusalOf(cause) : `refuses the request: ${(cause as Error).message}`
+      return { is: 'failed', message, advice: CLIENT_ADVICE }
+    }
+    case 'unavailable':
+      return { is: 'failed', message: `is not an endpoint for pushed requests: ${faultOf(outcome.cause)}` }
+  }
+}
+
+/**
+ * Makes an authorization request with an unknown response_type, which the provider refuses by a redirect to this client
+ * (RFC 6749 §4.1.2.1), and looks at its `iss`. Nothing is left behind at the provider.
+ * @returns undefined if it cannot be seen and the settings do not depend on it
+ */
+export async function probeIssuer(config: OAuth): Promise<ProbeResult | undefined> {
+  const callback = await refusedRequest(config).catch(() => undefined)
+  if (callback === undefined) {
+    const message = 'does not redirect a wrong request to this client, so the iss of its callbacks could not be checked'
+    return config.isIssuerNamed || config.issuerRequired ? { is: 'warning', message } : undefined
+  }
+  const [issuer, ...more] = callback.getAll('iss')
+  if (issuer === undefined) {
+    if (!config.issuerRequired) return { is: 'ok', message: 'sends callbacks without iss' }
+    return { is: 'failed', message: 'sends callbacks without iss, so every login fails (ISSUER_REQUIRED)' }
+  }
+  if (more.length === 0 && isIssuer(config, issuer)) return { is: 'ok', message: 'sends callbacks with the right iss' }
+  const message = `sends callbacks with another iss, so every login fails: ${JSON.stringify(issuer.slice(0, MAX_SHOWN))}`
+  return { is: 'failed', message, advice: 'Set ISSUER to exactly this, if it is your provider.' }
 }
 
 /** A token endpoint that refuses the code has accepted the client, unless it looks at the code first. */
-async function probeAuthentication(config: Config['oauth']): Promise<ProbeResult> {
+async function probeAuthentication(config: OAuth): Promise<ProbeResult> {
   const { clientAuth, clientKeys } = config
   if (clientAuth === 'none') return { is: 'ok', message: 'is a token endpoint that knows this client' }
   const [, nextKey] = clientKeys
@@ -77,20 +111,58 @@ async function probeAuthentication(config: Config['oauth']): Promise<ProbeResult
   return { is: 'warning', message, advice }
 }
 
-async function exchangeNothing(config: Config['oauth']): Promise<GrantOutcome> {
-  const provider = new Provider({ ...config, issuerRequired: false })
+function exchangeNothing(config: OAuth): Promise<GrantOutcome> {
+  return withProvider({ ...config, issuerRequired: false }, (provider) =>
+    provider.exchange(`code=${PROBE}&state=${PROBE}`, PROBE, PROBE_VERIFIER),
+  )
+}
+
+function requestUrl(config: OAuth): Promise<AuthorizationOutcome> {
+  return withProvider(config, (provider) =>
+    provider.authorizationUrl({ state: PROBE, verifier: PROBE_VERIFIER, signup: undefined }),
+  )
+}
+
+async function withProvider<Outcome>(
+  config: OAuth,
+  request: (provider: Provider) => Promise<Outcome>,
+): Promise<Outcome> {
+  const provider = new Provider(config)
   try {
-    return await provider.exchange(`code=${PROBE}&state=${PROBE}`, PROBE, PROBE_VERIFIER)
+    return await request(provider)
   } finally {
     await provider.close()
   }
+}
+
+async function refusedRequest(config: OAuth): Promise<URLSearchParams | undefined> {
+  const request = await requestUrl({ ...config, parUrl: undefined })
+  if (request.is !== 'ready') return undefined
+  request.url.searchParams.set('response_type', PROBE)
+  const signal = AbortSignal.timeout(REDIRECT_TIMEOUT_MS)
+  const response = await undiciFetch(request.url, { redirect: 'manual', signal })
+  await response.body?.cancel()
+  const location = response.headers.get('location') ?? ''
+  return location.startsWith(`${config.redirectUri}?`) ? new URL(location).searchParams : undefined
+}
+
+/** “refuses this client (invalid_client)” */
+function refusalOf(cause: unknown): string {
+  return `refuses this client (${cause instanceof ProviderRefusal ? cause.error : 'invalid_client'})`
+}
+
+/** The fault of a response that cannot be used. @throws `failure` itself, if there was no response */
+function faultOf(failure: unknown): string {
+  const { cause } = failure as Error
+  if (!(cause instanceof UnusableResponse)) throw failure
+  return cause.why
 }
 
 function isClientRefused(outcome: GrantOutcome): boolean {
   return outcome.is === 'refused' && outcome.code === 'invalid_client'
 }
 
-function withWrongCredential(config: Config['oauth']): Config['oauth'] {
+function withWrongCredential(config: OAuth): OAuth {
   const clientKeys = config.clientKeys.map((key) => ({ ...key, key: strangerOf(key) }))
   return { ...config, clientSecret: randomBytes(16).toString('hex'), clientKeys }
 }

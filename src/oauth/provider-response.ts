@@ -1,6 +1,7 @@
 import { retryAfterMs } from '../http/retry-after.ts'
 
 const MAX_RESPONSE_BYTES = 256 * 1024
+const MAX_LIFETIME_SECONDS = 30 * 86_400
 
 /** The provider's response is not that of a working endpoint. The message quotes nothing of the response. */
 export class UnusableResponse extends Error {
@@ -47,6 +48,30 @@ export async function readProviderResponse(response: RawResponse): Promise<Provi
   return refusal(status, body['error'])
 }
 
+/**
+ * Reads a token endpoint's response (docs/upstream.md, Token endpoint) and normalizes it for openid-client: only the
+ * members that the server uses, with a lifetime that is a number or missing.
+ * @throws UnusableResponse as {@link readProviderResponse}, and on any body that is not a JSON object
+ */
+export async function readTokenResponse(response: RawResponse): Promise<Response> {
+  const read = await readProviderResponse(response)
+  if (read.is === 'refusal') return read.refusal
+  const { status, body } = read
+  if (body === undefined) throw new UnusableResponse(`status ${status}, not a JSON object`, status)
+  const { access_token, token_type, scope, expires_in, refresh_token } = body
+  return Response.json(
+    {
+      access_token,
+      token_type,
+      expires_in: lifetime(expires_in),
+      // Some providers print an empty one for none.
+      refresh_token: refresh_token === null || refresh_token === '' ? undefined : refresh_token,
+      scope: readScope(scope),
+    },
+    { status },
+  )
+}
+
 /** Reads a body as UTF-8. @throws UnusableResponse if it has more than 256 KiB, whose rest is then not read */
 export async function boundedText({ status, body }: RawResponse): Promise<string> {
   const chunks: Uint8Array[] = []
@@ -73,4 +98,18 @@ export function parsedObject(text: string): Record<string, unknown> | undefined 
 
 function refusal(status: number, error: unknown): { is: 'refusal'; refusal: Response } {
   return { is: 'refusal', refusal: Response.json({ error }, { status }) }
+}
+
+/** A usable lifetime in seconds; some providers send the number as a string. */
+function lifetime(value: unknown): number | undefined {
+  const isNumeric = typeof value === 'number' || (typeof value === 'string' && value.trim() !== '')
+  const seconds = isNumeric ? Number(value) : 0
+  return seconds > 0 && seconds <= MAX_LIFETIME_SECONDS ? seconds : undefined
+}
+
+/** The scope as a text; some providers send a list. Undefined if there is none (RFC 6749 §5.1: the requested one). */
+function readScope(value: unknown): unknown {
+  const isList = Array.isArray(value) && value.every((item) => typeof item === 'string')
+  const scope: unknown = isList ? value.join(' ') : value
+  return scope === null || scope === '' ? undefined : scope
 }

@@ -1,13 +1,15 @@
-import type { CustomFetch } from 'openid-client'
+import * as client from 'openid-client'
 import { Agent, fetch as undiciFetch } from 'undici'
+import type { ProviderConfig } from '../config/provider.ts'
 import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { clientAuthentication } from './client-authentication.ts'
 import { UnusableResponse, type RawResponse } from './provider-response.ts'
 
 /** Timeout of a request to the provider, including the response body. */
 export const PROVIDER_TIMEOUT_MS = 9_000
 
 /** The kind of a request to the provider; a metrics label. */
-export type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
+type ProviderRequest = 'push' | 'exchange' | 'refresh' | 'revoke'
 
 /** A metrics label. `busy`: a 429; `refused`: any other 4xx; `failed`: a 5xx, a redirect or an unusable body. */
 type ProviderOutcome = 'ok' | 'refused' | 'busy' | 'failed' | 'timeout' | 'unreachable' | 'no_descriptor'
@@ -18,25 +20,44 @@ export interface ProviderObserver {
 }
 
 /** Reads a response and normalizes it for openid-client. @throws UnusableResponse */
-export type ResponseReader = (response: RawResponse) => Promise<Response>
+type ResponseReader = (response: RawResponse) => Promise<Response>
 
-/** The connections to the provider. */
+/** The connections to the provider, and the clients of openid-client that use them. */
 export class ProviderTraffic {
+  readonly #config: ProviderConfig
+  readonly #authentication: client.ClientAuth
   readonly #observer: ProviderObserver | undefined
   readonly #agent = new Agent({
-    headersTimeout: PROVIDER_TIMEOUT_MS,
-    bodyTimeout: PROVIDER_TIMEOUT_MS,
     connect: { timeout: 3000 },
     // One connection per request: a login would be lost on a reused connection that the provider is just closing.
     pipelining: 0,
   })
 
-  constructor(observer?: ProviderObserver) {
+  constructor(config: ProviderConfig, observer?: ProviderObserver) {
+    this.#config = config
+    this.#authentication = clientAuthentication(config)
     this.#observer = observer
   }
 
-  /** A fetch() for openid-client whose requests are counted under this name. It follows no redirect. */
-  fetchFor(request: ProviderRequest, read: ResponseReader): CustomFetch {
+  /** The client for one kind of request, which is counted under this name. It follows no redirect. */
+  clientFor(request: ProviderRequest, read: ResponseReader, timeoutMs = PROVIDER_TIMEOUT_MS): client.Configuration {
+    const { clientId, authorizationUrl, tokenUrl, parUrl, revocationUrl } = this.#config
+    const configuration = new client.Configuration(metadataOf(this.#config), clientId, undefined, this.#authentication)
+    configuration.timeout = timeoutMs / 1000
+    if ([authorizationUrl, tokenUrl, parUrl, revocationUrl].some((url) => url !== undefined && isInsecure(url))) {
+      // oxlint-disable-next-line typescript/no-deprecated -- deprecated only to stand out; settings allow http outside production
+      client.allowInsecureRequests(configuration)
+    }
+    configuration[client.customFetch] = this.#fetchFor(request, read)
+    return configuration
+  }
+
+  /** Closes all connections, including those in use. */
+  close(): Promise<void> {
+    return this.#agent.destroy()
+  }
+
+  #fetchFor(request: ProviderRequest, read: ResponseReader): client.CustomFetch {
     return async (url, options: object) => {
       const sentAt = performance.now()
       let outcome: ProviderOutcome = 'failed'
@@ -53,10 +74,22 @@ export class ProviderTraffic {
       }
     }
   }
+}
 
-  /** Closes all connections, including those in use. */
-  close(): Promise<void> {
-    return this.#agent.destroy()
+/** Whether requests to an address are not encrypted. The settings allow such addresses only outside production. */
+export function isInsecure(url: string): boolean {
+  return url.toLowerCase().startsWith('http:')
+}
+
+function metadataOf(config: ProviderConfig): client.ServerMetadata {
+  const { issuer, issuerRequired, authorizationUrl, tokenUrl, parUrl, revocationUrl } = config
+  return {
+    issuer,
+    authorization_endpoint: authorizationUrl,
+    token_endpoint: tokenUrl,
+    authorization_response_iss_parameter_supported: issuerRequired,
+    ...(parUrl === undefined ? {} : { pushed_authorization_request_endpoint: parUrl }),
+    ...(revocationUrl === undefined ? {} : { revocation_endpoint: revocationUrl }),
   }
 }
 
@@ -69,8 +102,7 @@ function outcomeOf({ status }: { readonly status: number }): ProviderOutcome {
 function failureOf(error: unknown): ProviderOutcome {
   if (isOutOfDescriptors(error)) return 'no_descriptor'
   if (error instanceof UnusableResponse) return error.busyForMs !== undefined ? 'busy' : 'failed'
-  // A timeout of openid-client (AbortSignal.timeout) or of undici.
+  // A timeout of openid-client (AbortSignal.timeout), or of the connection.
   const { name, cause } = error as { name?: string; cause?: { code?: string } }
-  const isTimeout = name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(cause?.code ?? '')
-  return isTimeout ? 'timeout' : 'unreachable'
+  return name === 'TimeoutError' || cause?.code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'unreachable'
 }

@@ -1,17 +1,16 @@
 import * as client from 'openid-client'
 import type { Config } from '../config/config.ts'
+import type { ProviderConfig } from '../config/provider.ts'
 import {
   AuthorizationRequests,
   type AuthorizationOutcome,
   type AuthorizationRequest,
 } from './authorization-requests.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { clientAuthentication } from './client-authentication.ts'
-import { clientConfiguration, isIssuer } from './client-configuration.ts'
 import { granted, type GrantOutcome, translate } from './grant-outcome.ts'
-import { PROVIDER_TIMEOUT_MS, ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
+import { readTokenResponse } from './provider-response.ts'
+import { ProviderTraffic, type ProviderObserver } from './provider-traffic.ts'
 import { Revocations, type RevocationFailure, type RevokedTokens } from './revocations.ts'
-import { readTokenResponse } from './token-response.ts'
 
 /** Concurrent refreshes. If the provider does not respond, each uses up a file descriptor; logins need some too. */
 const MAX_REFRESHES = 64
@@ -31,18 +30,13 @@ export class Provider {
   readonly #revocations: Revocations
 
   constructor(config: Config['oauth'], observer?: ProviderObserver) {
-    const traffic = new ProviderTraffic(observer)
-    const authentication = clientAuthentication(config)
-    const configuration = (request: 'exchange' | 'refresh'): client.Configuration => {
-      const fetch = traffic.fetchFor(request, readTokenResponse)
-      return clientConfiguration(config, { authentication, timeoutMs: PROVIDER_TIMEOUT_MS, fetch })
-    }
+    const traffic = new ProviderTraffic(config, observer)
     this.#config = config
     this.#traffic = traffic
-    this.#exchanger = configuration('exchange')
-    this.#refresher = configuration('refresh')
-    this.#authorizations = new AuthorizationRequests(config, authentication, traffic)
-    this.#revocations = new Revocations(config, authentication, traffic)
+    this.#exchanger = traffic.clientFor('exchange', readTokenResponse)
+    this.#refresher = traffic.clientFor('refresh', readTokenResponse)
+    this.#authorizations = new AuthorizationRequests(config, traffic)
+    this.#revocations = new Revocations(config, traffic)
   }
 
   /** Where to send the browser to log in (docs/upstream.md, Authorization request). Asks the provider only with PAR_URL. */
@@ -108,4 +102,12 @@ export class Provider {
       return translate(error)
     }
   }
+}
+
+/**
+ * Whether an `iss` is that of the provider. RFC 9207 §2.4 compares it exactly, but AUTH_URL is stored without the trailing
+ * slash that some issuers have.
+ */
+export function isIssuer({ issuer, isIssuerNamed }: ProviderConfig, received: unknown): boolean {
+  return received === issuer || (!isIssuerNamed && received === `${issuer}/`)
 }

@@ -1,6 +1,5 @@
 import * as client from 'openid-client'
 import type { ProviderConfig } from '../config/provider.ts'
-import { clientConfiguration } from './client-configuration.ts'
 import { ProviderRefusal } from './grant-outcome.ts'
 import { readProviderResponse, UnusableResponse, type RawResponse } from './provider-response.ts'
 import type { ProviderTraffic } from './provider-traffic.ts'
@@ -27,10 +26,9 @@ export class Revocations {
   readonly #revoker: client.Configuration
   readonly #running = new Set<Promise<unknown>>()
 
-  constructor(config: ProviderConfig, authentication: client.ClientAuth, traffic: ProviderTraffic) {
+  constructor(config: ProviderConfig, traffic: ProviderTraffic) {
     this.#isEnabled = config.revocationUrl !== undefined
-    const fetch = traffic.fetchFor('revoke', readRevocationResponse)
-    this.#revoker = clientConfiguration(config, { authentication, timeoutMs: REVOCATION_TIMEOUT_MS, fetch })
+    this.#revoker = traffic.clientFor('revoke', readRevocationResponse, REVOCATION_TIMEOUT_MS)
   }
 
   /**
@@ -39,10 +37,7 @@ export class Revocations {
    */
   async revoke({ refreshToken, accessToken }: RevokedTokens): Promise<readonly RevocationFailure[]> {
     if (!this.#isEnabled) return []
-    const revocation = this.#revokeInTurn([
-      ...(refreshToken === undefined ? [] : [['refresh_token', refreshToken] as const]),
-      ['access_token', accessToken],
-    ])
+    const revocation = this.#revokeInTurn({ refresh_token: refreshToken, access_token: accessToken })
     this.#running.add(revocation)
     return revocation.finally(() => this.#running.delete(revocation))
   }
@@ -53,10 +48,12 @@ export class Revocations {
   }
 
   async #revokeInTurn(
-    tokens: readonly (readonly [hint: RevocationFailure['token'], token: string])[],
+    tokens: Readonly<Record<RevocationFailure['token'], string | undefined>>,
   ): Promise<RevocationFailure[]> {
     const failures: RevocationFailure[] = []
-    for (const [hint, token] of tokens) {
+    for (const hint of ['refresh_token', 'access_token'] as const) {
+      const token = tokens[hint]
+      if (token === undefined) continue
       try {
         await client.tokenRevocation(this.#revoker, token, { token_type_hint: hint })
       } catch (error) {

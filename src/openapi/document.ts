@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Endpoint } from '../proxy/endpoint.ts'
 import { openApiOperation, type OperationFacts } from './operation.ts'
-import type { Json } from '../proxy/json-schema.ts'
+import type { Json } from '../proxy/document-parts.ts'
 import { OTHER_PATHS } from './paths.ts'
 import { problemSamples, responseComponents } from './problems.ts'
 import { schemaComponents } from './schemas.ts'

@@ -1,10 +1,9 @@
 import type { Config } from '../config/config.ts'
 import type { ProblemCode } from '../problem.ts'
 import { ID } from '../http/known-paths.ts'
-import { CREDENTIALS, takesBody, takesKey, type Endpoint } from '../proxy/endpoint.ts'
+import { CREDENTIALS, changesSomething, type Endpoint } from '../proxy/endpoint.ts'
 import { requiresKey } from '../proxy/idempotency/key-header.ts'
-import { ref, type Json } from '../proxy/json-schema.ts'
-import { content, parameter } from './parts.ts'
+import { content, parameter, ref, type Json } from '../proxy/document-parts.ts'
 import { problemResponses, response } from './problems.ts'
 import { mediaTypeOf, type BodyName } from '../proxy/upstream-bodies.ts'
 
@@ -14,26 +13,34 @@ export interface OperationFacts {
   readonly idempotency: Pick<Config['idempotency'], 'requiredFor' | 'maxBodyBytes'>
 }
 
+const SHARED = 'The same response for everybody, asked for once in a while; the query is not passed on.'
+/** How a call is sent, by credential policy. */
+const SENT: Readonly<Record<Endpoint['credential'], string>> = {
+  bearer: "Sent upstream with the session's token.",
+  pat: 'Sent upstream with no token but those in the body.',
+  none: 'Sent upstream without a token.',
+}
+
 /** The OpenAPI operation of an endpoint of the catalog. */
 export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency }: OperationFacts): Json {
-  const { path, credential, summary, query, request = 'RequestBody' } = endpoint
-  const hasBody = takesBody(endpoint)
-  const needsKey = hasBody && requiresKey(endpoint, idempotency)
+  const { path, credential, summary, query, isShared, request = 'RequestBody' } = endpoint
+  const isChange = changesSomething(endpoint)
+  const needsKey = isChange && requiresKey(endpoint, idempotency)
   const keyParameter = needsKey ? 'RequiredIdempotencyKey' : 'IdempotencyKey'
   return {
     operationId: operationId(endpoint),
     tags: ['api'],
     summary,
-    description: howItIsSent(endpoint),
+    description: isShared ? SHARED : SENT[credential],
     parameters: [
-      ...(takesKey(endpoint) ? [{ $ref: `#/components/parameters/${keyParameter}` }] : []),
+      ...(isChange ? [{ $ref: `#/components/parameters/${keyParameter}` }] : []),
       ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
         const { source } = endpoint.parameters?.[name] ?? ID
         return parameter('path', name, { type: 'string', pattern: source }, 'Checked before anything is sent upstream')
       }),
       ...(query?.parameters ?? []),
     ],
-    requestBody: hasBody
+    requestBody: isChange
       ? {
           description: `Passed on as it comes, up to ${maxBodyBytes} bytes (${Math.min(maxBodyBytes, idempotency.maxBodyBytes)} with an Idempotency-Key), with its Content-Type, which may be another one.`,
           required: credential === 'pat',
@@ -45,24 +52,10 @@ export function openApiOperation(endpoint: Endpoint, { maxBodyBytes, idempotency
   }
 }
 
-function howItIsSent({ credential, isShared }: Endpoint): string {
-  if (isShared) {
-    return 'The same response for everybody, asked for once in a while; the query is not passed on.'
-  }
-  switch (credential) {
-    case 'bearer':
-      return "Sent upstream with the session's token."
-    case 'pat':
-      return 'Sent upstream with no token but those in the body.'
-    case 'none':
-      return 'Sent upstream without a token.'
-  }
-}
-
 function successes(endpoint: Endpoint): Json {
   const { method, response: body } = endpoint
   const bodies = typeof body === 'object' ? body : { '2XX': body }
-  const headers = takesKey(endpoint) && {
+  const headers = changesSomething(endpoint) && {
     headers: { 'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' } },
   }
   const responses = Object.entries(bodies).map(([status, name]) => [status, { ...passedOn(name), ...headers }])
@@ -87,7 +80,7 @@ function failures(endpoint: Endpoint, needsKey: boolean): Json {
       // A 401 to the session's token is not passed on.
       return status === 401 && bearer ? [] : ['upstream']
     }),
-    ...(takesBody(endpoint) && { '408': response(408, ['bad_request', 'upstream']) }),
+    ...(changesSomething(endpoint) && { '408': response(408, ['bad_request', 'upstream']) }),
     '4XX': response('4XX', ['upstream']),
     '5XX': response('5XX', ['upstream_error']),
   }
@@ -96,6 +89,7 @@ function failures(endpoint: Endpoint, needsKey: boolean): Json {
 /** The problems that a call can get. */
 function problemsOf(endpoint: Endpoint, needsKey: boolean): readonly ProblemCode[] {
   const { session, bearer } = CREDENTIALS[endpoint.credential]
+  const isChange = changesSomething(endpoint)
   return [
     'bad_request',
     ...where(needsKey, 'idempotency_key_required'),
@@ -103,9 +97,8 @@ function problemsOf(endpoint: Endpoint, needsKey: boolean): readonly ProblemCode
     ...where(session, 'login_required', 'session_expired'),
     'csrf_rejected',
     ...where(endpoint.path.includes(':'), 'not_found'),
-    ...where(takesBody(endpoint), 'body_too_large', 'unsupported_media_type'),
-    ...where(takesKey(endpoint), 'idempotency_in_progress', 'outcome_unknown', 'answer_not_kept'),
-    ...where(takesKey(endpoint), 'idempotency_key_reused'),
+    ...where(isChange, 'body_too_large', 'unsupported_media_type', 'idempotency_in_progress', 'outcome_unknown'),
+    ...where(isChange, 'answer_not_kept', 'idempotency_key_reused'),
     'rate_limited',
     'upstream_budget',
     ...where(session, 'upstream_limit'),

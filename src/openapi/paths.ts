@@ -1,7 +1,6 @@
 import { PROBLEM_CODES, type ProblemCode } from '../problem.ts'
 import { ID } from '../http/known-paths.ts'
-import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
-import { content, parameter } from './parts.ts'
+import { content, parameter, ref, TEXT, type Json } from '../proxy/document-parts.ts'
 import { PROBLEM, problemResponses } from './problems.ts'
 
 const returnTo = parameter(
@@ -40,11 +39,11 @@ const attributionValues = {
 const toProvider = { description: 'To the login page of the provider; a failure goes back to the frontend' }
 const page = content('text/html', TEXT)
 
-const anybody = { security: [] }
 const withSession = { security: [{ session: [] }] }
 
+/** An operation, which anybody may call unless it says otherwise. */
 function operation(tag: string, operationId: string, summary: string, description: string, rest: Json): Json {
-  return { operationId, summary, description, tags: [tag], ...rest }
+  return { operationId, summary, description, tags: [tag], security: [], ...rest }
 }
 
 function get(...details: Parameters<typeof operation>): Json {
@@ -70,7 +69,6 @@ function socket(operationId: string, summary: string, description: string, rest:
 
 function script(operationId: string, summary: string, contents: string): Json {
   return get('meta', operationId, summary, 'An ES module for pages without a bundler.', {
-    ...anybody,
     responses: {
       '200': { description: contents, content: content('text/javascript', TEXT) },
       '304': { description: 'Not modified' },
@@ -82,7 +80,6 @@ function script(operationId: string, summary: string, contents: string): Json {
 /** The routes outside the catalog (docs/reference.md, Routes). A test compares them with the routes of the server. */
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/login': get('login', 'login', 'Start a login', 'Only for navigations of the browser window.', {
-    ...anybody,
     parameters: [returnTo],
     responses: { '303': toProvider, ...problems('navigation_required') },
   }),
@@ -93,7 +90,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       'Start a sign-up',
       "Only for navigations of the browser window. Partners' links lead here.",
       {
-        ...anybody,
         parameters: [returnTo, ...attribution],
         responses: { '303': { ...toProvider, headers: attributionHeaders }, ...problems('navigation_required') },
       },
@@ -104,7 +100,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       'Check a partner link',
       'Starts nothing, so `curl -I` checks a link.',
       {
-        ...anybody,
         parameters: attribution,
         responses: {
           '200': {
@@ -122,7 +117,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'Explain a partner link',
     'Says in words whether a link is right. Starts nothing.',
     {
-      ...anybody,
       parameters: [returnTo, ...attribution],
       responses: {
         '200': {
@@ -140,7 +134,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'Finish a login',
     'The provider sends browsers here. Each login is finished once.',
     {
-      ...anybody,
       parameters: [
         parameter('query', 'code', TEXT, 'On success'),
         parameter('query', 'state', TEXT, 'Names the login transaction'),
@@ -196,7 +189,7 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
       },
     }),
   },
-  '/ws/public': socket('publicRelay', 'Market data', 'A WebSocket that needs no login.', anybody),
+  '/ws/public': socket('publicRelay', 'Market data', 'A WebSocket that needs no login.', {}),
   '/ws/trading/{accountId}': socket('tradingRelay', 'Trading', 'A WebSocket for an account of the user.', {
     ...withSession,
     parameters: [parameter('path', 'accountId', { type: 'string', pattern: ID.source }, 'Id of the account')],
@@ -214,7 +207,6 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'series, which sockets load by themselves',
   ),
   '/problems/{code}': get('meta', 'explainProblem', 'Explain a problem', 'Says what a code means, and what to do.', {
-    ...anybody,
     parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {
       '200': {
@@ -225,14 +217,12 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     },
   }),
   '/asyncapi.json': get('meta', 'getAsyncApi', 'The messages of the sockets', 'Describes the WebSockets.', {
-    ...anybody,
     responses: {
       '200': { description: 'AsyncAPI 3', content: content('application/json', { type: 'object' }) },
       ...problems(),
     },
   }),
   '/openapi.json': get('meta', 'getOpenApi', 'This document', 'Lists all routes of this server.', {
-    ...anybody,
     responses: {
       '200': { description: 'OpenAPI 3.1', content: content('application/json', { type: 'object' }) },
       ...problems(),

@@ -1,6 +1,5 @@
 import { Problem, type ProblemCode } from '../problem.ts'
-import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
-import { content, referencesIn } from './parts.ts'
+import { content, ref, referencesIn, TEXT, type Json } from '../proxy/document-parts.ts'
 
 /** The media type of a problem (RFC 9457). */
 export const PROBLEM = 'application/problem+json'

@@ -1,7 +1,6 @@
 import { PROBLEM_CODES } from '../problem.ts'
 import { BODIES } from '../proxy/upstream-bodies.ts'
-import { ref, TEXT, type Json } from '../proxy/json-schema.ts'
-import { referencesIn } from './parts.ts'
+import { ref, referencesIn, TEXT, type Json } from '../proxy/document-parts.ts'
 
 const NOW = { type: 'integer', description: "This server's clock, in seconds since 1970" }
 
@@ -93,7 +92,7 @@ export function schemaComponents(part: Json): Json {
   return found
 }
 
-/** The mark says that upstream decides what is in the body, not this server. */
+/** The mark says that upstream decides the contents of the body, not this server. */
 function schemaOf(name: string): Json | undefined {
   const body = (BODIES as Readonly<Record<string, Json>>)[name]
   return body === undefined ? OWN[name] : { 'x-documented-elsewhere': true, ...body }

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
-import http from 'node:http'
-import https from 'node:https'
+import { request } from 'undici'
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import { reach } from './reach.ts'
@@ -24,14 +22,9 @@ export async function checkApi({ upstream, identity }: Pick<Config, 'upstream' |
 /** Requests a path without a token, and returns the status of the response. Follows no redirect, like the server. */
 async function requestStatus(upstream: Config['upstream'], path: string, signal: AbortSignal): Promise<number> {
   const { apiUrl, appIdHeader, appId } = upstream
-  const { get } = apiUrl.startsWith('https:') ? https : http
-  const request = get(apiUrl + path, { agent: false, signal, headers: { [appIdHeader]: appId } })
-  try {
-    const [{ statusCode = 0 }] = (await once(request, 'response', { signal })) as [http.IncomingMessage]
-    return statusCode
-  } finally {
-    request.on('error', () => undefined).destroy()
-  }
+  const { statusCode, body } = await request(apiUrl + path, { signal, headers: { [appIdHeader]: appId } })
+  body.on('error', () => undefined).destroy()
+  return statusCode
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300

@@ -1,9 +1,8 @@
 import type { CheckResult } from '../config/setting-rule.ts'
 import type { Config } from '../config/config.ts'
 import { discover } from '../oauth/discovery.ts'
-import { probeIssuer, probePush } from '../oauth/probe-authorization.ts'
 import { UnusableResponse } from '../oauth/provider-response.ts'
-import { probeTokenEndpoint } from '../oauth/probe.ts'
+import { probeIssuer, probePush, probeTokenEndpoint } from '../oauth/probe.ts'
 import { connect, reach } from './reach.ts'
 
 type OAuth = Config['oauth']

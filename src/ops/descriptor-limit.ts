@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { CONNECTIONS } from '../upstream/connections.ts'
+import { CONNECTIONS } from '../upstream/rest-clients.ts'
 
 /** One socket to the browser, and one to upstream. */
 const PER_RELAY = 2

@@ -2,6 +2,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Gauge, Registry } from 'prom-client'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import type { StoreHealth } from '../store/store.ts'
 import { isHttp1, NO_SCHEMAS, WRONG_VERSION } from '../http/listener.ts'
 import { listenOrExit } from './exit.ts'
 import { operatorRoutes } from './operator-routes.ts'
@@ -24,6 +25,27 @@ export interface OperatorAccess {
   /** OPS_TOKEN; without it the paths do not exist. */
   readonly token: string | undefined
   readonly log: FastifyBaseLogger
+}
+
+/**
+ * Whether a server should get traffic, and why not.
+ * @param graceMs an outage of the store shorter than this does not make the server unready
+ */
+export function readiness({ server }: FastifyInstance, store: StoreHealth, graceMs: number) {
+  let isDraining = false
+  return {
+    /** From now on the server is not ready. */
+    drain: (): void => void (isDraining = true),
+    reasons: (): string[] => {
+      const downSince = store.unavailableSince()
+      const isDown = downSince !== undefined && Date.now() - downSince >= graceMs
+      return [
+        ...(isDraining ? ['draining'] : server.listening ? [] : ['starting']),
+        ...(isDown ? ['session store unavailable'] : []),
+      ]
+    },
+    warnings: (): string[] => store.warnings(),
+  } satisfies Pick<OpsSource, 'reasons' | 'warnings'> & { drain: () => void }
 }
 
 /**

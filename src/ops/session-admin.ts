@@ -17,7 +17,7 @@ export interface AdminCommand {
 export type AdminOutcome =
   | { readonly is: 'listed'; readonly sessions: readonly SubjectSession[] }
   | { readonly is: 'ended'; readonly count: number }
-  /** Nobody can have this subject. */
+  /** No user can have this subject. */
   | { readonly is: 'noSubject' }
   /** The next three: some of the sessions that were to end may be left. */
   | { readonly is: 'storeDown' }

@@ -1,12 +1,16 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FastifyBaseLogger } from 'fastify'
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client'
+import type { Config } from '../config/config.ts'
+import { workerEnvironment } from '../config/worker-environment.ts'
+import type { ServerLog } from '../telemetry/log.ts'
 import { createSupervisorMetrics } from '../telemetry/metrics.ts'
 import { backoffMs } from '../time/backoff.ts'
-import { EXIT } from './exit.ts'
-import type { OpsSource } from './ops-listener.ts'
 import { delegate } from './delegate.ts'
+import { EXIT, exitAfterFlush } from './exit.ts'
+import type { OpsPort, OpsSource } from './ops-listener.ts'
 import type { AdminCommand, AdminOutcome } from './session-admin.ts'
+import { installShutdown } from './shutdown.ts'
 import { ask, requestDrain } from './worker-channel.ts'
 
 /** The delays before a dead worker is replaced. */
@@ -19,7 +23,7 @@ const WARNINGS_MS = 100
 const FINAL_CODES: ReadonlySet<number> = new Set([EXIT.config, EXIT.cannotListen])
 
 /** What a supervisor needs. */
-export interface SupervisorDependencies {
+interface SupervisorDependencies {
   readonly count: number
   /** Variables of the workers' environment in addition to this process's own. */
   readonly environment: Record<string, string>
@@ -30,8 +34,30 @@ export interface SupervisorDependencies {
   readonly giveUp: (exitCode: number) => void
 }
 
+/** Runs the server in several worker processes. This process has the ops listener for all of them. */
+export async function supervise(config: Config, { log, droppedLines }: ServerLog, ops: OpsPort): Promise<void> {
+  const supervisor = new Supervisor({
+    count: config.workers,
+    environment: workerEnvironment(config),
+    log,
+    droppedLines,
+    giveUp: (exitCode) => {
+      supervisor.kill()
+      exitAfterFlush(log, exitCode)
+    },
+  })
+  installShutdown({
+    log,
+    drainMs: config.drainMs,
+    close: () => supervisor.stop(),
+    abandon: () => supervisor.kill(),
+  })
+  await ops.report(supervisor)
+  supervisor.start()
+}
+
 /** Keeps several workers running, which share the public port, and reports about all of them. */
-export class Supervisor implements OpsSource {
+class Supervisor implements OpsSource {
   readonly #deps: SupervisorDependencies
   readonly #metrics = createSupervisorMetrics()
   /** The latest metrics of each running worker. */

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config/config.ts'
-import type { CallLimit, CallVerdict } from '../limits/call-limit.ts'
+import type { CallLimit } from '../limits/call-limit.ts'
 import type { Guard } from '../http/guard.ts'
 import { Permits } from '../limits/permits.ts'
 import { Problem } from '../problem.ts'
 import type { Authorization, Session } from '../sessions/index.ts'
 import { authorizedSession } from './authorized-session.ts'
 import type { CallDependencies } from './call.ts'
-import { CREDENTIALS, pathBuilder, takesBody, takesKey, type Endpoint } from './endpoint.ts'
+import { changesSomething, CREDENTIALS, pathBuilder, type Endpoint } from './endpoint.ts'
 import { keyOf, requiresKey } from './idempotency/key-header.ts'
 import { IdempotencyRecords } from './idempotency/idempotency-records.ts'
 import { noteAccount } from '../http/requester.ts'
@@ -52,6 +52,7 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
   const { guard, http, sessions, callLimit, idempotency, secrets } = deps
   const buildPath = pathBuilder(endpoint)
   const needsSession = CREDENTIALS[endpoint.credential].session
+  const isChange = changesSomething(endpoint)
   const needsKey = requiresKey(endpoint, idempotency)
   const shared = endpoint.isShared ? new SharedResponse(endpoint, deps) : undefined
   const namesAccount = endpoint.path.includes(`/:${ACCOUNT_ID}`)
@@ -60,9 +61,9 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     const path = buildPath(request.params as Record<string, string>)
     if (path === undefined) throw new Problem('not_found')
     const query = checkedQuery(endpoint, request)
-    if (takesBody(endpoint)) requireUnencoded(request)
+    if (isChange) requireUnencoded(request)
     if (shared !== undefined) return shared.send(request, reply)
-    const idempotencyKey = takesKey(endpoint) ? keyOf(request, needsKey) : undefined
+    const idempotencyKey = isChange ? keyOf(request, needsKey) : undefined
     return proxy(deps, { endpoint, request, reply, path: path + query, session, idempotencyKey })
   }
 
@@ -72,7 +73,8 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
     found: Authorization | Promise<Authorization>,
   ): Promise<void> {
     const session = authorizedSession(await found, request, http)
-    if (callLimit !== undefined) requireAllowed(await callLimit.count(session.key))
+    const verdict = await callLimit?.count(session.key)
+    if (verdict?.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
     return respond(request, reply, session)
   }
 
@@ -86,11 +88,6 @@ function handlerOf(endpoint: Endpoint, deps: CatalogDependencies & ProxyDependen
       ? respondLater(request, reply, found)
       : respond(request, reply, authorizedSession(found, request, http))
   }
-}
-
-/** @throws Problem rate_limited unless the call may be made */
-function requireAllowed(verdict: CallVerdict): void {
-  if (verdict.is === 'refused') throw new Problem('rate_limited', { retryAfterSeconds: verdict.retryAfterSeconds })
 }
 
 /** Upstream does not get the Content-Encoding header, so it could not read an encoded body. @throws Problem unsupported_media_type */

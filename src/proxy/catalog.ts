@@ -1,5 +1,5 @@
 import type { Endpoint } from './endpoint.ts'
-import { reportingPeriod } from './query-rules.ts'
+import { REPORTING_PERIOD } from './query-rules.ts'
 
 /**
  * THE list of the upstream endpoints that browsers may reach (docs/upstream.md, Endpoints). Anything absent does not exist for
@@ -10,7 +10,7 @@ export function catalog(partnerOverviewPath: string | undefined): readonly Endpo
   if (partnerOverviewPath === undefined) return ENDPOINTS
   const overview: Endpoint = {
     ...bearer('GET', partnerOverviewPath, 'Partner overview of a reporting period', { response: 'PartnerOverview' }),
-    query: reportingPeriod('start_date', 'end_date', 730),
+    query: REPORTING_PERIOD,
   }
   return [...ENDPOINTS, overview]
 }

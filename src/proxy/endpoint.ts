@@ -1,6 +1,6 @@
 import { ID } from '../http/known-paths.ts'
 import type { FieldError } from '../problem.ts'
-import type { Json } from './json-schema.ts'
+import type { Json } from './document-parts.ts'
 import type { BodyName } from './upstream-bodies.ts'
 
 /** The demands of each credential policy on the browser, and its additions to the request upstream (docs/upstream.md, Credentials). */
@@ -39,13 +39,8 @@ export interface Endpoint {
   readonly isShared?: true
 }
 
-/** Whether the browser's body goes upstream. */
-export function takesBody({ method }: Endpoint): boolean {
-  return method !== 'GET'
-}
-
-/** Whether an Idempotency-Key counts for the endpoint: for everything that may change something. */
-export function takesKey({ method }: Endpoint): boolean {
+/** Whether a call may change something. Then the browser's body goes upstream, and an Idempotency-Key counts. */
+export function changesSomething({ method }: Endpoint): boolean {
   return method !== 'GET'
 }
 

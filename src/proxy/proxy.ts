@@ -4,11 +4,10 @@ import { sharerOf, type Session } from '../sessions/index.ts'
 import { discard, NO_BODY, receiveBody, type OutgoingBody } from '../upstream/request-body.ts'
 import { liveSession, renewedSession } from './authorized-session.ts'
 import type { Call } from './call.ts'
-import { conclude } from './conclude.ts'
-import { CREDENTIALS, takesBody } from './endpoint.ts'
+import { changesSomething, CREDENTIALS } from './endpoint.ts'
 import { sendKeyed, type KeyedDependencies } from './idempotency/send-keyed.ts'
 import { failedBeforeResponse, send } from './send.ts'
-import { upstreamOutcome } from './upstream-problem.ts'
+import { conclude, upstreamOutcome } from './upstream-problem.ts'
 
 /** Dependencies of the proxy. */
 export interface ProxyDependencies extends KeyedDependencies {
@@ -29,7 +28,7 @@ const MAX_UPLOADS = 4
 export async function proxy(deps: ProxyDependencies, call: Call): Promise<void> {
   const key = acquirePermit(deps.calls, call.session, MAX_CALLS)
   try {
-    if (takesBody(call.endpoint)) await sendWithBody(deps, call)
+    if (changesSomething(call.endpoint)) await sendWithBody(deps, call)
     else await sendWithRetries(deps, call, NO_BODY)
   } finally {
     deps.calls.release(key)

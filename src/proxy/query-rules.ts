@@ -1,31 +1,28 @@
 import type { FieldError } from '../problem.ts'
 import type { QueryRule } from './endpoint.ts'
-import type { Json } from './json-schema.ts'
+import type { Json } from './document-parts.ts'
 
+const START = 'start_date'
+const END = 'end_date'
+const MAX_DAYS = 730
 const DAY_MS = 86_400_000
 
-/** A reporting period of at most `maxDays`; both dates are inclusive (docs/upstream.md, Endpoints). */
-export function reportingPeriod(startName: string, endName: string, maxDays: number): QueryRule {
-  const check = (query: string): readonly FieldError[] => {
+/** A reporting period of at most 730 days; both dates are inclusive (docs/upstream.md, Endpoints). */
+export const REPORTING_PERIOD: QueryRule = {
+  check(query) {
     const parameters = new URLSearchParams(query)
     const errors: FieldError[] = []
-    const start = readDate(parameters, startName, errors)
-    const end = readDate(parameters, endName, errors)
+    const start = readDate(parameters, START, errors)
+    const end = readDate(parameters, END, errors)
     if (start === undefined || end === undefined) return errors
-    if (end < start) errors.push({ field: endName, message: `must be on or after ${startName}` })
-    else if (end - start > maxDays * DAY_MS) {
-      errors.push({ field: endName, message: `must be at most ${maxDays} days after ${startName}` })
-    }
-    return errors
-  }
-  const endRule = `on or after ${startName} and at most ${maxDays} days after it`
-  return {
-    check,
-    parameters: [
-      dateParameter(startName, 'First day of the reporting period'),
-      dateParameter(endName, `Last day of the reporting period, ${endRule}`),
-    ],
-  }
+    if (end < start) return [{ field: END, message: `must be on or after ${START}` }]
+    if (end - start <= MAX_DAYS * DAY_MS) return []
+    return [{ field: END, message: `must be at most ${MAX_DAYS} days after ${START}` }]
+  },
+  parameters: [
+    dateParameter(START, 'First day of the reporting period'),
+    dateParameter(END, `Last day of the reporting period, on or after ${START} and at most ${MAX_DAYS} days after it`),
+  ],
 }
 
 function dateParameter(name: string, description: string): Json {

@@ -1,4 +1,4 @@
-import { ref, TEXT, type Json } from './json-schema.ts'
+import { ref, TEXT, type Json } from './document-parts.ts'
 
 /** An object of which no field is documented. */
 const OPEN: Json = { type: 'object', additionalProperties: true }

@@ -1,10 +1,15 @@
-import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
-import { Problem, type ProblemDetails } from '../problem.ts'
+import { callerOnAccount } from '../http/requester.ts'
 import { retryAfterMs } from '../http/retry-after.ts'
+import { Problem, type ProblemDetails } from '../problem.ts'
+import { audit } from '../telemetry/audit/audit.ts'
+import { isOutOfDescriptors } from '../telemetry/descriptors.ts'
+import { logFailure } from '../telemetry/failure-log.ts'
 import type { OverBudget } from '../upstream/budget/admission.ts'
 import type { FetchOutcome } from '../upstream/buffered-exchange.ts'
+import type { Stale } from '../upstream/exchange.ts'
 import type { ForwardOutcome } from '../upstream/forwarding.ts'
 import type { NoResponse } from '../upstream/no-response.ts'
+import type { Call } from './call.ts'
 
 /** A response of upstream that the browser does not get. */
 type Withheld = { readonly is: 'withheld'; readonly status: number; readonly retryAfter?: string }
@@ -34,6 +39,36 @@ export function upstreamOutcome(outcome: FetchOutcome | ForwardOutcome): string 
   if (outcome.is === 'withheld') return 'held'
   if (outcome.is === 'cut' || status < 400) return outcome.is
   return status === 429 ? 'limited' : 'refused'
+}
+
+/** Finishes a call whose response was not forwarded completely. @throws Problem where the browser can still be answered */
+export function conclude(
+  outcome: Exclude<ForwardOutcome, { is: 'answered' } | Stale>,
+  { endpoint, request, reply }: Call,
+): void {
+  const { method, path: route } = endpoint
+  const isSafe = method === 'GET'
+  switch (outcome.is) {
+    case 'bodyRefused':
+      throw outcome.problem
+    case 'cut':
+      if (!reply.sent) throw upstreamProblem({ is: 'lost', cause: outcome.cause, responseBegan: true }, isSafe)
+      logFailure(request.log, 'upstream broke off its response', { method, route }, outcome.cause)
+      return
+    case 'browserGone':
+      if (!isSafe) {
+        const { status, sent, cause } = outcome
+        audit(request.log, 'browser_left', { method, route, sent, status, cause, ...callerOnAccount(request) })
+      }
+      reply.hijack()
+      return
+    case 'withheld':
+    case 'unreachable':
+    case 'lost':
+    case 'timeout':
+    case 'overBudget':
+      throw upstreamProblem(outcome, isSafe)
+  }
 }
 
 /**

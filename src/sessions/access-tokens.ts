@@ -1,10 +1,10 @@
 import type { Requester } from '../http/requester.ts'
 import { within } from '../time/within.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { Session } from './repository.ts'
+import type { SessionRepository } from './repository.ts'
 import type { SessionReader } from './session-reader.ts'
-import { renewAt } from './session-record.ts'
-import { RETRY_MS, TokenRenewal, type RenewalDependencies, type TokenLookup } from './token-renewal.ts'
+import { renewAt, type Session } from './session.ts'
+import { RETRY_MS, type TokenLookup, type TokenRenewal } from './token-renewal.ts'
 
 /** How long a caller waits for a renewal, by the state of its old token. The renewal continues after that. */
 const PATIENCE_MS = { valid: 2000, expired: 5000 }
@@ -16,23 +16,21 @@ interface Running {
   readonly result: Promise<TokenLookup>
 }
 
-interface Dependencies extends RenewalDependencies {
-  readonly reader: SessionReader
-}
-
 /**
  * Keeps access tokens good: one refresh per expiry, no matter how many requests need it. Those of this process share one
  * renewal, and wait for it no longer than they can.
  */
 export class AccessTokens {
-  readonly #deps: Dependencies
+  readonly #sessions: SessionRepository
+  readonly #reader: SessionReader
+  readonly #renewal: TokenRenewal
   /** Running in this process, by the sealed text of the session, so that each version of a session has its own. */
   readonly #running = new Map<string, Running>()
-  readonly renewal: TokenRenewal
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-    this.renewal = new TokenRenewal(deps)
+  constructor(sessions: SessionRepository, reader: SessionReader, renewal: TokenRenewal) {
+    this.#sessions = sessions
+    this.#reader = reader
+    this.#renewal = renewal
   }
 
   /** Whether the token can be used as it is. This is the only check on the hot path. */
@@ -52,15 +50,9 @@ export class AccessTokens {
     }
   }
 
-  /**
-   * Finds a replacement after upstream refused the token of `session`: the current token or a renewed one. Without either,
-   * the session ends.
-   * @param mayRenew false if a renewed token was refused too
-   * @param requester of the refused call
-   */
+  /** Finds a replacement for a refused token, as Sessions.renewAfterRefusal() says. @throws StoreUnavailable */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
-    const { reader, sessions } = this.#deps
-    const found = await reader.reload(session.id)
+    const found = await this.#reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause
     if (found.is === 'none') return { is: 'ended' }
     if (found.session.record.accessToken !== session.record.accessToken) {
@@ -70,14 +62,14 @@ export class AccessTokens {
       // The session as it is now: another instance may have been issued the refused token once more.
       return this.#renewOnce(found.session, PATIENCE_MS.expired)
     }
-    await sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
+    await this.#sessions.end(session.key, 'refused', { requester, subjectTag: session.subjectTag })
     return { is: 'ended' }
   }
 
   /** Joins a session's running renewal, or starts one unless it is paused. `patienceMs` counts from the renewal's start. */
   async #renewOnce(session: Session, patienceMs: number): Promise<TokenLookup> {
     const running = this.#running.get(session.sealed)
-    const paused = running === undefined ? this.renewal.paused(session.key) : undefined
+    const paused = running === undefined ? this.#renewal.paused(session.key) : undefined
     if (paused !== undefined) return paused
     const { startedAt, result } = running ?? this.#start(session)
     const inTime = await within(Math.max(0, startedAt + patienceMs - Date.now()), result)
@@ -87,7 +79,7 @@ export class AccessTokens {
   }
 
   #start(session: Session): Running {
-    const result = this.renewal.renew(session).finally(() => this.#running.delete(session.sealed))
+    const result = this.#renewal.renew(session).finally(() => this.#running.delete(session.sealed))
     const started = { startedAt: Date.now(), result }
     this.#running.set(session.sealed, started)
     return started

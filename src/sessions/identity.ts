@@ -2,11 +2,12 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config/config.ts'
 import { logFailure } from '../telemetry/failure-log.ts'
 import type { IdentityMetrics, IdentityOutcome } from '../telemetry/identity-metrics.ts'
+import { within } from '../time/within.ts'
 import { USER_AGENT } from '../upstream/headers.ts'
 import { valueAt } from '../upstream/json-pointer.ts'
-import { codeOf, type NoResponse } from '../upstream/no-response.ts'
+import { codeOf } from '../upstream/no-response.ts'
 import type { RestClient } from '../upstream/rest-client.ts'
-import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './subject.ts'
+import { IDENTITY_TIMEOUT_MS, isSubject, MAX_CHARACTERS } from './session.ts'
 
 /** Strict: a replacement character could stand for the names of different users. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -67,7 +68,9 @@ export class Identity {
       subject: requestId,
     } as const
     const signal = AbortSignal.timeout(IDENTITY_TIMEOUT_MS)
-    const outcome = await Promise.race([this.#rest.exchange(call, signal), timeout(signal)])
+    // The budget does not look at the signal, and its ledger may be slow to reply.
+    const outcome = await within(IDENTITY_TIMEOUT_MS, this.#rest.exchange(call, signal))
+    if (outcome === undefined) return { is: 'timeout', why: 'TimeoutError' }
     switch (outcome.is) {
       case 'answered':
         return this.#judge(outcome.response)
@@ -93,13 +96,6 @@ export class Identity {
       ? { is: 'unusable', why: `IDENTITY_POINTER names no string or number of 1 to ${MAX_CHARACTERS} characters` }
       : { is: 'found', subject }
   }
-}
-
-/** The outcome once no time is left. The budget does not look at the signal, and its ledger may be slow to reply. */
-function timeout(signal: AbortSignal): Promise<NoResponse> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve({ is: 'timeout', cause: signal.reason as Error }), { once: true })
-  })
 }
 
 /** Keeps the digits of a number that JavaScript would round: two users must not become one. */

@@ -7,30 +7,24 @@ import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { audit } from '../telemetry/audit/audit.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AccessTokens } from './access-tokens.ts'
-import type { SubjectDependencies } from './create-subjects.ts'
 import type { Envelope } from './envelope.ts'
-import type { CausedEnd, EndedBy } from './ending.ts'
-import { SessionRepository, type Session } from './repository.ts'
-import type { SessionRecord } from './session-record.ts'
+import { SessionRepository, type CausedEnd, type EndedBy } from './repository.ts'
+import { sessionState, type Session, type SessionRecord, type SessionState } from './session.ts'
 import { SessionCookie } from './session-cookie.ts'
 import { SessionReader, type SessionLookup } from './session-reader.ts'
-import type { Subjects } from './subjects.ts'
+import type { SubjectDependencies, Subjects } from './subjects.ts'
 import { registerSessionWriter } from './session-writer.ts'
-import { sessionState, type SessionState } from './session-state.ts'
-import type { OwnedTokens, TokenLookup } from './token-renewal.ts'
+import { TokenRenewal, type OwnedTokens, type TokenLookup } from './token-renewal.ts'
 import { SessionWatcher, type Watch } from './watcher.ts'
 
 export { Envelope } from './envelope.ts'
-export type { CausedEnd } from './ending.ts'
-export type { Session } from './repository.ts'
-export { recordOf, type SessionRecord } from './session-record.ts'
+export type { CausedEnd } from './repository.ts'
+export { IDENTITY_TIMEOUT_MS, isSubject, recordOf, refusalSource, sharerOf } from './session.ts'
+export type { Session, SessionRecord, SessionState } from './session.ts'
 export { createSigner, type SessionCookie } from './session-cookie.ts'
 export type { SessionLookup } from './session-reader.ts'
 export { newSessionId, saveNewSession } from './session-writer.ts'
-export { IDENTITY_TIMEOUT_MS, isSubject } from './subject.ts'
 export type { SubjectSession, Subjects } from './subjects.ts'
-export { refusalSource, sharerOf } from './sharer.ts'
-export type { SessionState } from './session-state.ts'
 
 /** The result of authorizing a browser's cookie. `tag` identifies in the log a session that exists but cannot be used. */
 export type Authorization =
@@ -63,6 +57,7 @@ export class Sessions {
   readonly #repository: SessionRepository
   readonly #reader: SessionReader
   readonly #watcher: SessionWatcher
+  readonly #renewal: TokenRenewal
   readonly #tokens: AccessTokens
 
   constructor(
@@ -81,7 +76,8 @@ export class Sessions {
       storeGraceMs: config.session.relayStoreGraceMs,
       keepAlive: config.session.relaysKeepSession,
     })
-    this.#tokens = new AccessTokens({ ...deps, sessions: this.#repository, reader: this.#reader })
+    this.#renewal = new TokenRenewal({ ...deps, sessions: this.#repository })
+    this.#tokens = new AccessTokens(this.#repository, this.#reader, this.#renewal)
     const { near } = this.#reader
     metrics.sessionStore.nearCache = () => ({ ...near.counts, ...near.size })
     this.#repository.onUnreplicatedEnd(() => metrics.unreplicatedEnds.inc())
@@ -168,7 +164,7 @@ export class Sessions {
 
   /** Revokes unused tokens in the background. @param tag of their session, if they had one */
   revoke(tokens: OwnedTokens, tag?: string): void {
-    this.#tokens.renewal.revoke(tokens, tag)
+    this.#renewal.revoke(tokens, tag)
   }
 
   /** Identifies a session in the log. */
@@ -187,7 +183,7 @@ export class Sessions {
     deps: Omit<SubjectDependencies, 'sessions'>,
   ): Promise<Subjects | undefined> {
     if (config.identity === undefined) return undefined
-    const { createSubjects } = await import('./create-subjects.ts')
+    const { createSubjects } = await import('./subjects.ts')
     return createSubjects(config, config.identity, { ...deps, sessions: this.#repository })
   }
 

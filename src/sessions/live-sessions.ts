@@ -1,33 +1,64 @@
 import { LRUCache } from 'lru-cache'
+import { tombstoneKey } from '../store/keys.ts'
+import type { StoreData } from '../store/store.ts'
+import type { ListedSession, SubjectIndex } from './subject-index.ts'
 
 /** How long a reading counts. A page that asks all the time causes one reading of its subject in this time. */
 const FRESH_MS = 5000
 /** Store keys that are held at once, about 150 bytes each. Beyond it, the readings that were used least are forgotten. */
 const MAX_KEYS = 20_000
+/** A younger entry may belong to a login that has yet to create its session, unless there is a tombstone. */
+const BEING_MADE_MS = 60_000
 
-/** Reads the store keys of the live sessions of a subject. @throws StoreUnavailable */
-type Read = (subject: string) => Promise<readonly string[]>
-
-/**
- * The live sessions of subjects, as they were a moment ago. A subject may have a thousand, so a page that asks often, or
- * from many tabs, shares a reading. A failure is not kept.
- */
+/** Finds which of the sessions that the index lists are live. */
 export class LiveSessions {
+  readonly #store: Pick<StoreData, 'readMany'>
+  readonly #idleMs: number
   readonly #known: LRUCache<string, ReadonlySet<string>>
 
-  constructor(read: Read, freshMs = FRESH_MS) {
+  constructor(
+    index: Pick<SubjectIndex, 'list'>,
+    store: Pick<StoreData, 'readMany'>,
+    idleMs: number,
+    freshMs = FRESH_MS,
+  ) {
+    this.#store = store
+    this.#idleMs = idleMs
     this.#known = new LRUCache<string, ReadonlySet<string>>({
       maxSize: MAX_KEYS,
       sizeCalculation: ({ size }) => size + 1,
       ttl: freshMs,
-      fetchMethod: async (subject) => new Set(await read(subject)),
+      fetchMethod: async (subject) => this.#existing((await index.list(subject)).map(({ key }) => key)),
       // A reading that others push out of the cache still counts for the callers that wait for it.
       ignoreFetchAbort: true,
     })
   }
 
-  /** Store keys, by a reading that is a few seconds old at most. @throws StoreUnavailable */
-  of(subject: string): Promise<ReadonlySet<string>> {
+  /**
+   * Store keys of the live sessions of a subject, by a reading that is a few seconds old at most. A subject may have a thousand,
+   * so a page that asks often, or from many tabs, shares a reading. A failure is not kept.
+   * @throws StoreUnavailable
+   */
+  keysOf(subject: string): Promise<ReadonlySet<string>> {
     return this.#known.forceFetch(subject)
+  }
+
+  /** Tells which of these sessions are live now, or about to begin. @throws StoreUnavailable */
+  async among(sessions: readonly ListedSession[]): Promise<(session: ListedSession) => boolean> {
+    const live = await this.#existing(sessions.map(({ key }) => key))
+    const young = sessions.filter((session) => !live.has(session.key) && this.#isYoung(session)).map(({ key }) => key)
+    const tombstones = await this.#existing(young.map(tombstoneKey))
+    const beginning = new Set(young.filter((key) => !tombstones.has(tombstoneKey(key))))
+    return ({ key }) => live.has(key) || beginning.has(key)
+  }
+
+  /** Whether a session that is missing may have yet to begin. One that was not used leaves no tombstone at its idle limit. */
+  #isYoung({ startedAt }: ListedSession): boolean {
+    return Date.now() - startedAt < Math.min(BEING_MADE_MS, this.#idleMs)
+  }
+
+  async #existing(keys: readonly string[]): Promise<ReadonlySet<string>> {
+    const values = await this.#store.readMany(keys)
+    return new Set(keys.filter((_key, at) => values[at] !== undefined))
   }
 }

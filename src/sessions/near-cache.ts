@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { sessionKey } from '../store/keys.ts'
 import type { StoreData } from '../store/store.ts'
-import { expiryOf, type Session, type SessionRepository } from './repository.ts'
+import type { SessionRepository } from './repository.ts'
+import { expiryOf, isLive, type Session } from './session.ts'
 
 const MAX_SESSIONS = 100_000
 const MAX_BYTES = 256 * 1_048_576
@@ -163,9 +164,4 @@ function bytesOf({ id, key, sealed, record }: Session): number {
   const { accessToken, refreshToken = '', scope, loginKey, subject = '' } = record
   const texts = [id, key, sealed, accessToken, refreshToken, scope, loginKey, subject]
   return OVERHEAD_BYTES + texts.reduce((sum, text) => sum + text.length, 0)
-}
-
-function isLive(session: Session): boolean {
-  const now = Date.now()
-  return now < session.idleEndsAt && now < session.record.endsAt
 }

@@ -3,30 +3,40 @@ import { logTag } from '../telemetry/log-tag.ts'
 import type { Envelope } from './envelope.ts'
 import { expiryMarkerKey, sessionKey, tombstoneKey } from '../store/keys.ts'
 import type { StoreData, StoredValue } from '../store/store.ts'
-import { CAUSED_ENDS, type CausedEnd, type EndedBy, type Ending, type EndReason } from './ending.ts'
-import { parseRecord, type SessionRecord } from './session-record.ts'
+import { expiryOf, parseRecord, type Session, type SessionRecord } from './session.ts'
 
 /** The idle limit of a session is moved at most this often. */
 const MAX_STEP_MS = 60_000
-const CLOCK_SKEW_MS = 200
 /** All instances that notice the end of a session do so within this time. */
 const EXPIRY_MARKER_MS = 60_000
 /** Longer than any process uses a session without having read it again. */
 const TOMBSTONE_MS = 300_000
 
-/** A session as it was read from the store. */
-export interface Session {
-  readonly id: string
+/** The reasons for which the server itself ends a session, leaving a tombstone. */
+const CAUSED_ENDS = ['logout', 'replaced', 'refused', 'revoked'] as const
+
+/** One of {@link CAUSED_ENDS}. */
+export type CausedEnd = (typeof CAUSED_ENDS)[number]
+
+/** Why a session ended. `expired`: at its absolute limit; `idle`: at its idle limit; `gone`: for an unknown reason. */
+export type EndReason = CausedEnd | 'expired' | 'idle' | 'gone'
+
+/** The request that ended a session, and the subject of the session, as far as known. */
+export interface EndedBy {
+  /** Whose request ended the session; absent if no request did. */
+  readonly requester?: Requester | undefined
+  /** Identifies the subject of the session in the log. */
+  readonly subjectTag?: string | undefined
+  /** The id of the session, from which the tag of its subject follows. */
+  readonly id?: string | undefined
+}
+
+/** The end of a session that this process causes or finds. */
+export interface Ending extends Omit<EndedBy, 'id'> {
   readonly key: string
-  /** Identifies the session in the log. */
-  readonly tag: string
-  /** Identifies the subject in the log. */
-  readonly subjectTag?: string
-  readonly record: SessionRecord
-  /** The idle limit: when the session ends unless it is used (epoch ms). */
-  readonly idleEndsAt: number
-  /** The stored text, for compare-and-set. */
-  readonly sealed: string
+  readonly reason: EndReason
+  /** False if there was no session to end. */
+  readonly existed: boolean
 }
 
 /** How long a session lives (ms). */
@@ -221,11 +231,4 @@ export class SessionRepository {
     const spare = endsAt - (Date.now() + this.limits.idleMs)
     return spare <= 0 ? endsAt : endsAt - Math.floor(spare / this.stepMs) * this.stepMs
   }
-}
-
-/** Which of its limits a session has passed, if any. A moment early, because the store's clock may be ahead. */
-export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
-  const now = Date.now() + CLOCK_SKEW_MS
-  if (now >= record.endsAt) return 'expired'
-  return now >= idleEndsAt ? 'idle' : undefined
 }

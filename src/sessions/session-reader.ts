@@ -3,7 +3,8 @@ import { sessionKey } from '../store/keys.ts'
 import { StoreUnavailable, type StoreData } from '../store/store.ts'
 import { NearCache } from './near-cache.ts'
 import type { SessionCookie } from './session-cookie.ts'
-import type { Session, SessionRepository } from './repository.ts'
+import type { SessionRepository } from './repository.ts'
+import type { Session } from './session.ts'
 
 /** How long no idle limit is moved after moving one has failed. */
 const PAUSE_MS = 1000

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { SessionCookie } from './session-cookie.ts'
 import type { SessionRepository } from './repository.ts'
-import type { SessionRecord } from './session-record.ts'
+import type { SessionRecord } from './session.ts'
 
 declare module 'fastify' {
   interface Session {
@@ -39,11 +39,8 @@ export function newSessionId({ session }: FastifyRequest): string {
   return session.sessionId
 }
 
-/** Saves a new session. @returns its id and the value for its cookie @throws StoreUnavailable */
-export async function saveNewSession(
-  request: FastifyRequest,
-  record: SessionRecord,
-): Promise<{ id: string; cookieValue: string }> {
+/** Saves a new session. @returns the value for its cookie @throws StoreUnavailable */
+export async function saveNewSession(request: FastifyRequest, record: SessionRecord): Promise<string> {
   const { session } = request
   session.set('record', record)
   try {
@@ -53,7 +50,7 @@ export async function saveNewSession(
     // connection behind a TLS proxy for plain http.
     request.session = null as never
   }
-  return { id: session.sessionId, cookieValue: session.encryptedSessionId }
+  return session.encryptedSessionId
 }
 
 function creatingStore(sessions: SessionRepository): NonNullable<FastifySessionOptions['store']> {

@@ -1,19 +1,21 @@
+import type { Registry } from 'prom-client'
+import type { Config } from '../config/config.ts'
 import type { Requester } from '../http/requester.ts'
-import { tombstoneKey } from '../store/keys.ts'
 import { ENDED_MS } from '../store/session-index.ts'
-import type { StoreData } from '../store/store.ts'
-import type { CausedEnd } from './ending.ts'
-import type { Identity } from './identity.ts'
+import type { SharedState, StoreData } from '../store/store.ts'
+import { createIdentityMetrics } from '../telemetry/identity-metrics.ts'
+import type { Budget } from '../upstream/budget/admission.ts'
+import { createIdentityClient } from '../upstream/rest-clients.ts'
+import type { Envelope } from './envelope.ts'
+import { Identity } from './identity.ts'
 import { LiveSessions } from './live-sessions.ts'
-import type { SessionRepository } from './repository.ts'
-import type { ListedSession, Place, SubjectIndex } from './subject-index.ts'
+import type { CausedEnd, SessionRepository } from './repository.ts'
+import { SubjectIndex, type ListedSession, type Place } from './subject-index.ts'
 
 /** More sessions of one subject than this are never kept: the index of a subject has a bounded size. */
 const MAX_SESSIONS = 1000
 /** After this many logins the entries of sessions that are gone are removed, even if no limit is reached. */
 const TIDY_EVERY = 100
-/** A younger entry may belong to a login that has yet to create its session, unless there is a tombstone. */
-const BEING_MADE_MS = 60_000
 const MAX_CONCURRENT = 64
 /** How much two clocks may disagree on the length of a time: one that is being corrected runs at another speed. */
 const DRIFT = { factor: 1.001, ms: 5 }
@@ -51,14 +53,13 @@ export interface SubjectSession {
   readonly client: string
 }
 
-/** Dependencies of {@link Subjects}. */
-export interface SubjectsOptions {
-  readonly identity: Identity
-  readonly index: SubjectIndex
+/** What subjects need besides the configuration. */
+export interface SubjectDependencies {
+  readonly store: SharedState & StoreData
+  readonly envelope: Envelope
   readonly sessions: SessionRepository
-  readonly store: StoreData
-  /** Of one subject; Infinity for no limit. */
-  readonly maxSessions: number
+  readonly budget: Budget | undefined
+  readonly registry: Registry
 }
 
 /** Learns the subjects of new sessions, and finds and ends the sessions of a subject. */
@@ -68,14 +69,22 @@ export class Subjects {
   readonly #sessions: SessionRepository
   readonly #store: StoreData
   readonly #maxSessions: number
-  readonly #live = new LiveSessions((subject) => this.#liveKeys(subject))
+  readonly #live: LiveSessions
 
-  constructor({ identity, index, sessions, store, maxSessions }: SubjectsOptions) {
+  /** @param maxSessions of one subject; Infinity for no limit */
+  constructor(
+    identity: Identity,
+    index: SubjectIndex,
+    sessions: SessionRepository,
+    store: StoreData,
+    maxSessions: number,
+  ) {
     this.identity = identity
     this.#index = index
     this.#sessions = sessions
     this.#store = store
     this.#maxSessions = Math.min(maxSessions, MAX_SESSIONS)
+    this.#live = new LiveSessions(index, store, sessions.limits.idleMs)
   }
 
   /** Enters a session before it is created, so that a logout of all sessions finds it. @throws StoreUnavailable */
@@ -113,7 +122,7 @@ export class Subjects {
     if (own === -1) return
     // Logins that came later make room for themselves, unless they added to another key and have not seen this one.
     const rivals = listed.filter((each, at) => at < own || each.place.index !== place.index)
-    const isLive = await this.#areLive(rivals)
+    const isLive = await this.#live.among(rivals)
     await this.#index.remove(rivals.filter((each) => !isLive(each)))
     const live = listed.filter((each, at) => at === own || isLive(each))
     // Among logins at the same moment, this one may be the oldest.
@@ -135,7 +144,7 @@ export class Subjects {
 
   /** The number of live sessions of a subject besides one, a few seconds ago. @throws StoreUnavailable */
   async countOthers(subject: string, ownKey: string): Promise<number> {
-    const live = await this.#live.of(subject)
+    const live = await this.#live.keysOf(subject)
     return live.size - Number(live.has(ownKey))
   }
 
@@ -189,29 +198,6 @@ export class Subjects {
     await this.#index.remove(sessions)
     return ended
   }
-
-  async #liveKeys(subject: string): Promise<string[]> {
-    const keys = (await this.#index.list(subject)).map(({ key }) => key)
-    const values = await this.#store.readMany(keys)
-    return keys.filter((_key, at) => values[at] !== undefined)
-  }
-
-  /** Tells which of these sessions are live, or about to begin. @throws StoreUnavailable */
-  async #areLive(sessions: readonly ListedSession[]): Promise<(session: ListedSession) => boolean> {
-    const areThere = async (each: readonly ListedSession[], nameOf: (key: string) => string) => {
-      const values = await this.#store.readMany(each.map(({ key }) => nameOf(key)))
-      return new Set(each.filter((_session, at) => values[at] !== undefined))
-    }
-    const live = await areThere(sessions, (key) => key)
-    const young = sessions.filter((session) => !live.has(session) && this.#isYoung(session))
-    const ended = await areThere(young, tombstoneKey)
-    return (session) => live.has(session) || (young.includes(session) && !ended.has(session))
-  }
-
-  /** Whether a session that is missing may have yet to begin. One that was not used leaves no tombstone at its idle limit. */
-  #isYoung({ startedAt }: ListedSession): boolean {
-    return Date.now() - startedAt < Math.min(BEING_MADE_MS, this.#sessions.limits.idleMs)
-  }
 }
 
 /** Runs a task for each item, a number of them at once. Rejects when one has failed. */
@@ -221,4 +207,16 @@ async function eachOf<Item>(items: readonly Item[], task: (item: Item) => Promis
     for (const item of left) await task(item)
   }
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
+}
+
+/** Creates the parts that only sessions with a subject need. */
+export async function createSubjects(
+  { secrets, upstream }: Pick<Config, 'secrets' | 'upstream'>,
+  identity: NonNullable<Config['identity']>,
+  { store, envelope, sessions, budget, registry }: SubjectDependencies,
+): Promise<Subjects> {
+  const client = createIdentityClient(upstream, budget)
+  const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
+  const asks = new Identity(client, { upstream, identity }, createIdentityMetrics(registry))
+  return new Subjects(asks, index, sessions, store, identity.maxSessions)
 }

@@ -11,8 +11,8 @@ import type { GrantOutcome } from '../oauth/grant-outcome.ts'
 import type { Provider } from '../oauth/provider.ts'
 import { PROVIDER_TIMEOUT_MS } from '../oauth/provider-traffic.ts'
 import { RenewalPauses } from './renewal-pauses.ts'
-import type { Session, SessionRepository } from './repository.ts'
-import { recordOf, type SessionRecord } from './session-record.ts'
+import type { SessionRepository } from './repository.ts'
+import { recordOf, type Session, type SessionRecord } from './session.ts'
 
 /** How long saving a refreshed token is retried: if it were lost, the session would be lost with it. */
 const SAVE_MS = 5000

@@ -1,8 +1,8 @@
 import type { StoreData } from '../store/store.ts'
 import { MAX_UNREAD_MS } from './near-cache.ts'
 import type { SessionLookup, SessionReader } from './session-reader.ts'
-import type { EndReason } from './ending.ts'
-import type { Session, SessionRepository } from './repository.ts'
+import type { EndReason, SessionRepository } from './repository.ts'
+import type { Session } from './session.ts'
 
 /** Why a watch fired. `storeLost`: for too long, the store could not be asked whether the session is still live. */
 export type WatchEnd = EndReason | 'storeLost'
@@ -37,7 +37,7 @@ interface WatcherOptions {
 
 const RETRY_MS = 1000
 /**
- * Delays the notification that a new login has replaced a session. The page reacts by asking who is logged in, and by
+ * Delays the notification that a new login has replaced a session. The page reacts by asking for its session, and by
  * then the browser should have the new cookie.
  */
 const REPLACED_MS = 1000

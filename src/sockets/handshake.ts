@@ -48,7 +48,7 @@ export class Handshake implements Registered {
     else if (deps.registry.isClosing) this.end(CLOSE.restarting)
   }
 
-  /** Aborted when nobody needs the outcome any more. */
+  /** Aborted when the outcome is no longer needed. */
   get signal(): AbortSignal {
     return this.#over.signal
   }
@@ -57,7 +57,7 @@ export class Handshake implements Registered {
     return this.#over.signal.aborted
   }
 
-  /** Runs an attempt to open something. Resolves when its outcome is known or nobody needs it any more. Never rejects. */
+  /** Runs an attempt to open something. Resolves when its outcome is known or no longer needed. Never rejects. */
   async run(attempt: () => Promise<Opened | undefined>): Promise<void> {
     if (this.isOver) return
     const over = new Promise<void>((resolve) => this.signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -14,7 +14,10 @@ const BYTES_PER_MESSAGE = 512
 /** Most messages that leave in one write. */
 const MAX_BATCH = 64
 
-/** Most bytes of control frames between the fragments of one message. */
+/**
+ * Most bytes of control frames between the fragments of one message. A fragment keeps alive the whole buffer that it was read in,
+ * so pings between tiny fragments would multiply their memory.
+ */
 const MAX_CONTROL_BYTES = 65_536
 /** The longest header of a frame, with a mask (RFC 6455 §5.2). */
 const MAX_HEADER_BYTES = 14
@@ -43,16 +46,6 @@ const BINARY = { binary: true }
 /** Whether a message is the last one of the buffer that was read from the connection. False for an empty one, which has no place in it. */
 export function isLastOfRead({ buffer, byteOffset, length }: Buffer): boolean {
   return length > 0 && byteOffset + length === buffer.byteLength
-}
-
-/**
- * Writes frames that need no callback, as most often none do.
- * @returns false, and nothing is written, when something still waits to be sent or the connection ends
- */
-export function writeAtOnce(wire: Socket, frames: Buffer): boolean {
-  if (wire.writableLength > 0 || !wire.writable) return false
-  wire.write(frames)
-  return true
 }
 
 /** One end of a relay: its socket, and when it was last active. Times are ms of the monotonic clock. */
@@ -101,22 +94,20 @@ export class Peer {
     return this.wire.writableLength + this.#waiting * BYTES_PER_MESSAGE
   }
 
-  /** Notes a sign of life. */
-  received(): void {
-    this.#receivedAt = performance.now()
-  }
-
-  /** Reports what happens to its socket. Pings are answered, and messages and pongs noted as signs of life. */
+  /** Reports what happens to its socket. Pings are answered, and messages, pings and pongs noted as signs of life. */
   listen({ message, error, closed, tooManyControls }: PeerEvents): void {
     const { socket } = this
     socket.on('message', (data, isBinary) => {
-      this.receivedMessage()
+      this.#receivedAt = performance.now()
+      this.#controlBytes = 0
       message(data as Buffer, isBinary)
     })
     socket.on('error', error)
     onPeerClose(socket, closed)
-    const control = (data: Buffer): void => {
-      if (this.receivedControl(data)) return
+    const control = ({ length }: Buffer): void => {
+      this.#receivedAt = performance.now()
+      if (isMidMessage(socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
+      if (this.#controlBytes <= MAX_CONTROL_BYTES) return
       tooManyControls()
       // Reading on would let the unfinished message grow.
       this.hangUp()
@@ -124,24 +115,8 @@ export class Peer {
     socket.on('pong', control)
     socket.on('ping', (data: Buffer) => {
       control(data)
-      this.pong(data)
+      this.#pong(data)
     })
-  }
-
-  /** Notes a complete message. */
-  receivedMessage(): void {
-    this.received()
-    this.#controlBytes = 0
-  }
-
-  /**
-   * Notes a ping or a pong. False when too many have arrived between the fragments of one message: a fragment keeps alive the
-   * whole buffer that it was read in, so pings between tiny fragments would multiply their memory.
-   */
-  receivedControl({ length }: Buffer): boolean {
-    this.received()
-    if (isMidMessage(this.socket)) this.#controlBytes += CONTROL_HEADER_BYTES + length
-    return this.#controlBytes <= MAX_CONTROL_BYTES
   }
 
   /**
@@ -174,7 +149,10 @@ export class Peer {
    */
   write(frames: Buffer, unwatchedBytes: number): void {
     if (this.socket.readyState !== this.socket.OPEN) return
-    if (frames.length <= unwatchedBytes && writeAtOnce(this.wire, frames)) return
+    if (frames.length <= unwatchedBytes && this.wire.writableLength === 0) {
+      this.wire.write(frames)
+      return
+    }
     this.#waiting++
     this.wire.write(frames, () => this.#sent())
   }
@@ -187,21 +165,6 @@ export class Peer {
     this.wire.write(start)
     this.wire.write(end, () => this.#sent())
     this.wire.uncork()
-  }
-
-  /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
-  pong(data: Buffer): void {
-    if (this.#isPonging) {
-      this.#latestPing = data
-      return
-    }
-    this.#isPonging = true
-    this.socket.pong(data, undefined, (error) => {
-      this.#isPonging = false
-      const next = this.#latestPing
-      this.#latestPing = undefined
-      if (next !== undefined && !error) this.pong(next)
-    })
   }
 
   /** Stops reading from it. The time until {@link resume} does not count as silence. */
@@ -236,10 +199,25 @@ export class Peer {
     return now - this.#receivedAt
   }
 
+  /** Answers a ping. If pings outpace pongs, only the latest is answered (RFC 6455 §5.5.3), so at most two wait here. */
+  #pong(data: Buffer): void {
+    if (this.#isPonging) {
+      this.#latestPing = data
+      return
+    }
+    this.#isPonging = true
+    this.socket.pong(data, undefined, (error) => {
+      this.#isPonging = false
+      const next = this.#latestPing
+      this.#latestPing = undefined
+      if (next !== undefined && !error) this.#pong(next)
+    })
+  }
+
   #sent(): void {
     this.#waiting--
     // It has read something: it is slow, but alive.
-    this.received()
+    this.#receivedAt = performance.now()
     this.onSent()
   }
 

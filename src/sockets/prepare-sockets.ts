@@ -1,9 +1,10 @@
 import fastifyWebsocket from '@fastify/websocket'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { WebSocket } from 'ws'
 import type { Config } from '../config/config.ts'
 import type { Guard } from '../http/guard.ts'
 import { noteAccount } from '../http/requester.ts'
+import { Problem } from '../problem.ts'
 import { returnsKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { Budget } from '../upstream/budget/admission.ts'
@@ -13,10 +14,14 @@ import { SocketRegistry } from './registry.ts'
 import { Returns } from './returns.ts'
 import type { SocketDependencies } from './socket-dependencies.ts'
 import { messageLimits, SOCKET_OPTIONS } from './socket-options.ts'
-import { requireWebSocket } from './websocket-request.ts'
 
 /** What the routes call the id of a trading account in a path. */
 const ACCOUNT_ID = 'accountId'
+/** A nonce of 16 bytes (RFC 6455 §4.1). */
+const KEY = /^[+/0-9A-Za-z]{22}==$/
+
+/** A token (RFC 9110 §5.6.2) with optional whitespace around it. */
+const SUBPROTOCOL = /^[ \t]*([!#$%&'*+.^_`|~\w-]+)[ \t]*$/
 
 interface SharedDependencies extends Omit<SocketDependencies, 'caps' | 'registry' | 'returns'> {
   readonly config: Config
@@ -77,6 +82,29 @@ function requireListedOrigin(
   if (guard.isListed(origin) || (!request.ws && origin === undefined)) return
   metrics.relayRefusals.inc({ reason: 'origin_rejected' })
   throw guard.refusal('origin_rejected', request)
+}
+
+/** Refuses what ws would refuse in the end, before it costs a permit or a one-time URL. @throws Problem */
+function requireWebSocket({ ws, headers }: FastifyRequest, reply: FastifyReply): void {
+  if (!ws || headers.upgrade?.toLowerCase() !== 'websocket') {
+    reply.headers({ upgrade: 'websocket', connection: 'upgrade, close' })
+    throw new Problem('upgrade_required')
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    reply.header('sec-websocket-version', '13')
+    throw new Problem('upgrade_required', { detail: 'Only version 13 of the WebSocket protocol is supported here.' })
+  }
+  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw new Problem('bad_request')
+  const { 'sec-websocket-protocol': protocols } = headers
+  if (protocols !== undefined && !areSubprotocols(protocols)) {
+    throw new Problem('bad_request', { detail: 'Sec-WebSocket-Protocol is malformed.' })
+  }
+}
+
+/** Distinct names of subprotocols (RFC 6455 §4.1). */
+function areSubprotocols(list: string): boolean {
+  const names = list.split(',').map((element) => SUBPROTOCOL.exec(element)?.[1])
+  return !names.includes(undefined) && new Set(names).size === names.length
 }
 
 /** Asks all browsers to reconnect elsewhere, spread over half of the time, and soon after that cuts off those that stay. */

@@ -24,13 +24,13 @@ const COME_BACK: ReadonlySet<CloseStatus> = new Set([
 /** The codes of the same closes. A refused handshake gets no others of upstream. */
 const COME_BACK_CODES: ReadonlySet<number> = new Set([CLOSE.restarting.code, CLOSE.upstreamLost.code])
 
-/** How many sessions keep a place before those whose time has come are first forgotten. */
+/** How many sessions keep a place before sessions whose time has come are first forgotten. */
 const MIN_SWEEP = 1000
 
 /**
  * Tells pages whose trading sockets close when to come back, since each that does costs a one-time URL of the upstream budget
  * (docs/operating/balancers.md, Pages that come back). Each gets a place in a queue that is as long as the budget needs, up to an hour.
- * Those for whom it has no room come back in its second half, and are refused or placed anew.
+ * Pages for which it has no room come back in its second half, and are refused or placed anew.
  */
 export class Returns {
   readonly #options: ReturnsOptions
@@ -97,7 +97,7 @@ export class Returns {
   /** Takes the next place. Returns how far away it is (ms). */
   #place(earliestMs: number): number {
     const now = performance.now()
-    // Everybody has come back, so a new queue begins.
+    // All pages have come back, so a new queue begins.
     if (now >= this.#beginsAt + this.#placeAt(this.#placed)) this.#begin(now + Math.min(earliestMs, MAX_QUEUE_MS))
     const placeMs = this.#beginsAt + this.#placeAt(this.#placed) - now
     if (placeMs > MAX_QUEUE_MS) return Math.max((MAX_QUEUE_MS * (1 + Math.random())) / 2, earliestMs)

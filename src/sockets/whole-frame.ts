@@ -15,7 +15,7 @@ const POOL_BYTES = Buffer.allocUnsafe(1).buffer.byteLength
 export function wholeFrame(message: Buffer, isBinary: boolean): Buffer | undefined {
   const { buffer, byteOffset, length } = message
   const headerBytes = length <= MAX_SHORT ? 2 : 4
-  // In the pool, the bytes before the payload belong to somebody else, who may change them before they are sent.
+  // In the pool, the bytes before the payload belong to another buffer, whose owner may change them before they are sent.
   if (length > 0xffff || byteOffset < headerBytes || buffer.byteLength === POOL_BYTES) return undefined
   const frame = Buffer.from(buffer, byteOffset - headerBytes, headerBytes + length)
   if (frame[0] !== (FIN | (isBinary ? OPCODE_BINARY : OPCODE_TEXT))) return undefined

@@ -1,19 +1,17 @@
 import type { RedisClientOptions } from 'redis'
-import {
-  reconnectMs,
-  CONNECTION,
-  delay,
-  newConnection,
-  SOCKET,
-  replyWithin,
-  type Connection,
-  type SubscriberEvents,
-} from './redis-link.ts'
+import { reconnectMs, CONNECTION, delay, newConnection, SOCKET, replyWithin, type Connection } from './redis-link.ts'
 
 /** A server that accepts connections but does not reply is dropped after this time. */
 const OPEN_MS = 2500
 /** A connection that is silent for this long is dropped; it is pinged every second. */
 const MAX_SILENCE_MS = 4000
+
+/** What a subscription reports. */
+export interface SubscriberEvents {
+  message(text: string): void
+  /** The subscription is in place, perhaps again. Messages before that were lost. */
+  up(): void
+}
 
 /**
  * Subscribes to a channel over a connection of its own. Every node of a Cluster receives what any node publishes, and a

@@ -12,9 +12,7 @@ import {
   type MasterServer,
   type RedisCommands,
   type RedisLink,
-  type SubscriberEvents,
 } from './redis-link.ts'
-import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
 
 const PING_INTERVAL_MS = 1000
@@ -54,8 +52,6 @@ export class ClusterLink implements RedisLink {
   /** By the address of a master. */
   readonly #replicas = new Map<string, ReplicaCheck>()
   #pings: NodeJS.Timeout | undefined
-  #subscriber: ChannelSubscriber | undefined
-  #events: LinkEvents | undefined
   #missed = 0
   #isRenewing = false
   #isClosed = false
@@ -67,7 +63,6 @@ export class ClusterLink implements RedisLink {
   }
 
   async open(events: LinkEvents): Promise<void> {
-    this.#events = events
     for (let tries = 0; !this.#isClosed; tries++) {
       try {
         await this.#client.connect()
@@ -110,19 +105,10 @@ export class ClusterLink implements RedisLink {
     return new Set(this.#client.masters.map(({ address }) => address))
   }
 
-  get isSubscribed(): boolean {
-    return this.#subscriber?.isUp === true
-  }
-
-  subscribe(channel: string, listener: (message: string) => void): void {
-    this.#subscriber ??= new ChannelSubscriber(channel, () => this.#anyNode(), {
-      message: listener,
-      up: () => this.#events?.changed(undefined),
-    })
-  }
-
-  listen(channel: string, events: SubscriberEvents): ChannelSubscriber {
-    return new ChannelSubscriber(channel, () => this.#anyNode(), events)
+  anyServer(): RedisClientOptions | undefined {
+    const { masters } = this.#client
+    const node = masters[Math.floor(Math.random() * masters.length)]
+    return node && nodeOptions(node, this.#access)
   }
 
   abandon(): void {
@@ -139,15 +125,8 @@ export class ClusterLink implements RedisLink {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#pings)
-    this.#subscriber?.close()
     for (const check of this.#replicas.values()) check.close()
     if (this.#client.isOpen) this.#client.destroy()
-  }
-
-  #anyNode(): RedisClientOptions | undefined {
-    const { masters } = this.#client
-    const node = masters[Math.floor(Math.random() * masters.length)]
-    return node && nodeOptions(node, this.#access)
   }
 
   /** The store is available while any master is: a lost master takes only its own keys with it. */

@@ -1,9 +1,14 @@
+import { polls } from '../time/polls.ts'
 import { ConfirmingServer } from './confirming-server.ts'
-import { runScript } from './script.ts'
-import { REPLACE } from './session-scripts.ts'
-import { watchReplication } from './replication-watch.ts'
-import { replyCode, type Connection, type MasterServer, type RedisLink } from './redis-link.ts'
+import { REPLACE, runScript } from './scripts.ts'
+import { parseInfo, type ServerInfo } from './server-facts.ts'
+import { replyCode, type Connection, type MasterCommands, type MasterServer, type RedisLink } from './redis-link.ts'
 import { StoreUnavailable, type ConfirmableWrites } from './store.ts'
+
+/** How often the masters are asked for their replication. */
+const LOOK_INTERVAL_MS = 15_000
+/** The first look comes soon after the start. */
+const FIRST_LOOK_MS = 1000
 
 /** What the store is told. */
 interface Events {
@@ -23,7 +28,6 @@ export class ConfirmedWrites implements ConfirmableWrites {
   #replication: readonly string[] = []
   /** By the name of the master. */
   readonly #servers = new Map<string, ConfirmingServer>()
-  readonly #failures = new Map<string, string>()
 
   constructor(link: RedisLink, replicas: number, events: Events) {
     this.#link = link
@@ -45,11 +49,11 @@ export class ConfirmedWrites implements ConfirmableWrites {
   /** Warnings for an operator. */
   warnings(): string[] {
     const masters = this.#link.masterNames()
-    const current = [...this.#failures].filter(([name]) => masters.has(name))
-    const failures = [...new Set(current.map(([, reason]) => reason))].map(
+    const failures = [...this.#servers].flatMap(([name, { failure }]) => (masters.has(name) ? (failure ?? []) : []))
+    const refusals = [...new Set(failures)].map(
       (reason) => `calls with an Idempotency-Key are refused, since no replicas confirm their records (${reason})`,
     )
-    return [...failures, ...this.#replication]
+    return [...refusals, ...this.#replication]
   }
 
   close(): void {
@@ -80,20 +84,58 @@ export class ConfirmedWrites implements ConfirmableWrites {
       if (masters.has(other)) continue
       server.close()
       this.#servers.delete(other)
-      this.#failures.delete(other)
     }
     const { log } = this.#events
     const server = new ConfirmingServer(options, this.#replicas, {
-      failed: (reason) => {
-        this.#failures.set(name, reason)
-        log.warn({ reason, needed: this.#replicas }, 'calls with an Idempotency-Key are refused: no replicas confirm')
-      },
-      recovered: () => {
-        this.#failures.delete(name)
-        log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm')
-      },
+      failed: (reason) =>
+        log.warn({ reason, needed: this.#replicas }, 'calls with an Idempotency-Key are refused: no replicas confirm'),
+      recovered: () => log.info({}, 'calls with an Idempotency-Key are accepted again: replicas confirm'),
     })
     this.#servers.set(name, server)
     return server
   }
+}
+
+/** What makes confirmations by replicas worth less than they seem, of one server, for an operator. */
+export function replicationWarnings(info: ServerInfo, replicas: number): string[] {
+  const warnings: string[] = []
+  if (info['aof_enabled'] === '0') {
+    warnings.push(
+      'Redis has no append-only file: a master that restarts comes back without the records of Idempotency-Keys, and a repeated order could be sent twice. Set appendonly yes.',
+    )
+  }
+  const connected = Number(info['connected_slaves'] ?? 0)
+  if (info['role'] === 'master' && connected > replicas) {
+    warnings.push(
+      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: if one without a record of an Idempotency-Key is promoted, a repeated order could be sent twice. Set it to the number of replicas that may be promoted.`,
+    )
+  }
+  if (info['role'] === 'master' && connected < replicas) {
+    warnings.push(
+      `Redis has ${connected} replicas, and IDEMPOTENCY_REPLICAS is ${replicas}: calls with an Idempotency-Key are refused until there are more.`,
+    )
+  }
+  return warnings
+}
+
+/**
+ * Asks the masters at intervals for what {@link replicationWarnings} needs. A server that is lost, or may not be asked, changes
+ * nothing.
+ * @returns ends the questions
+ */
+function watchReplication(
+  link: Pick<RedisLink, 'askMasters'>,
+  replicas: number,
+  warn: (warnings: readonly string[]) => void,
+): () => void {
+  const look = async (): Promise<void> => {
+    const infos = await link.askMasters(infoOf).catch(() => undefined)
+    if (infos !== undefined) warn([...new Set(infos.flatMap((info) => replicationWarnings(info, replicas)))])
+  }
+  return polls(look, LOOK_INTERVAL_MS, FIRST_LOOK_MS)
+}
+
+async function infoOf(master: MasterCommands): Promise<ServerInfo> {
+  const [replication, persistence] = await Promise.all([master.info('replication'), master.info('persistence')])
+  return { ...parseInfo(replication), ...parseInfo(persistence) }
 }

@@ -65,6 +65,12 @@ export class ConfirmingServer {
     this.#events = events
   }
 
+  /** Why writes fail at present, for an operator. */
+  get failure(): string | undefined {
+    const error = this.#failure
+    return error instanceof TooFewReplicas ? error.message : error && reasonOf(error)
+  }
+
   /**
    * Runs a command that writes a key, and waits for the replicas. If it rejects, the write may have happened.
    * @throws Error at once after a failure
@@ -145,7 +151,7 @@ export class ConfirmingServer {
     for (const { reject } of writes) reject(error)
     if (this.#isClosed || this.#failure !== undefined) return
     this.#failure = error
-    this.#events.failed(error instanceof TooFewReplicas ? error.message : reasonOf(error))
+    this.#events.failed(this.failure ?? '')
     this.#endProbes = polls(() => this.#probe(), PROBE_INTERVAL_MS)
   }
 

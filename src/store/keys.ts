@@ -48,7 +48,7 @@ export function callsKey(key: string): string {
   return `{${key}}:calls`
 }
 
-/** Key of the index of a subject's sessions. Without the secret nobody can tell whose it is, even if names can be guessed. */
+/** Key of the index of a subject's sessions. Without the secret it does not reveal the subject, even if names can be guessed. */
 export function subjectKey(subject: string, secret: string): string {
   return `${PREFIX}subject:${createHmac('sha256', secret).update(`sessions of ${subject}`).digest('base64url')}`
 }
@@ -73,7 +73,7 @@ export function ledgerKey(name: string): string {
   return `${PREFIX}budget:${name}`
 }
 
-/** Key of what is known of upstream's refusals, by the name of the budget. */
+/** Key of the suspicions that upstream's refusals raise, by the name of the budget. */
 export function refusalsKey(name: string): string {
   return `${PREFIX}refusals:${name}`
 }
@@ -84,14 +84,14 @@ export function budgetChannel(name: string): string {
 }
 
 /**
- * The name of a user, or of an address, whose call upstream has refused. Without the secret nobody can tell whose it is. While a
+ * The name of a user, or of an address, whose call upstream has refused. Without the secret it does not reveal the user. While a
  * new first secret is rolled out, instances with the old one do not know the names of the others.
  */
 export function refusedName(user: string, secret: string): string {
   return createHmac('sha256', secret).update(`refused ${user}`).digest('base64url').slice(0, NAME_LENGTH)
 }
 
-/** Key of what is known of a call with an Idempotency-Key. It takes the session's id to compute it. */
+/** Key of the record of a call with an Idempotency-Key. It takes the session's id to compute it. */
 export function idempotencyKey(sessionId: string, key: string): string {
   return `${PREFIX}idempotency:${sha256(`${sessionId}.${key}`)}`
 }

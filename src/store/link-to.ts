@@ -1,8 +1,10 @@
-import { parseRedisUrl } from '../config/redis-address.ts'
+import { parseRedisUrl, type RedisAccess, type RedisAddress, type RedisNode } from '../config/redis-address.ts'
 import { ClusterLink } from './cluster-link.ts'
-import { MasterLink } from './master-link.ts'
-import type { RedisLink } from './redis-link.ts'
-import { masterFinder } from './sentinels.ts'
+import { MasterLink, type FindMaster } from './master-link.ts'
+import { nodeOptions, withConnection, type RedisLink } from './redis-link.ts'
+
+/** The timeout of one Sentinel, connecting included. */
+const SENTINEL_TIMEOUT_MS = 1000
 
 /**
  * The link to the servers that a URL names.
@@ -21,5 +23,44 @@ export function linkTo(url: string): RedisLink {
       return new MasterLink(masterFinder(address))
     case 'cluster':
       return new ClusterLink(address)
+  }
+}
+
+/** Finds the master through the Sentinels (redis.io/docs/reference/sentinel-clients). */
+function masterFinder({ nodes, access, master: name }: Extract<RedisAddress, { is: 'sentinel' }>): FindMaster {
+  // The Sentinel that replied last comes first.
+  let sentinels = nodes
+  return async () => {
+    for (const sentinel of sentinels) {
+      const master = await askSentinel(sentinel, access, name)
+      if (master === undefined) continue
+      sentinels = [sentinel, ...sentinels.filter((other) => other !== sentinel)]
+      return { name: `${master.host}:${master.port}`, options: nodeOptions(master, access) }
+    }
+    return undefined
+  }
+}
+
+/** The server that a Sentinel names as the master. Undefined when the Sentinel does not reply, or knows no such master. */
+export async function askSentinel(
+  sentinel: RedisNode,
+  access: RedisAccess,
+  name: string,
+): Promise<RedisNode | undefined> {
+  const { tls, password } = access
+  const master = await askAs(sentinel, access, name)
+  // Many Sentinels have no password although their servers have one, and they reject a client that sends one.
+  return master ?? (password === undefined ? undefined : askAs(sentinel, { tls }, name))
+}
+
+async function askAs(sentinel: RedisNode, access: RedisAccess, name: string): Promise<RedisNode | undefined> {
+  try {
+    const reply: unknown = await withConnection(nodeOptions(sentinel, access), SENTINEL_TIMEOUT_MS, (connection) =>
+      connection.sendCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]),
+    )
+    const [host, port] = reply as [unknown, unknown]
+    return { host: String(host), port: Number(port) }
+  } catch {
+    return undefined
   }
 }

@@ -1,3 +1,4 @@
+import type { RedisClientOptions } from 'redis'
 import { polls } from '../time/polls.ts'
 import {
   reconnectMs,
@@ -7,9 +8,7 @@ import {
   type MasterServer,
   type RedisCommands,
   type RedisLink,
-  type SubscriberEvents,
 } from './redis-link.ts'
-import { ChannelSubscriber } from './channel-subscriber.ts'
 import { ReplicaCheck } from './replica-check.ts'
 import { reasonOf, TrackedConnection } from './tracked-connection.ts'
 
@@ -69,14 +68,8 @@ export class MasterLink implements RedisLink {
     return new Set(this.#latest && [this.#latest.name])
   }
 
-  readonly isSubscribed = false
-
-  subscribe(): void {
-    // The invalidations of the tracked keys say the same.
-  }
-
-  listen(channel: string, events: SubscriberEvents): ChannelSubscriber {
-    return new ChannelSubscriber(channel, () => this.#latest?.options, events)
+  anyServer(): RedisClientOptions | undefined {
+    return this.#latest?.options
   }
 
   abandon(reason: string): void {

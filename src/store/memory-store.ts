@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { SESSION_KEYS } from './keys.ts'
-import { MemoryLimits } from './memory-limits.ts'
 import type { SessionIndex } from './session-index.ts'
+import { MINUTE_MS, type SharedLimits } from './shared-limits.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import type { Store, StoredValue, Tombstone } from './store.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
@@ -13,7 +13,17 @@ const MAX_KEYS = 100_000
 export class MemoryStore implements Store {
   readonly staleMs = Infinity
   readonly reportsBurials = true
-  readonly limits = new MemoryLimits()
+  /** One process shares its limits with no other, and counts by itself what it has been granted. */
+  readonly limits: SharedLimits = {
+    claim: async ({ count }, limit) => count <= limit,
+    hold: async () => undefined,
+    leaseCalls: async (key, limit) => {
+      const endsInMs = MINUTE_MS - (Date.now() % MINUTE_MS)
+      const isFirst = await this.create(key, '', Date.now() + endsInMs)
+      return { calls: isFirst ? limit : 0, endsInMs }
+    },
+    enqueue: async () => 0,
+  }
   readonly #values = new LRUCache<string, StoredValue>({
     max: MAX_KEYS,
     ttl: 1,

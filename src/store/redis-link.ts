@@ -44,13 +44,6 @@ export interface LinkEvents {
   changed(key: string | undefined): void
 }
 
-/** What a subscription reports. */
-export interface SubscriberEvents {
-  message(text: string): void
-  /** The subscription is in place, perhaps again. Messages before that were lost. */
-  up(): void
-}
-
 /** The way to Redis. It connects, and reconnects by itself after every loss. */
 export interface RedisLink {
   /** Whether the server reports changes to the keys that were read over this link (CLIENT TRACKING). */
@@ -69,15 +62,8 @@ export interface RedisLink {
   masterOf(key: string): MasterServer
   /** The names of the present masters. */
   masterNames(): ReadonlySet<string>
-  /**
-   * Subscribes to a channel. A link that tracks does nothing, since the server reports the changed keys themselves. After a
-   * gap in the subscription, {@link LinkEvents.changed} reports that any key may have changed.
-   */
-  subscribe(channel: string, listener: (message: string) => void): void
-  /** Subscribes to a channel over a connection of its own, until the result is closed. */
-  listen(channel: string, events: SubscriberEvents): { close(): void }
-  /** Whether a subscription is in place. */
-  readonly isSubscribed: boolean
+  /** A server to subscribe at, another at each call if there are several; undefined while none is known. */
+  anyServer(): RedisClientOptions | undefined
   /** Drops the server, which says that it is no master or is not ready, or is silent; then looks for the master again. */
   abandon(reason: string): void
   /**

@@ -3,16 +3,27 @@ import { within } from '../time/within.ts'
 import { errorCode, replyCode, type RedisCommands, type RedisLink } from './redis-link.ts'
 import { budgetChannel, ENDED_CHANNEL, refusalsKey } from './keys.ts'
 import { LinkHealth, type StoreLog } from './link-health.ts'
-import { RedisLimits } from './redis-limits.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
-import { runScript } from './script.ts'
 import { ServerFacts } from './server-facts.ts'
-import { BURY, EXTEND, LOCK, READ, REMOVE_IF, REPLACE, type ExtendReply, type ReadReply } from './session-scripts.ts'
+import {
+  BURY,
+  EXTEND,
+  LOCK,
+  READ,
+  REMOVE_IF,
+  REPLACE,
+  runScript,
+  type Ask,
+  type ExtendReply,
+  type ReadReply,
+} from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
+import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
+import { redisLimits } from './shared-limits.ts'
 import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
@@ -31,16 +42,20 @@ const UNTRACKED_STALE_MS = 1000
  */
 export class RedisStore implements Store {
   readonly staleMs: number
-  readonly limits = new RedisLimits((command) => this.#ask(command))
+  readonly limits = redisLimits((command) => this.#ask(command))
   readonly #link: RedisLink
   readonly #listeners: ((key: string | undefined) => void)[] = []
   readonly #connecting: Promise<void>
   readonly #facts: ServerFacts
   readonly #refusals: WriteRefusals
   #endTrials: () => void = () => undefined
-  readonly #observers: StoreObserver[] = []
+  #observer: StoreObserver | undefined
   readonly #health: LinkHealth
   readonly #log: StoreLog
+  readonly #askUntracked: Ask<RedisCommands> = (command) => this.#ask(() => command(this.#link.untracked()))
+  readonly #listen = (channel: string, events: SubscriberEvents): ChannelSubscriber =>
+    new ChannelSubscriber(channel, () => this.#link.anyServer(), events)
+  #burials: ChannelSubscriber | undefined
   #confirmed: ConfirmedWrites | undefined
   #isClosed = false
 
@@ -98,7 +113,7 @@ export class RedisStore implements Store {
   }
 
   async readUntracked(key: string): Promise<StoredValue | undefined> {
-    const reply = await this.#ask(() => runScript(this.#link.untracked(), READ, [key]))
+    const reply = await this.#askUntracked((redis) => runScript(redis, READ, [key]))
     return this.#storedValue(key, ...(reply as ReadReply))
   }
 
@@ -149,28 +164,32 @@ export class RedisStore implements Store {
   }
 
   get reportsBurials(): boolean {
-    return this.#link.tracks || this.#link.isSubscribed
+    return this.#link.tracks || this.#burials?.isUp === true
   }
 
   watchBurials(): void {
-    this.#link.subscribe(ENDED_CHANNEL, (message) => this.#notify(message.split(' ', 1)[0]))
+    // A server that tracks the keys reports them itself.
+    if (this.#link.tracks) return
+    this.#burials ??= this.#listen(ENDED_CHANNEL, {
+      message: (text) => this.#notify(text.split(' ', 1)[0]),
+      up: () => this.#notify(undefined),
+    })
   }
 
   async openIndex(): Promise<SessionIndex> {
-    const { RedisIndex } = await import('./redis-index.ts')
-    return new RedisIndex((command) => this.#ask(() => command(this.#link.untracked())))
+    const { redisIndex } = await import('./session-index.ts')
+    return redisIndex(this.#askUntracked)
   }
 
   async openLedger(name: string, terms: LedgerTerms): Promise<Ledger> {
-    const { RedisLedger } = await import('./ledger/redis-ledger.ts')
-    return new RedisLedger(name, terms, (command) => this.#ask(command))
+    const { redisLedger } = await import('./ledger/redis-ledger.ts')
+    return redisLedger(name, terms, (command) => this.#ask(command))
   }
 
   async openRefusals(name: string, onChange: () => void): Promise<SharedDocument> {
-    const { RedisDocument } = await import('./redis-document.ts')
-    return new RedisDocument(refusalsKey(name), budgetChannel(name), onChange, this.#link, (command) =>
-      this.#ask(() => command(this.#link.untracked())),
-    )
+    const { openDocument } = await import('./shared-document.ts')
+    const names = { key: refusalsKey(name), channel: budgetChannel(name) }
+    return openDocument(names, onChange, this.#listen, this.#askUntracked)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {
@@ -178,12 +197,12 @@ export class RedisStore implements Store {
     return (this.#confirmed = new ConfirmedWrites(this.#link, replicas, {
       log: this.#log,
       errorCode: (code) => this.#noteError(code),
-      unconfirmed: () => this.#failed('unconfirmed'),
+      unconfirmed: () => this.#observer?.failed('unconfirmed'),
     }))
   }
 
   observe(observer: StoreObserver): void {
-    this.#observers.push(observer)
+    this.#observer = observer
   }
 
   async facts(): Promise<StoreFacts | undefined> {
@@ -211,6 +230,7 @@ export class RedisStore implements Store {
     // Before the link closes, so that its end is not mistaken for a loss.
     this.#health.close()
     this.#confirmed?.close()
+    this.#burials?.close()
     this.#isClosed = true
     this.#endTrials()
     await this.#link.close()
@@ -235,7 +255,7 @@ export class RedisStore implements Store {
   /** Runs commands against a deadline. node-redis itself bounds only the time until a command is written. */
   async #ask<Reply>(command: (redis: RedisCommands) => Promise<Reply>): Promise<Reply> {
     if (this.#health.downSince !== undefined) {
-      this.#failed('down')
+      this.#observer?.failed('down')
       throw new StoreUnavailable(new Error('the link to Redis is down or unhealthy'))
     }
     const askedAt = performance.now()
@@ -249,11 +269,10 @@ export class RedisStore implements Store {
       this.#health.noteFailure(code)
       // In a Cluster, which does not track, one server may hang while the others serve.
       if (cause instanceof CommandTimeout && this.#link.tracks) this.#health.noteLoss('deadline')
-      this.#failed(failureOf(cause, code))
+      this.#observer?.failed(failureOf(cause, code))
       throw new StoreUnavailable(cause)
     } finally {
-      const seconds = (performance.now() - askedAt) / 1000
-      for (const observer of this.#observers) observer.asked(seconds)
+      this.#observer?.asked((performance.now() - askedAt) / 1000)
     }
   }
 
@@ -269,15 +288,11 @@ export class RedisStore implements Store {
     this.#health.noteErrorCode(code)
   }
 
-  #failed(failure: StoreFailure): void {
-    for (const observer of this.#observers) observer.failed(failure)
-  }
-
   /** Handles the code of an error reply, if it has one. */
   #noteError(code: string | undefined): void {
     if (code === undefined) return
     const refusal = this.#refusals.noteRefusal(code)
-    if (refusal !== undefined) for (const observer of this.#observers) observer.refusedWrite(refusal)
+    if (refusal !== undefined) this.#observer?.refusedWrite(refusal)
     this.#health.noteErrorCode(code)
   }
 

@@ -1,6 +1,6 @@
 import { SESSION_KEYS } from './keys.ts'
 import { within } from '../time/within.ts'
-import { runScript } from './script.ts'
+import { runScript } from './scripts.ts'
 import { replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
 import type { StoreFacts } from '../telemetry/store-observer.ts'
 

@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import type { SubscriberEvents } from './channel-subscriber.ts'
+import type { RedisCommands } from './redis-link.ts'
+import { evenWhenFull, runScript, type Ask } from './scripts.ts'
+
 /** What a reading of a {@link SharedDocument} finds. */
 export interface DocumentReading {
   /** Names what was read, for {@link SharedDocument.write}; empty where there is no document. */
@@ -20,4 +25,56 @@ export interface SharedDocument {
    */
   write(version: string, text: string, ttlMs: number): Promise<boolean>
   close(): void
+}
+
+/** The word before the version of a document that has changed. Version 2 sends other words on the same channel. */
+const CHANGED = 'changed'
+
+const READ = `return {redis.call('GET', KEYS[1]), redis.call('TIME')}`
+
+/** A Redis user without the right to publish can still write. */
+const WRITE = evenWhenFull(`
+if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2] .. ' ' .. ARGV[3], 'PX', ARGV[4])
+redis.pcall('PUBLISH', ARGV[5], '${CHANGED} ' .. ARGV[2])
+return 1`)
+
+type ReadReply = [value: string | null, time: [seconds: string, microseconds: string]]
+
+/**
+ * Opens a document in Redis: one key, whose value is a version, a space and the text, and a channel that names each new version.
+ * @param onChange another instance has changed the document, or may have
+ * @param ask runs commands whose keys the server does not track
+ */
+export function openDocument(
+  { key, channel }: { readonly key: string; readonly channel: string },
+  onChange: () => void,
+  listen: (channel: string, events: SubscriberEvents) => { close(): void },
+  ask: Ask<RedisCommands>,
+): SharedDocument {
+  /** The version that this instance has written last, of which it needs no news. */
+  let written = ''
+  const subscription = listen(channel, {
+    message: (text) => {
+      const [word, version] = text.split(' ')
+      if (word === CHANGED && version !== written) onChange()
+    },
+    up: onChange,
+  })
+  return {
+    async read() {
+      const reply = await ask((redis) => runScript(redis, READ, [key]))
+      const [value, [seconds, microseconds]] = reply as ReadReply
+      const [version = ''] = (value ?? '').split(' ', 1)
+      const text = (value ?? '').slice(version.length + 1)
+      return { version, text, now: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000) }
+    },
+    async write(version, text, ttlMs) {
+      const next = randomUUID()
+      // Before the reply, since the news of it may come first.
+      written = next
+      return (await ask((redis) => runScript(redis, WRITE, [key], [version, next, text, ttlMs, channel]))) === 1
+    },
+    close: () => subscription.close(),
+  }
 }

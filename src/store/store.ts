@@ -73,7 +73,7 @@ export interface StoreData {
   readonly reportsBurials: boolean
 }
 
-/** What instances share beside single values. What is opened is loaded only then. */
+/** The state that instances share beside single values. A part is loaded only when it is opened. */
 export interface SharedState {
   /** Limits that hold over all instances. */
   readonly limits: SharedLimits
@@ -99,13 +99,13 @@ export interface StoreHealth {
   unavailableSince(): number | undefined
   /** For how long the store has been available without a failure that this process has seen (ms). */
   availableForMs(): number
-  /** What an operator should put right, and how: refused writes, and the replicas of {@link SharedState.openConfirmed}. */
+  /** Faults that an operator should put right, and how: refused writes, and the replicas of {@link SharedState.openConfirmed}. */
   warnings(): string[]
 }
 
 /** What the metrics say of the store. */
 interface StoreMeasures {
-  /** Reports every request from now on to the observer. A store without round trips reports none. */
+  /** Reports every request from now on to this observer alone. A store without round trips reports none. */
   observe(observer: StoreObserver): void
   /** Facts about the servers, a few seconds old at most. Undefined while the servers do not reply. Never rejects. */
   facts(): Promise<StoreFacts | undefined>

@@ -1,6 +1,6 @@
 import { polls } from '../time/polls.ts'
 import { replyCode, replyWithin, type MasterCommands, type RedisLink } from './redis-link.ts'
-import { runScript } from './script.ts'
+import { runScript } from './scripts.ts'
 import { WRITE_REFUSALS, type WriteRefusal } from '../telemetry/store-observer.ts'
 
 /** How long a refusal counts, where not even {@link tryWrites} shows that there is room again. */
@@ -77,7 +77,7 @@ const MAY_WRITE = '#!lua\nreturn 0'
 
 /**
  * Asks every master at intervals whether it would take a write. So each process learns by itself that Redis is full, and
- * that it has room again, even if nobody logs in on it. Nothing is written.
+ * that it has room again, even if no user logs in on this process. Nothing is written.
  * @param verdict is told the code of the first refusal, or undefined, each time that every master has replied
  * @returns ends the trials
  */

@@ -55,7 +55,7 @@ export class BoundedLines {
     kind.newest = shown
   }
 
-  /** Writes what is still only counted. */
+  /** Writes the lines whose events are only counted so far. */
   flush(log: FastifyBaseLogger): void {
     const kinds = this.#kindsOf(log)
     for (const kind of kinds.values()) {

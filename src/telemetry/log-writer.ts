@@ -12,7 +12,8 @@ const MAX_BYTES_PER_UNIT = 3
 /**
  * Writes lines to a file descriptor, many at a time. The writes run on Node's thread pool, so a reader that is slow or
  * hangs does not block the process. Lines are copied into a buffer at once, since keeping them as strings costs several
- * times as much.
+ * times as much. It has no flushSync: pino would call that for every fatal line, and it would wait forever if nothing
+ * reads the log.
  */
 export class LogWriter {
   readonly #fd: number

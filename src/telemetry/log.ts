@@ -1,4 +1,4 @@
-import { pino, type Logger, type LoggerOptions } from 'pino'
+import { pino, stdTimeFunctions, type Logger, type LoggerOptions } from 'pino'
 import { LogWriter } from './log-writer.ts'
 
 const MAX_CAUSES = 4
@@ -27,13 +27,8 @@ export function createLog(
   const stdout = new LogWriter(1, isShared ? PIPE_BUF : CHUNK_BYTES, (lines) =>
     log.warn({ lines }, 'lines of the log were dropped'),
   )
-  // Without a flushSync: pino would call it for every fatal line, and it would wait forever if nothing reads the log.
-  const destination = {
-    write: (line: string) => stdout.write(line),
-    flush: (done?: () => void) => stdout.flush(done),
-  }
   const base = worker === undefined ? null : { worker }
-  const log: Logger = pino({ ...loggerOptions(level), base }, destination)
+  const log: Logger = pino({ ...loggerOptions(level), base }, stdout)
   return { log, droppedLines: () => stdout.droppedLines }
 }
 
@@ -42,7 +37,7 @@ export function loggerOptions(level: string): LoggerOptions {
   return {
     level,
     base: null,
-    timestamp: logTime,
+    timestamp: stdTimeFunctions.isoTime,
     serializers: {
       /** A fault of this server, with its stack. */
       err: (error: unknown) => loggedError(error, true),
@@ -52,19 +47,6 @@ export function loggerOptions(level: string): LoggerOptions {
       res: () => undefined,
     },
   }
-}
-
-let lastMs = 0
-let lastTime = ''
-
-/** Returns the time field of a line, cached because many lines share a millisecond and formatting a date is slow. */
-export function logTime(): string {
-  const now = Date.now()
-  if (now !== lastMs) {
-    lastMs = now
-    lastTime = `,"time":"${new Date(now).toISOString()}"`
-  }
-  return lastTime
 }
 
 /** Picks the fields of an error that may be logged. Any other property might be a credential. */

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { Exchange, NotStarted, type StartConditions } from './exchange.ts'
+import { Exchange, NotStarted, type Conditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import type { OverBudget } from './budget/admission.ts'
 import { noResponse, type NoResponse } from './no-response.ts'
@@ -32,17 +32,10 @@ export class BufferedExchange extends Exchange<FetchOutcome> {
 
   /**
    * @param timeoutMs covers the whole exchange, including the wait for a connection
-   * @param isConnectionFailing see {@link Exchange}
-   * @param conditions see {@link Exchange}
    * @param signal aborts the exchange, which then ends like one that timed out
    */
-  constructor(
-    timeoutMs: number,
-    isConnectionFailing: () => boolean,
-    conditions: StartConditions,
-    signal?: AbortSignal,
-  ) {
-    super(isConnectionFailing, conditions)
+  constructor(timeoutMs: number, conditions: Conditions, signal?: AbortSignal) {
+    super(conditions)
     this.#timer = setTimeout(this.#expire, timeoutMs)
     this.#signal = signal
     signal?.addEventListener('abort', this.#expire)

@@ -21,12 +21,14 @@ export class NotStarted extends Error {
   }
 }
 
-/** The conditions that decide at the last moment whether a request is written. */
-export interface StartConditions {
+/** What decides at the last moment whether a request is written, and whether its response is whole. */
+export interface Conditions {
   /** The token of the request, where there is a budget. */
   readonly reservation?: Reservation | undefined
   /** See {@link RestRequest.isCurrent}. */
   readonly isCurrent?: (() => boolean) | undefined
+  /** Whether a connection is failing now, so that the apparent end of a response is false. */
+  readonly isConnectionFailing: () => boolean
 }
 
 /** One request to upstream and its response: the part that does not depend on what happens to the response. */
@@ -37,19 +39,12 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   protected controller: Dispatcher.DispatchController | undefined
   protected sent: Sent = 'nothing'
   protected responseBegan = false
-  readonly #reservation: Reservation | undefined
-  readonly #isCurrent: (() => boolean) | undefined
-  readonly #isConnectionFailing: () => boolean
+  readonly #conditions: Conditions
   #abortReason: Error | undefined
   #queueTimer: NodeJS.Timeout | undefined
 
-  /**
-   * @param isConnectionFailing whether a connection is failing now, so that the apparent end of a response is false
-   */
-  constructor(isConnectionFailing: () => boolean, { reservation, isCurrent }: StartConditions) {
-    this.#isConnectionFailing = isConnectionFailing
-    this.#reservation = reservation
-    this.#isCurrent = isCurrent
+  constructor(conditions: Conditions) {
+    this.#conditions = conditions
   }
 
   abstract onResponseError(controller: Dispatcher.DispatchController | undefined, cause: Error): void
@@ -71,15 +66,16 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
     clearTimeout(this.#queueTimer)
     this.controller = controller
     if (this.#abortReason !== undefined) return controller.abort(this.#abortReason)
+    const { isCurrent, reservation } = this.#conditions
     // A connection is free, and the request is written next.
-    if (this.#isCurrent?.() === false) return controller.abort(new NotStarted({ is: 'stale' }))
-    const refused = this.#reservation?.start()
+    if (isCurrent?.() === false) return controller.abort(new NotStarted({ is: 'stale' }))
+    const refused = reservation?.start()
     if (refused !== undefined) controller.abort(new NotStarted({ ...refused, is: 'overBudget' }))
   }
 
   /** Upstream's status and headers have arrived. */
   protected noteStatus(status: number, headers: UpstreamHeaders): void {
-    this.#reservation?.answered(status, headers['retry-after'])
+    this.#conditions.reservation?.answered(status, headers['retry-after'])
   }
 
   onBodySent(): void {
@@ -95,7 +91,7 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#isConnectionFailing()) this.onResponseError(undefined, new Error('the connection was reset'))
+    if (this.#conditions.isConnectionFailing()) this.onResponseError(undefined, new Error('the connection was reset'))
     else this.onComplete()
   }
 
@@ -107,7 +103,7 @@ export abstract class Exchange<Outcome> implements Dispatcher.DispatchHandler {
 
   protected settle(outcome: Outcome): void {
     clearTimeout(this.#queueTimer)
-    this.#reservation?.end()
+    this.#conditions.reservation?.end()
     this.#settlement.resolve(outcome)
   }
 }

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import type { Problem } from '../problem.ts'
 import type { OverBudget } from './budget/admission.ts'
-import { Exchange, NotStarted, type Stale, type StartConditions } from './exchange.ts'
+import { Exchange, NotStarted, type Stale, type Conditions } from './exchange.ts'
 import type { UpstreamHeaders } from './headers.ts'
 import { hasResponseBegun, noResponse, type NoResponse, type Sent } from './no-response.ts'
 import { BodyRefused } from './request-body.ts'
@@ -89,14 +89,8 @@ export class Forwarding extends Exchange<ForwardOutcome> {
     this.controller?.resume()
   }
 
-  /** @param isConnectionFailing and the conditions: see {@link Exchange} */
-  constructor(
-    request: ForwardRequest,
-    options: ForwardingOptions,
-    isConnectionFailing: () => boolean,
-    conditions: StartConditions,
-  ) {
-    super(isConnectionFailing, conditions)
+  constructor(request: ForwardRequest, options: ForwardingOptions, conditions: Conditions) {
+    super(conditions)
     this.#request = request
     this.#options = options
     // Never removed: removing a listener costs more than calling one that does nothing.

@@ -5,7 +5,6 @@ import type { BudgetClass } from '../config/upstream-budget.ts'
 import { within } from '../time/within.ts'
 import type { Budget, OverBudget, Reservation } from './budget/admission.ts'
 import { BufferedExchange, type FetchOutcome } from './buffered-exchange.ts'
-import { CONNECTIONS } from './connections.ts'
 import { Forwarding, type ForwardingOptions, type ForwardOutcome, type ForwardRequest } from './forwarding.ts'
 import { discard } from './request-body.ts'
 
@@ -33,13 +32,13 @@ export interface RestRequest {
 
 /** How one client uses connections. */
 export interface ConnectionOptions {
-  readonly connections?: number
+  readonly connections: number
   /**
    * A connection that was idle for longer is not reused. Default: what upstream's `Keep-Alive` header says, less two
    * seconds, or four seconds without one.
    */
   readonly idleMs?: number
-  /** As what the budget counts the requests of this client. */
+  /** As what the budget counts the requests of this client; reads. */
   readonly budgetClass?: BudgetClass
 }
 
@@ -76,7 +75,7 @@ export class RestClient {
   /** @param budget asked before each request, where there is one */
   constructor(
     config: Config['upstream'],
-    { connections = CONNECTIONS.reads, idleMs, budgetClass = 'reads' }: ConnectionOptions = {},
+    { connections, idleMs, budgetClass = 'reads' }: ConnectionOptions,
     budget?: Budget,
   ) {
     const { origin, pathname } = new URL(config.apiUrl)
@@ -129,10 +128,8 @@ export class RestClient {
       reservation?.end()
       return Promise.resolve({ is: 'browserGone', sent: 'nothing', status: 0 })
     }
-    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, this.#isConnectionFailing, {
-      reservation,
-      isCurrent: request.isCurrent,
-    })
+    const conditions = { reservation, isCurrent: request.isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const forwarding = new Forwarding(forwardRequest, this.#forwardingOptions, conditions)
     this.#running++
     this.#dispatch(request, forwarding)
     return forwarding.outcome
@@ -144,7 +141,8 @@ export class RestClient {
       return Promise.resolve({ is: 'unreachable', cause: signal.reason as Error })
     }
     const { timeoutMs = this.#config.headersMs, isCurrent } = request
-    const exchange = new BufferedExchange(timeoutMs, this.#isConnectionFailing, { reservation, isCurrent }, signal)
+    const conditions = { reservation, isCurrent, isConnectionFailing: this.#isConnectionFailing }
+    const exchange = new BufferedExchange(timeoutMs, conditions, signal)
     this.#dispatch(request, exchange)
     return exchange.outcome
   }

@@ -1,7 +1,17 @@
 import type { Config } from '../config/config.ts'
 import type { Budget } from './budget/admission.ts'
-import { CONNECTIONS } from './connections.ts'
 import { RestClient } from './rest-client.ts'
+
+/** Maximum connections to the upstream REST API, by purpose: one purpose cannot use up the connections of another. */
+export const CONNECTIONS = {
+  reads: 512,
+  /** For calls that may move money. */
+  orders: 512,
+  /** Each serves one short exchange at a time. */
+  oneTimeUrls: 64,
+  /** Each serves one short exchange of a login at a time. */
+  identity: 16,
+} as const
 
 /** Shorter than any usual keep-alive timeout of a server. */
 const ORDER_IDLE_MS = 900

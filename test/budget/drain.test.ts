@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { parseBudget, type BudgetWindow } from '../../src/config/upstream-budget.ts'
+import { mostWithin } from '../support/budget/most-within.ts'
 import { PageCrowd, type PageChange } from '../support/budget/page-crowd.ts'
 import { startSwitch, type Switch } from '../support/budget/switch.ts'
 import { answerJson, ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
@@ -24,41 +25,21 @@ function budgetWindows(): readonly BudgetWindow[] {
 }
 
 /** An upstream that notes when each call arrives. */
-interface Arrivals {
-  readonly otps: number[]
-  readonly all: number[]
-}
-
-async function countingUpstream(t: Test): Promise<{ upstream: ScriptedUpstream; arrivals: Arrivals }> {
+async function notingUpstream(t: Test) {
   const upstream = await ScriptedUpstream.start(t)
-  const arrivals: Arrivals = { otps: [], all: [] }
-  const note = (times: number[]): void => {
-    times.push(performance.now())
-    if (times !== arrivals.all) arrivals.all.push(performance.now())
-  }
+  const arrivals: { readonly at: number; readonly isOtp: boolean }[] = []
   const { onOtp } = upstream
   upstream.onOtp = (request, response) => {
-    note(arrivals.otps)
+    arrivals.push({ at: performance.now(), isOtp: true })
     onOtp(request, response)
   }
   upstream.onRest = (_request, response) => {
-    note(arrivals.all)
+    arrivals.push({ at: performance.now(), isOtp: false })
     answerJson(response, 200, { data: [] })
   }
   // Its constructor makes the upstream respond to pings.
   void new TradingService(upstream)
   return { upstream, arrivals }
-}
-
-/** The most calls in any window of this length. */
-function most(times: readonly number[], windowMs: number): number {
-  let first = 0
-  let found = 0
-  for (const [last, at] of times.entries()) {
-    while (at - (times[first] ?? at) >= windowMs) first++
-    found = Math.max(found, last - first + 1)
-  }
-  return found
 }
 
 /** Sends orders in a steady stream, and counts their statuses. */
@@ -94,7 +75,7 @@ function gaps(changes: readonly PageChange[], since: number): number[] {
 }
 
 await test(`${RELAYS} trading sockets of an instance that drains come back within the budget, and no order is refused`, async (t) => {
-  const { upstream, arrivals } = await countingUpstream(t)
+  const { upstream, arrivals } = await notingUpstream(t)
   const redis = await testRedis(t)
   const balancer = await startSwitch(t, 0)
   const settings = {
@@ -119,7 +100,8 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
 
   const crowd = PageCrowd.start(t, { pageUrl: settings.PUBLIC_URL, cookies: pages }, PROCESSES)
   await until(() => crowd.open === RELAYS, 'all pages are connected', MAX_MS)
-  const opened = arrivals.otps.length
+  const otps = () => arrivals.filter(({ isOtp }) => isOtp)
+  const opened = otps().length
   balancer.target = second.port
   const statuses = sendOrders(t, balancer, trader)
   // The window that the opening has filled shall not be part of what is measured.
@@ -131,8 +113,8 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
   t.equal(await first.exited, 0, 'the instance drains')
   const exitMs = Date.now() - drainedAt
   await until(() => crowd.open === RELAYS, 'all pages are back', MAX_MS)
-  const times = arrivals.otps.filter((at) => at >= drainedAtMs)
-  const lastMs = (times.at(-1) ?? 0) - drainedAtMs
+  const times = otps().filter(({ at }) => at >= drainedAtMs)
+  const lastMs = (times.at(-1)?.at ?? 0) - drainedAtMs
   const found = gaps(crowd.changes, drainedAt)
   t.comment(`the instance exited after ${seconds(exitMs)} s; the last page was back after ${seconds(lastMs)} s`)
   t.comment(
@@ -145,14 +127,12 @@ await test(`${RELAYS} trading sockets of an instance that drains come back withi
   const refused = crowd.changes.filter(({ at, reason }) => at >= drainedAt && reason === 'upstream_budget').length
   t.comment(`${refused} refusals by the budget while they came back`)
   for (const { calls, windowMs } of budgetWindows()) {
-    const otps = most(arrivals.otps, windowMs)
+    const [ofAll, ofOtps] = [mostWithin(windowMs, arrivals), mostWithin(windowMs, otps())]
     const ceiling = Math.floor(calls * 0.9 * 0.8)
-    t.comment(
-      `in ${windowMs / 1000} s at most ${most(arrivals.all, windowMs)} calls of ${calls}, ${otps} one-time URLs of ${ceiling}`,
-    )
+    t.comment(`in ${windowMs / 1000} s at most ${ofAll} calls of ${calls}, ${ofOtps} one-time URLs of ${ceiling}`)
     t.comment(`the least at that pace: ${seconds(((RELAYS - 1) / ceiling) * windowMs)} s`)
-    t.ok(most(arrivals.all, windowMs) <= calls)
-    t.ok(otps <= ceiling)
+    t.ok(ofAll <= calls)
+    t.ok(ofOtps <= ceiling)
   }
   t.ok(exitMs < 20_000, 'within DRAIN_SECONDS')
   t.same([...statuses.keys()], [200], 'no order was refused')

@@ -3,6 +3,7 @@ import { test, type Test } from 'tap'
 import { ApiError, once, type Client } from '../../client/dist/client.js'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure } from '../support/client/page-client.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
@@ -83,8 +84,7 @@ await test('retryAfter is a number of seconds or undefined, and a call is not re
 })
 
 await test('a POST is not repeated after the machine has slept, and a GET is', async (t) => {
-  const { now } = Date
-  t.teardown(() => void (Date.now = now))
+  const sleep = timeAhead(t)
   for (const [method, sent] of [
     ['GET', 2],
     ['POST', 1],
@@ -92,9 +92,8 @@ await test('a POST is not repeated after the machine has slept, and a GET is', a
     const { client, requests } = await countedClient(t, (_request, response) => {
       response.writeHead(502, PROBLEM).end('{"code":"upstream_unreachable"}')
       // The machine sleeps during the pause before the repetition.
-      setTimeout(() => (Date.now = () => now() + 3600_000), 200)
+      setTimeout(() => sleep(3_600_000), 200)
     })
-    Date.now = now
     const call = method === 'GET' ? client.api('/v1/health') : client.api(TRANSFER, { method })
     t.match(await failure(call), { problem: { code: 'upstream_unreachable' }, outcome: undefined })
     t.equal(requests(), sent)

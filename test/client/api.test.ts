@@ -1,36 +1,11 @@
-import { test, type Test } from 'tap'
-import { ApiError, createClient, type Client } from '../../client/dist/client.js'
+import { test } from 'tap'
+import { ApiError, createClient } from '../../client/dist/client.js'
 import { apiWorld } from '../support/upstream/api-world.ts'
 import { clientOf } from '../support/client/client-of.ts'
 import { failure, pageClient } from '../support/client/page-client.ts'
+import { scriptedClient } from '../support/client/scripted-client.ts'
 import { until } from '../support/time/until.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
-
-/** A server that responds with these problems, one after the other, then with 200, and a client of it. */
-async function refusing(
-  t: Test,
-  problems: readonly (readonly [status: number, code: string, headers?: Record<string, string>])[],
-): Promise<{
-  client: Client
-  requests: { method: string; key: string | undefined; csrf: string | undefined }[]
-}> {
-  const left = [...problems]
-  const requests: { method: string; key: string | undefined; csrf: string | undefined }[] = []
-  const client = await clientOf(t, ({ method = '', headers, url }, response) => {
-    if (url === '/auth/session') {
-      return void response.end('{"authenticated":true,"now":1,"expires_at":3601,"idle_expires_at":601,"scope":"trade"}')
-    }
-    requests.push({
-      method,
-      key: headers['idempotency-key'] as string | undefined,
-      csrf: headers['x-csrf'] as string | undefined,
-    })
-    const [status, code, more] = left.shift() ?? [200, '', {}]
-    response.writeHead(status, { 'content-type': 'application/problem+json', ...more })
-    response.end(JSON.stringify({ code, status }))
-  })
-  return { client, requests }
-}
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const ACCOUNTS = '/trading/v1/options/accounts'
@@ -50,7 +25,7 @@ await test('a POST whose connection is lost is sent once, and its outcome is unk
   const { world, upstream } = await apiWorld(t)
   upstream.answer = (_request, socket) => socket.destroy()
   const { api } = pageClient(t, world.browser, world.server.url)
-  const error = await api(TRANSFER, { method: 'POST', json: {} }).catch((reason: unknown) => reason)
+  const error = await failure(api(TRANSFER, { method: 'POST', json: {} }))
   t.ok(error instanceof ApiError)
   t.match(error, { status: 502, problem: { code: 'upstream_lost' }, outcome: 'unknown' })
   t.equal(upstream.requests.length, 1)
@@ -63,7 +38,7 @@ await test('a refusal by the trading service has no problem, and its body can be
       'HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"errors":[]}',
     )
   const { api } = pageClient(t, world.browser, world.server.url)
-  const error = (await api(TRANSFER, { method: 'POST' }).catch((reason: unknown) => reason)) as ApiError
+  const error = (await failure(api(TRANSFER, { method: 'POST' }))) as ApiError
   t.match(error, { status: 403, problem: undefined, outcome: undefined })
   t.same(await error.response?.json(), { errors: [] })
 })
@@ -81,34 +56,19 @@ await test('without a session, the error has the address of the login, and the s
   await until(() => session.get().status === 'anonymous')
 })
 
-await test('logout() ends the session in the page and on the server', async (t) => {
-  const { world } = await apiWorld(t)
-  const client = pageClient(t, world.browser, world.server.url)
-  client.session.subscribe(() => undefined)
-  await until(() => client.session.get().status === 'active')
-  await client.logout()
-  t.same(client.session.get(), { status: 'anonymous', reason: 'logout' })
-  await client.session.check()
-  t.equal(client.session.get().status, 'anonymous')
-})
-
 await test('a call that was not executed is repeated once, with the same Idempotency-Key', async (t) => {
   for (const [status, code] of [
     [503, 'credential_renewed'],
     [502, 'upstream_unreachable'],
   ] as const) {
-    const { client, requests } = await refusing(t, [[status, code]])
+    const { client, calls } = await scriptedClient(t, [status, code])
     t.equal((await client.api(TRANSFER, { method: 'POST', idempotencyKey: true })).status, 200)
-    t.equal(requests.length, 2)
-    t.match(requests, [{ key: /^[\w-]{20,60}$/, csrf: '1' }, { key: requests[0]?.key }])
-    const twice = await refusing(t, [
-      [status, code],
-      [status, code],
-    ])
-    t.match(await failure(twice.client.api(TRANSFER, { method: 'POST', idempotencyKey: 'mine' })), {
-      problem: { code },
-    })
-    t.match(twice.requests, [{ key: 'mine' }, { key: 'mine' }])
+    t.equal(calls.length, 2)
+    t.match(calls, [{ key: /^[\w-]{20,60}$/, csrf: '1' }, { key: calls[0]?.key }])
+    const twice = await scriptedClient(t, [status, code], [status, code])
+    const call = twice.client.api(TRANSFER, { method: 'POST', idempotencyKey: 'mine' })
+    t.match(await failure(call), { problem: { code } })
+    t.match(twice.calls, [{ key: 'mine' }, { key: 'mine' }])
   }
 })
 
@@ -121,21 +81,17 @@ await test('no other call is repeated', async (t) => {
     [503, 'shutting_down'],
     [429, 'rate_limited'],
   ] as const) {
-    const { client, requests } = await refusing(t, [[status, code, { 'retry-after': '1' }]])
-    t.match(await failure(client.api(TRANSFER, { method: 'POST' })), {
-      status,
-      problem: { code },
-      retryAfter: 1,
-    })
-    t.equal(requests.length, 1, code)
+    const { client, calls } = await scriptedClient(t, [status, code, '1'])
+    t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status, problem: { code }, retryAfter: 1 })
+    t.equal(calls.length, 1, code)
   }
 })
 
 await test('a GET is repeated after a restart of the server', async (t) => {
-  const { client, requests } = await refusing(t, [[503, 'shutting_down', { 'retry-after': '1' }]])
+  const { client, calls } = await scriptedClient(t, [503, 'shutting_down', '1'])
   const started = Date.now()
   t.equal((await client.api(ACCOUNTS)).status, 200)
-  t.equal(requests.length, 2)
+  t.equal(calls.length, 2)
   t.ok(Date.now() - started >= 1000)
 })
 
@@ -144,31 +100,25 @@ await test('without a response, the outcome of a POST is unknown; a GET has no o
   t.teardown(() => client.close())
   t.match(await failure(client.api(TRANSFER, { method: 'POST' })), { status: 0, outcome: 'unknown' })
   t.match(await failure(client.api(ACCOUNTS)), { status: 0, outcome: undefined })
-  const { client: behindProxy } = await refusing(t, [[502, '', { 'content-type': 'text/html' }]])
-  t.match(await failure(behindProxy.api(TRANSFER, { method: 'POST' })), {
-    status: 502,
-    problem: undefined,
-    outcome: 'unknown',
-  })
+  const { client: behindProxy } = await scriptedClient(t, [502, ''])
+  const unclear = { status: 502, problem: undefined, outcome: 'unknown' }
+  t.match(await failure(behindProxy.api(TRANSFER, { method: 'POST' })), unclear)
 })
 
 await test('an abort rejects with its reason, even during the pause before a repetition', async (t) => {
-  const { client, requests } = await refusing(t, [[502, 'upstream_unreachable', { 'retry-after': '4' }]])
+  const { client, calls } = await scriptedClient(t, [502, 'upstream_unreachable', '4'])
   const abort = new AbortController()
   const call = client.api(ACCOUNTS, { signal: abort.signal })
-  await until(() => requests.length === 1)
+  await until(() => calls.length === 1)
   setTimeout(() => abort.abort(new Error('left')), 50)
   t.match(await failure(call), { message: 'left' })
-  t.match(await failure(client.api(ACCOUNTS, { signal: AbortSignal.abort(new Error('before')) })), {
-    message: 'before',
-  })
-  t.equal(requests.length, 1)
+  const early = AbortSignal.abort(new Error('before'))
+  t.match(await failure(client.api(ACCOUNTS, { signal: early })), { message: 'before' })
+  t.equal(calls.length, 1)
 })
 
 await test('a call of a server that does not respond times out', async (t) => {
   const client = await clientOf(t, () => undefined)
-  t.match(await failure(client.api(TRANSFER, { method: 'POST', timeoutMs: 50 })), {
-    status: 0,
-    outcome: 'unknown',
-  })
+  const call = client.api(TRANSFER, { method: 'POST', timeoutMs: 50 })
+  t.match(await failure(call), { status: 0, outcome: 'unknown' })
 })

@@ -1,21 +1,24 @@
-import { test } from 'tap'
+import { setTimeout as pause } from 'node:timers/promises'
+import { test, type Test } from 'tap'
 import { SocketError } from '../../client/dist/client.js'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
-import { TradingService } from '../support/client/trading-service.ts'
-import { failure, pageClient, reaches } from '../support/client/page-client.ts'
-import { relayWorld } from '../support/sockets/relay-world.ts'
+import { failure, reaches } from '../support/client/page-client.ts'
+import { tradingPage } from '../support/client/trading-page.ts'
 import { until } from '../support/time/until.ts'
-import { within } from '../support/time/within.ts'
 
 const BUY = { buy: 'a-proposal', price: 10 }
-const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms))
+
+/** A trading socket that has just received a reply. */
+async function openSocket(t: Test) {
+  const { client, service } = await tradingPage(t)
+  const socket = client.tradingSocket('VRTC100')
+  await socket.request({ time: 1 })
+  return { service, socket }
+}
 
 await test('a command is sent at once on a connection that has just received a message', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
-  await socket.request({ time: 1 })
+  const { service, socket } = await openSocket(t)
   const { pings } = service
   t.match(await socket.command(BUY), { ok: true })
   t.same([service.count('buy'), service.pings], [1, pings])
@@ -23,37 +26,16 @@ await test('a command is sent at once on a connection that has just received a m
 
 await test('after three seconds of silence, a command is sent once a ping has had its reply', async (t) => {
   const pass = timeAhead(t)
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
-  await socket.request({ time: 1 })
+  const { service, socket } = await openSocket(t)
   pass(3200)
   const { pings } = service
   await socket.command(BUY)
   t.same([service.count('buy'), service.pings], [1, pings + 1])
 })
 
-await test('after three seconds of silence, a command is never sent if a ping gets no reply', async (t) => {
-  const pass = timeAhead(t)
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
-  await socket.request({ time: 1 })
-  service.isMute = true
-  pass(3200)
-  const started = Date.now()
-  t.match(await failure(socket.command(BUY)), { name: 'SocketError', code: 'not_sent', outcome: undefined })
-  within(t, Date.now() - started, 1500, 'until the command is refused')
-  service.isMute = false
-  await socket.request({ time: 1 })
-  await pause(300)
-  t.equal(service.count('buy'), 0)
-})
-
 await test('a command is never kept for later, neither while the socket connects nor after the connection is lost', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  const { client, service, world } = await tradingPage(t)
+  const socket = client.tradingSocket('VRTC100')
   t.match(await failure(socket.command(BUY)), { code: 'not_sent' })
   // request() treats commands and unknown operations in the same way.
   t.match(await failure(socket.request(BUY)), { code: 'not_sent' })
@@ -70,18 +52,11 @@ await test('a command is never kept for later, neither while the socket connects
 })
 
 await test('a command that is aborted or times out has an unknown outcome, and listen() receives a late reply', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
+  const { service, socket } = await openSocket(t)
   const late: (() => void)[] = []
-  service.intercept = (message, socket) => {
-    if (!('buy' in message)) return false
-    late.push(() => socket.send(JSON.stringify({ req_id: message['req_id'], buy: { contract_id: 7 } })))
-    return true
-  }
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  service.instead['buy'] = (_message, reply) => late.push(() => reply({ buy: { contract_id: 7 } }))
   const received: unknown[] = []
   socket.listen((message) => 'buy' in message && received.push(message['buy']))
-  await socket.request({ time: 1 })
   const abort = new AbortController()
   const aborted = socket.command(BUY, { signal: abort.signal })
   const timedOut = socket.command(BUY, { timeoutMs: 100 })
@@ -97,14 +72,8 @@ await test('a command that is aborted or times out has an unknown outcome, and l
 await test('on two hundred connections that are lost with a command in flight, each outcome is unknown and no command arrives twice', async (t) => {
   const ACCOUNTS = 100
   const ROUNDS = 2
-  const world = await relayWorld(t, { settings: { MAX_RELAYS_PER_SESSION: String(ACCOUNTS) } })
-  const service = new TradingService(world.upstream)
-  service.intercept = (message, socket) => {
-    if (!('buy' in message)) return false
-    socket.terminate()
-    return true
-  }
-  const client = pageClient(t, world.browser, world.server.url)
+  const { client, service } = await tradingPage(t, { MAX_RELAYS_PER_SESSION: String(ACCOUNTS) })
+  service.instead['buy'] = (_message, _reply, socket) => socket.terminate()
   const outcomes: unknown[] = []
   const sockets = Array.from({ length: ACCOUNTS }, (_, n) => client.tradingSocket(`VRTC${n}`))
   for (let round = 0; round < ROUNDS; round++) {
@@ -126,9 +95,8 @@ await test('on two hundred connections that are lost with a command in flight, e
 await test('a connection that does not reply to pings becomes stale, then reconnects', async (t) => {
   const second = new HeldTimers(t, 'setInterval', 1000)
   const pass = timeAhead(t)
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const { client, service } = await tradingPage(t)
+  const socket = client.publicSocket()
   await until(() => socket.status().state === 'open')
   const states: string[] = []
   socket.onStatus(() => states.push(socket.status().state))

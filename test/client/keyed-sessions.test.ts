@@ -12,7 +12,7 @@ import { logIn } from '../support/server/world.ts'
 
 const TRANSFER = '/payment-agents/v1/transfer'
 const [FIRST, SECOND] = [3601, 3602]
-/** When the session ends, which identifies it; `none` where nobody is logged in, `down` where the server cannot tell. */
+/** When the session ends, which identifies it; `none` without a login, `down` where the server cannot tell. */
 type SessionIs = number | 'none' | 'down'
 
 /** What happens to a call: its response is lost, or it gets this problem, or with no code an empty 200. */
@@ -50,7 +50,7 @@ async function changing(t: Test, script: readonly Event[], change: { at: number;
   return { client, call, sent, asked, become: (next: SessionIs) => (session = next) }
 }
 
-await test('a call that is in progress is not repeated in another session, in none, or when nobody can tell', async (t) => {
+await test('a call that is in progress is not repeated in another session, in none, or when the server cannot tell which it is', async (t) => {
   for (const to of [SECOND, 'none', 'down'] as const) {
     const { call, sent, asked } = await changing(t, [[409, 'idempotency_in_progress']], { at: 0, to })
     t.match(
@@ -63,7 +63,7 @@ await test('a call that is in progress is not repeated in another session, in no
   }
 })
 
-await test('a key whose call was lost is not sent in another session, in none, or when nobody can tell', async (t) => {
+await test('a key whose call was lost is not sent in another session, in none, or when the server cannot tell which it is', async (t) => {
   for (const to of [SECOND, 'none', 'down'] as const) {
     const { call, sent } = await changing(t, ['cut'], { at: 0, to })
     t.match(await failure(call('mine')), { status: 0, outcome: 'unknown' })

@@ -2,7 +2,7 @@ import { equal } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
-import { browsersOr, logInBy, testBrowser, type BrowserName } from '../support/browser/browsers.ts'
+import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { networkWorld, type NetworkWorld } from '../support/client/network-world.ts'
 import { asleep } from '../support/time/stopped-process.ts'
 import { until } from '../support/time/until.ts'
@@ -23,8 +23,8 @@ interface TradingPage extends NetworkWorld {
 }
 
 async function tradingPage(t: Test, name: BrowserName): Promise<TradingPage> {
-  const [world, browser] = await Promise.all([networkWorld(t), testBrowser(t, name)])
-  const page = await browser.newPage()
+  const [world, window] = await Promise.all([networkWorld(t), testWindow(t, name)])
+  const page = await window.newPage()
   await logInBy(page, `${world.url}/auth/login`)
   await until(async () => (await page.evaluate('globalThis.client?.session.get().status')) === 'active', 'active')
   await page.evaluate(`trade(${JSON.stringify(SYMBOLS)})`)
@@ -43,7 +43,7 @@ async function tradingPage(t: Test, name: BrowserName): Promise<TradingPage> {
   return {
     ...world,
     page,
-    sleep: (during) => asleep(Number(browser.process()?.pid), during),
+    sleep: (during) => asleep(Number(window.browser().process()?.pid), during),
     state,
     streamsAreBack,
   }
@@ -86,7 +86,9 @@ for (const name of browsersOr('chrome')) {
       network.isStalled = true
       await pause(3500)
       t.equal(await state(), 'open')
+      const clickedAt = Date.now()
       t.equal(await buy(), 'not_sent')
+      within(t, Date.now() - clickedAt, 1500, 'until the buy is refused')
       network.isStalled = false
       const { pings } = service
       // What the network has withheld arrives in order, so a buy would have arrived before this ping.
@@ -124,10 +126,10 @@ for (const name of browsersOr('chrome')) {
     await t.test(
       'the user leaves the page and returns: its requests settle, and each stream is back once',
       async (t) => {
-        service.intercept = (message) => 'time' in message
+        service.instead['time'] = () => undefined
         await page.evaluate('globalThis.pending = socket.request({ time: 1 }).catch(({ code }) => code); undefined')
         await until(() => service.count('time') === 1)
-        service.intercept = () => false
+        delete service.instead['time']
         await page.evaluate(`void (location.href = '/other.html')`)
         await until(() => service.streams === 0)
         await until(() => shows('other'))

@@ -2,7 +2,7 @@ import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { TradingService } from '../support/client/trading-service.ts'
-import { testChromium } from '../support/browser/chromium.ts'
+import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -50,7 +50,7 @@ await test('two mounted React components share one connection and one stream, ev
          h('button', { onClick: () => choose('R_50') }, 'other'))
      }`,
   )
-  const tab = await (await testChromium(t)).newPage({ bypassCSP: true })
+  const tab = await (await testChromium(t, { bypassCSP: true })).newPage()
   await tab.goto(world.server.url)
   await tab.waitForFunction(`document.querySelector('h1')?.textContent === 'anonymous' && ${texts('R_100 0 open')}`)
   service.tick(3)
@@ -70,16 +70,12 @@ await test('a component on a trading socket shows its stream again after a logou
        return h('p', { className: 'price' }, error ? error.code : data ? data.tick.quote : 'none', ' ', status.state)
      }`,
   )
-  const context = await (await testChromium(t)).newContext({ bypassCSP: true })
+  const context = await testChromium(t, { bypassCSP: true })
   const logIn = async (): Promise<Page> => {
     const page = await context.newPage()
     await page.goto(`${world.server.url}/auth/login`)
-    const form = page.locator('[data-action=continue]')
     // A user who is still logged in at the provider returns at once.
-    if ((await form.count()) === 0) return page
-    await page.fill('input[name=email]', 'demo@example.test')
-    await page.fill('input[name=password]', 'any')
-    await form.click()
+    if ((await page.locator('[data-action=continue]').count()) > 0) await sendForm(page)
     return page
   }
   const tab = await logIn()

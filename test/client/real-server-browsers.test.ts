@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
-import type { Browser, BrowserContext, Page } from 'puppeteer-core'
+import type { BrowserContext, Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
 import type { SessionState } from '../../client/dist/client.js'
 import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
-import { browsersOr, logInBy, startBrowser, testWindow } from '../support/browser/browsers.ts'
+import { browsersOr, logInBy, testWindow, type BrowserName } from '../support/browser/browsers.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import { relayWorld } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
@@ -64,7 +64,7 @@ const openPages = (window: BrowserContext, urls: readonly string[]): Promise<Pag
 /** Three tabs of the first of two instances, and a page of another origin that talks to the second. All are anonymous. */
 async function fourPages(
   t: Test,
-  browser: Browser,
+  name: BrowserName,
 ): Promise<{ instances: readonly [TestServer, TestServer]; tabs: readonly Page[]; elsewhere: Page }> {
   const [port, elsewherePort] = [await freePort(), await freePort()]
   const elsewhereUrl = `http://localhost:${elsewherePort}`
@@ -78,7 +78,7 @@ async function fourPages(
   const { url } = world.server
   const other = await testServer(t, { ...world.settings, PUBLIC_URL: url })
   await pageElsewhere(t, elsewherePort, other.url)
-  const pages = await openPages(await testWindow(t, browser), [elsewhereUrl, url, url, url])
+  const pages = await openPages(await testWindow(t, name), [elsewhereUrl, url, url, url])
   await allAre(pages, 'anonymous')
   const [elsewhere, ...tabs] = pages as [Page, ...Page[]]
   return { instances: [world.server, other], tabs, elsewhere }
@@ -93,11 +93,10 @@ const loadTimes = (pages: readonly Page[]): Promise<unknown[]> =>
   Promise.all(pages.map((page) => page.evaluate('loadedAt')))
 
 for (const name of browsersOr('chrome')) {
-  const browser = await startBrowser(name)
   // ROUNDS=50 repeats the run by which this was judged.
   const rounds = Number(process.env['ROUNDS'] ?? (name === 'chrome' ? 10 : 5))
   await test(`${name}: ${rounds} logins and logouts over two instances are known in every tab without a reload${WITHIN_A_SECOND}`, async (t) => {
-    const { instances, tabs, elsewhere } = await fourPages(t, browser)
+    const { instances, tabs, elsewhere } = await fourPages(t, name)
     const logins: number[] = []
     const logouts: number[] = []
     for (let round = 0; round < rounds; round++) {
@@ -131,7 +130,7 @@ for (const name of browsersOr('chrome')) {
   await test(`${name}: extend() moves idleExpiresAt in every tab`, async (t) => {
     const settings = { STATIC_DIR: t.testdir(FILES), SESSION_IDLE_SECONDS: '10' }
     const { server } = await relayWorld(t, { redis: true, anonymous: true, settings })
-    const window = await testWindow(t, browser)
+    const window = await testWindow(t, name)
     const [one, two] = (await openPages(window, [server.url, server.url])) as [Page, Page]
     await logInBy(one, `${server.url}/auth/login`)
     await allAre([one, two], 'active')
@@ -141,6 +140,4 @@ for (const name of browsersOr('chrome')) {
       return (await idleExpiresAt(one)) > before + 1000 && (await idleExpiresAt(two)) > before + 1000
     })
   })
-
-  await browser.close()
 }

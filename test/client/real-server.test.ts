@@ -122,7 +122,7 @@ await test('extend() without a session is a 401, and the session becomes anonymo
   await allAre([tab], 'anonymous')
 })
 
-await test('a session that nobody uses: every tab is warned, then learns the reason idle', async (t) => {
+await test('an unused session: every tab is warned, then learns the reason idle', async (t) => {
   const clock = awakeClock(t)
   const stoodStillMs = (): number => performance.now() - clock()
   for (;;) {

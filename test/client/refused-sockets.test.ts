@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import { createClient } from '../../client/dist/client.js'
 import { failure } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a request waits for the next connection while the server refuses connections', async (t) => {
@@ -56,9 +57,7 @@ await test('a machine that slept beyond the delay connects when it wakes up', as
   const socket = world.client.tradingSocket('VRTC100')
   await until(() => socket.status().retryAt !== undefined)
   world.onSocket = () => undefined
-  const { now } = Date
-  t.teardown(() => void (Date.now = now))
-  Date.now = () => now() + 700_000
+  timeAhead(t)(700_000)
   await until(() => socket.status().state === 'open', 'open', 5000)
   t.equal(world.sockets.length, 2)
 })

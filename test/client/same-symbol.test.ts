@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import type { Message, PublicSocket } from '../../client/dist/client.js'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { pageClient, reaches } from '../support/client/page-client.ts'
@@ -32,6 +32,18 @@ const chart = (socket: PublicSocket, count: number, symbol = 'R_1'): Followed =>
 const has = (name: string, ...followed: readonly Followed[]): Promise<void> =>
   until(() => followed.every(({ messages }) => messages.some((message) => name in message)), name)
 
+/** A page with a public socket, at a service that streams each symbol once a connection. */
+async function publicPage(t: Test) {
+  const world = await socketPeer(t)
+  return { world, service: symbolsOnce(world), socket: world.client.publicSocket() }
+}
+
+/** Such a page, which has asked for the price and the chart of one symbol. */
+async function listAndChart(t: Test) {
+  const page = await publicPage(t)
+  return { ...page, listed: price(page.socket), shown: chart(page.socket, 10) }
+}
+
 for (const feed of ['relay', 'shared']) {
   await test(`PUBLIC_FEED=${feed}: a price list and a chart of the same symbol both go on`, async (t) => {
     const { server, upstream } = await testWorld(t, { settings: { PUBLIC_FEED: feed } })
@@ -43,10 +55,7 @@ for (const feed of ['relay', 'shared']) {
     await has('tick', shown)
     const history = shown.messages.find((message) => 'history' in message)?.['history'] as { prices: number[] }
     t.equal(history.prices.length, 100)
-    t.same(
-      [...list, shown].flatMap(({ errors }) => errors),
-      [],
-    )
+    for (const { errors } of [...list, shown]) t.same(errors, [])
     t.equal(upstream.sockets().public, 2)
     const before = list[1]?.messages.length ?? 0
     shown.stop()
@@ -56,10 +65,7 @@ for (const feed of ['relay', 'shared']) {
 }
 
 await test('the connection for the second stream of a symbol closes with its last stream, and the first goes on', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
-  const [listed, shown] = [price(socket), chart(socket, 10)]
+  const { world, service, socket, listed, shown } = await listAndChart(t)
   const other = chart(socket, 10, 'R_2')
   await has('history', shown, other)
   t.same(service.open(), ['1 R_1', '1 R_2', '2 R_1'], 'what the first connection can carry is there')
@@ -73,9 +79,7 @@ await test('the connection for the second stream of a symbol closes with its las
 })
 
 await test('a chart that changes its symbol keeps the second connection', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
+  const { world, service, socket } = await publicPage(t)
   await has('tick', price(socket), price(socket, 'R_2'))
   let shown = chart(socket, 10)
   await has('history', shown)
@@ -89,9 +93,8 @@ await test('a chart that changes its symbol keeps the second connection', async 
 })
 
 await test('components with equal streams share one on the second connection as well, and a later one gets its history', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const [one, two] = [world.client.publicSocket(), world.client.publicSocket()]
+  const { world, service, socket: one } = await publicPage(t)
+  const two = world.client.publicSocket()
   const first = [price(one), chart(one, 10)]
   await has('history', first[1] as Followed)
   const second = [price(two), chart(two, 10)]
@@ -106,10 +109,7 @@ await test('components with equal streams share one on the second connection as 
 })
 
 await test('after the loss of either connection its own streams are made again once, where they were', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
-  const [listed, shown] = [price(socket), chart(socket, 10)]
+  const { world, service, socket, listed, shown } = await listAndChart(t)
   await has('history', shown)
   for (const lost of [1, 0]) {
     const asked = world.seen.length
@@ -127,9 +127,7 @@ await test('after the loss of either connection its own streams are made again o
 })
 
 await test('at most two more connections: a fourth stream of the symbol gets AlreadySubscribed, and is not asked for again', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
+  const { world, service, socket } = await publicPage(t)
   const listed = price(socket)
   await has('tick', listed)
   const charts: Followed[] = []
@@ -144,18 +142,13 @@ await test('at most two more connections: a fourth stream of the symbol gets Alr
   t.same(tooMany.errors, ['AlreadySubscribed'])
   t.same(service.open(), ['1 R_1', '2 R_1', '3 R_1'])
   // A stream that is refused for a while is asked for again after two seconds at most.
-  await new Promise((resolve) => void setTimeout(resolve, 2500))
+  await pause(2500)
   t.same([world.seen.length, world.sockets.length], [asked, 3])
-  t.same(
-    charts.flatMap(({ errors }) => errors),
-    [],
-  )
+  for (const { errors } of charts) t.same(errors, [])
 })
 
 await test('a subscription that the page made itself is in the way: the stream gets a connection after the second refusal', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
+  const { world, service, socket } = await publicPage(t)
   await socket.request({ ticks: 'R_1', subscribe: 1 })
   const shown = chart(socket, 10)
   await has('history', shown)
@@ -164,9 +157,7 @@ await test('a subscription that the page made itself is in the way: the stream g
 })
 
 await test('requests and a forget of the page go over the first connection', async (t) => {
-  const world = await socketPeer(t)
-  symbolsOnce(world)
-  const socket = world.client.publicSocket()
+  const { world, socket } = await publicPage(t)
   const own = await socket.request<{ subscription: { id: string } }>({ ticks: 'R_2', subscribe: 1 })
   const [, shown] = [price(socket), chart(socket, 10)]
   await has('history', shown)
@@ -175,14 +166,12 @@ await test('requests and a forget of the page go over the first connection', asy
 })
 
 await test('a second connection that the server refuses: the socket says so, waits as it was told, and the list goes on', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
+  const { world, service, socket } = await publicPage(t)
   const { onSocket } = world
   world.onSocket = (socket) => {
     onSocket(socket)
     if (world.sockets.length > 1) socket.close(4429, 'too_many_relays;retry_after=600')
   }
-  const socket = world.client.publicSocket()
   const [listed, shown] = [price(socket), chart(socket, 10)]
   await until(() => socket.status().retryAt !== undefined)
   t.match(socket.status(), { state: 'waiting', code: 4429, reason: 'too_many_relays' })
@@ -198,10 +187,7 @@ await test('a second connection that the server refuses: the socket says so, wai
 })
 
 await test('close() of the client closes every connection, and streams end everywhere', async (t) => {
-  const world = await socketPeer(t)
-  const service = symbolsOnce(world)
-  const socket = world.client.publicSocket()
-  const [listed, shown] = [price(socket), chart(socket, 10)]
+  const { world, service, socket, listed, shown } = await listAndChart(t)
   await has('history', shown)
   world.client.close()
   await until(() => service.open().length === 0)
@@ -226,9 +212,7 @@ await test('after any order of starts, stops and losses every stream of the page
     Array.from({ length: 20 }, async (_, run) => {
       const { random } = seededRandom(run)
       const below = (limit: number): number => Math.floor(random() * limit)
-      const world = await socketPeer(t)
-      const service = symbolsOnce(world)
-      const socket = world.client.publicSocket()
+      const { world, service, socket } = await publicPage(t)
       const live = new Map<number, Followed>()
       for (let step = 0; step < 60; step++) {
         // Two symbols, and of each its ticks and two histories: as many as three connections carry.
@@ -254,15 +238,7 @@ await test('after any order of starts, stops and losses every stream of the page
         return areOpen('R_0') && areOpen('R_1') && [...live.values()].every((followed) => ticks(followed) > 0)
       }
       await until(isSettled, `run ${run}`, 30_000)
-      t.ok(
-        [...live.values()].every((followed) => ticks(followed) === 1),
-        `run ${run}`,
-      )
-      t.same(
-        [...live.values()].flatMap(({ errors }) => errors),
-        [],
-        `run ${run}`,
-      )
+      for (const followed of live.values()) t.same([ticks(followed), followed.errors], [1, []], `run ${run}`)
       world.client.close()
     }),
   )

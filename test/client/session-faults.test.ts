@@ -1,29 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { test, type Test } from 'tap'
-import type { ActiveSession, SessionStore } from '../../client/dist/client.js'
+import { test } from 'tap'
+import type { ActiveSession } from '../../client/dist/client.js'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
-import { tabSession } from '../support/client/page-client.ts'
 import { SessionServer } from '../support/client/session-server.ts'
+import { activeTabs, tabSession, watched } from '../support/client/session-tabs.ts'
 import { until } from '../support/time/until.ts'
 
 /** How often the package reads the clock. */
 const CLOCK_MS = 5000
 
-/** A server, and a tab whose user is logged in. */
-async function activeTab(t: Test): Promise<{ server: SessionServer; session: SessionStore }> {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const session = tabSession(t, server.url)
-  session.subscribe(() => undefined)
-  await until(() => session.get().status === 'active' && server.open === 1)
-  // The first message of the session socket would otherwise replace the result of a check.
-  await server.delivered()
-  return { server, session }
-}
-
 await test('a response that is not a session makes the state unavailable, and does not make checks follow each other at once', async (t) => {
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   const before = session.get()
   for (const body of [
     '<!doctype html><title>Maintenance</title>',
@@ -48,7 +36,7 @@ await test('a response that is not a session makes the state unavailable, and do
 })
 
 await test('messages of a stranger on the channel of the tabs change nothing', async (t) => {
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   const before = session.get()
   const stranger = new BroadcastChannel(`trading-bff:${server.url}`)
   t.teardown(() => stranger.close())
@@ -73,7 +61,7 @@ await test('messages of a stranger on the channel of the tabs change nothing', a
 })
 
 await test('messages of the session socket that are no session are ignored', async (t) => {
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   for (const message of [null, 7, {}, { event: 'session', authenticated: true }, { event: 'news', text: 'later' }]) {
     server.push(message)
   }
@@ -84,7 +72,7 @@ await test('messages of the session socket that are no session are ignored', asy
 })
 
 await test('after close(), a store sends nothing, even if it was about to open its session socket again', async (t) => {
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   // The delay before the next attempt is at most a second, by chance. That attempt is not to be on its way yet.
   t.intercept(Math, 'random', { value: () => 0.9 })
   server.drop(1011)
@@ -98,14 +86,12 @@ await test('after close(), a store sends nothing, even if it was about to open i
 
 await test('a browser that refuses the address of the session socket: the session is known without it', async (t) => {
   const server = await SessionServer.start(t)
-  server.isLoggedIn = true
   const session = tabSession(t, server.url, {
     WebSocket: function () {
       throw new DOMException('The operation is insecure.', 'SecurityError')
     } as never,
   })
-  const states: string[] = []
-  session.subscribe(() => states.push(session.get().status))
+  const states = watched(session)
   await until(() => states.length === 1)
   t.same(states, ['active'])
   server.isLoggedIn = false
@@ -113,7 +99,7 @@ await test('a browser that refuses the address of the session socket: the sessio
 })
 
 await test('a page that goes on making calls learns that its session has ended', async (t) => {
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   server.hasSocket = false
   server.drop(1011)
   server.isLoggedIn = false
@@ -124,7 +110,6 @@ await test('a page that goes on making calls learns that its session has ended',
 
 await test('check() and confirm() that a later check overtakes resolve after that one', async (t) => {
   const server = await SessionServer.start(t)
-  server.isLoggedIn = true
   const session = tabSession(t, server.url)
   const checked = session.check()
   // This checks too.
@@ -140,14 +125,8 @@ await test('check() and confirm() that a later check overtakes resolve after tha
 
 await test('a session stays marked as expiring until it is extended, with and without a session socket', async (t) => {
   for (const hasSocket of [true, false]) {
-    const server = await SessionServer.start(t)
-    server.isLoggedIn = true
-    server.hasSocket = hasSocket
-    server.expiresInSeconds = 61
-    const session = tabSession(t, server.url)
-    session.subscribe(() => undefined)
+    const { server, session } = await activeTabs(t, 1, { hasSocket, expiresInSeconds: 62 })
     const active = (): ActiveSession => session.get() as ActiveSession
-    await until(() => session.get().status === 'active')
     t.equal(active().expiring, undefined)
     server.expiresInSeconds = 59
     await until(() => active().expiring === 'absolute')
@@ -162,7 +141,7 @@ await test('a session stays marked as expiring until it is extended, with and wi
 await test('after the machine slept, the session is checked on a new session socket', async (t) => {
   const clock = new HeldTimers(t, 'setTimeout', CLOCK_MS)
   const sleep = timeAhead(t)
-  const { server, session } = await activeTab(t)
+  const { server, session } = await activeTabs(t)
   for (const [jumpMs, handshakes] of [
     [600_000, 2],
     [-600_000, 3],
@@ -178,8 +157,7 @@ await test('after the machine slept, the session is checked on a new session soc
 })
 
 await test('a session socket that is refused with 4429: the session is checked every 30 s instead', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = server.isFull = true
+  const server = await SessionServer.start(t, { isFull: true })
   const clock = new HeldTimers(t, 'setTimeout', CLOCK_MS)
   const session = tabSession(t, server.url)
   session.subscribe(() => undefined)
@@ -198,12 +176,7 @@ await test('a session socket that is refused with 4429: the session is checked e
 })
 
 await test('GET /auth/session is not repeated in the last minute of a session before it ends', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  server.expiresInSeconds = 30
-  const session = tabSession(t, server.url)
-  session.subscribe(() => undefined)
-  await until(() => session.get().status === 'active' && server.open === 1)
+  const { server } = await activeTabs(t, 1, { expiresInSeconds: 30 })
   const { checks } = server
   await pause(2500)
   t.equal(server.checks, checks)
@@ -211,7 +184,6 @@ await test('GET /auth/session is not repeated in the last minute of a session be
 
 await test('a lock that is granted to a page that has just left is released at once, so that another tab can lead', async (t) => {
   const server = await SessionServer.start(t)
-  server.isLoggedIn = true
   let grant: (() => unknown) | undefined
   t.intercept(navigator.locks, 'request', {
     value: (_name: string, _options: unknown, callback: () => unknown) => {

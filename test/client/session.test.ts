@@ -1,50 +1,34 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
-import type { ActiveSession, SessionState, SessionStore } from '../../client/dist/client.js'
+import type { ActiveSession } from '../../client/dist/client.js'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { failure, pageClient, tabSession } from '../support/client/page-client.ts'
+import { failure, pageClient, reports } from '../support/client/page-client.ts'
 import { SessionServer, type Reason } from '../support/client/session-server.ts'
+import { activeTabs, tabSession, watched } from '../support/client/session-tabs.ts'
 import { until } from '../support/time/until.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
-
-/** Records the states of a tab. */
-function watched(session: SessionStore): { readonly states: SessionState['status'][] } {
-  const states: SessionState['status'][] = []
-  session.subscribe(() => void states.push(session.get().status))
-  return { states }
-}
-
-/** Resolves once a tab is active and its session socket has delivered its first message, which would replace the result of a check. */
-async function connected(server: SessionServer, session: SessionStore): Promise<void> {
-  await until(() => session.get().status === 'active' && server.open === 1)
-  await server.delivered()
-}
 
 await test('a store sends nothing before the first subscribe()', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
   t.same(session.get(), { status: 'unknown' })
-  await new Promise((resolve) => void setTimeout(resolve, 50))
+  await pause(50)
   t.equal(server.checks, 0)
 })
 
 await test('a visitor without a session costs one request and no socket', async (t) => {
-  const server = await SessionServer.start(t)
+  const server = await SessionServer.start(t, { isLoggedIn: false })
   const session = tabSession(t, server.url)
-  const { states } = watched(session)
+  const states = watched(session)
   await until(() => session.get().status === 'anonymous')
-  await new Promise((resolve) => void setTimeout(resolve, 300))
+  await pause(300)
   t.same([server.checks, server.handshakes, states], [1, 0, ['anonymous']])
 })
 
 await test('twenty tabs share one session socket, and another tab takes over when its tab closes', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const tabs = Array.from({ length: 20 }, () => tabSession(t, server.url))
-  for (const tab of tabs) watched(tab)
-  await until(() => tabs.every((tab) => tab.get().status === 'active') && server.open === 1)
+  const { server, tabs, session: first } = await activeTabs(t, 20)
   t.equal(server.handshakes, 1)
-  const [first] = tabs
-  first?.close()
+  first.close()
   await until(() => server.handshakes === 2 && server.open === 1)
   server.expiresInSeconds = 30
   server.push({ event: 'session', ...server.body() })
@@ -53,11 +37,7 @@ await test('twenty tabs share one session socket, and another tab takes over whe
 
 for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as const satisfies Reason[]) {
   await test(`all tabs know the end of a session and the reason ${reason}${WITHIN_A_SECOND}`, async (t) => {
-    const server = await SessionServer.start(t)
-    server.isLoggedIn = true
-    const tabs = Array.from({ length: 3 }, () => tabSession(t, server.url))
-    for (const tab of tabs) watched(tab)
-    await until(() => tabs.every((tab) => tab.get().status === 'active') && server.open === 1)
+    const { server, tabs } = await activeTabs(t, 3)
     server.isLoggedIn = false
     const started = performance.now()
     server.end(reason)
@@ -69,25 +49,17 @@ for (const reason of ['logout', 'expired', 'idle', 'refused', 'revoked'] as cons
 
 for (const blindFor of [0, 1, 2, 3]) {
   await test(`a replaced session stays active if the new cookie arrives after ${blindFor} checks`, async (t) => {
-    const server = await SessionServer.start(t)
-    server.isLoggedIn = true
-    const tabs = Array.from({ length: 2 }, () => tabSession(t, server.url))
-    const seen = tabs.map((tab) => watched(tab))
-    await until(() => tabs.every((tab) => tab.get().status === 'active') && server.open === 1)
+    const { server, tabs, states } = await activeTabs(t, 2)
     server.scope = 'other'
     server.blindFor = blindFor
     server.end('replaced')
     await until(() => tabs.every((tab) => (tab.get() as { scope?: string }).scope === 'other') && server.open === 1)
-    t.notOk(seen.some(({ states }) => states.includes('anonymous')))
+    t.notOk(states.flat().includes('anonymous'))
   })
 }
 
 await test('after a 4401 without a reason, the end of the session is believed after four checks', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const session = tabSession(t, server.url)
-  watched(session)
-  await until(() => session.get().status === 'active' && server.open === 1)
+  const { server, session } = await activeTabs(t)
   server.checks = 0
   server.isLoggedIn = false
   server.end()
@@ -96,25 +68,15 @@ await test('after a 4401 without a reason, the end of the session is believed af
 })
 
 await test('without a session socket, the store polls the server and tries the socket less and less often', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  server.hasSocket = false
-  server.expiresInSeconds = 2
-  const session = tabSession(t, server.url)
-  const { states } = watched(session)
-  await until(() => session.get().status === 'active')
+  const { server, session, states } = await activeTabs(t, 1, { hasSocket: false, expiresInSeconds: 2 })
   server.isLoggedIn = false
   await until(() => session.get().status === 'anonymous')
-  t.same(states, ['active', 'anonymous'])
+  t.same(states, [['active', 'anonymous']])
   t.ok(server.handshakes <= 4, String(server.handshakes))
 })
 
 await test('while the server cannot tell, the state is unavailable and keeps the last session', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const session = tabSession(t, server.url)
-  watched(session)
-  await connected(server, session)
+  const { server, session } = await activeTabs(t)
   const before = session.get()
   server.status = 503
   await session.check()
@@ -124,11 +86,7 @@ await test('while the server cannot tell, the state is unavailable and keeps the
 })
 
 await test('a response to a check from before the end of the session is dropped', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const session = tabSession(t, server.url)
-  watched(session)
-  await connected(server, session)
+  const { server, session } = await activeTabs(t)
   server.delayMs = 300
   const late = session.check()
   await until(() => server.checks > 1)
@@ -161,28 +119,21 @@ await test('logout({ everywhere: true }) ends all sessions of the user, and this
 await test('an error of a listener is reported and does not stop other listeners', async (t) => {
   const server = await SessionServer.start(t)
   const session = tabSession(t, server.url)
-  const reported: unknown[] = []
-  const page = globalThis as { reportError?: (error: unknown) => void }
-  page.reportError = (error) => void reported.push(error)
-  t.teardown(() => delete page.reportError)
+  const reported = reports(t)
   session.subscribe(() => {
     throw new Error('a fault of the page')
   })
-  const { states } = watched(session)
+  const states = watched(session)
   await until(() => states.length === 1)
   t.match(reported, [{ message: 'a fault of the page' }])
 })
 
 await test('the session socket reconnects after a restart of the server, and obeys retry_after', async (t) => {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
-  const session = tabSession(t, server.url)
-  const { states } = watched(session)
-  await until(() => server.open === 1)
+  const { server, states } = await activeTabs(t)
   const started = Date.now()
   server.drop(1012, 'shutting_down;retry_after=1')
   await until(() => server.open === 0)
   await until(() => server.open === 1)
   t.ok(Date.now() - started >= 1000)
-  t.same(new Set(states), new Set(['active']))
+  t.same(new Set(states.flat()), new Set(['active']))
 })

@@ -1,23 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { Message } from '../../client/dist/client.js'
 import { timeAhead } from '../support/time/clock-ahead.ts'
-import { failure } from '../support/client/page-client.ts'
+import { failure, reports } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
 import { until } from '../support/time/until.ts'
 
 const texts = (seen: readonly Message[], operation: string): unknown[] =>
   seen.filter((message) => operation in message).map((message) => message[operation])
-
-/** The errors that the package reports to the page. */
-function reports(t: Test): unknown[] {
-  const reported: unknown[] = []
-  const page = globalThis as { reportError?: (error: unknown) => void }
-  page.reportError = (error) => void reported.push(error)
-  t.teardown(() => delete page.reportError)
-  return reported
-}
 
 const RATE_LIMIT = { error: { code: 'RateLimit', message: 'slowly' } }
 
@@ -90,7 +81,7 @@ await test('a stopped stream whose end is refused is forgotten when its next mes
   t.same([texts(world.seen, 'forget').length, first], [2, 1])
 })
 
-await test('messages that are not what they should be are ignored, and nobody else is forgotten', async (t) => {
+await test('messages that are not what they should be are ignored, and no other subscription is forgotten', async (t) => {
   const reported = reports(t)
   const world = await socketPeer(t)
   world.reply = acceptAll
@@ -222,10 +213,8 @@ await test('a browser that refuses the address: the page hears of it, and the so
 })
 
 await test('a server that closes every connection after a message is asked less and less often', async (t) => {
-  const { random } = Math
   // The delays are then a second, two, four.
-  Math.random = () => 1
-  t.teardown(() => void (Math.random = random))
+  t.intercept(Math, 'random', { value: () => 1 })
   const world = await socketPeer(t)
   const socket = world.client.publicSocket()
   const delays: number[] = []

@@ -1,27 +1,22 @@
-import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
-import { WebSocketServer } from 'ws'
-import { createClient, SocketError, type PublicSocket } from '../../client/dist/client.js'
-import { TradingService } from '../support/client/trading-service.ts'
-import { failure, pageClient, reaches } from '../support/client/page-client.ts'
-import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
+import type { PublicSocket, SocketError } from '../../client/dist/client.js'
+import { failure } from '../support/client/page-client.ts'
+import { socketPeer } from '../support/client/socket-peer.ts'
+import { tradingPage } from '../support/client/trading-page.ts'
+import { logOut } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
-import { logIn, testServer } from '../support/server/world.ts'
+import { logIn } from '../support/server/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
 
 const tick = (into: number[]) => (message: { tick: { quote: number } }) => void into.push(message.tick.quote)
 
 await test('requests get their own replies, in whatever order these arrive', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
+  const { client, service } = await tradingPage(t)
   const waiting: (() => void)[] = []
-  service.intercept = (message, socket) => {
-    if (!('time' in message)) return false
-    waiting.push(() => socket.send(JSON.stringify({ req_id: message['req_id'], time: message['passthrough'] })))
-    return true
-  }
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  service.instead['time'] = (message, reply) => waiting.push(() => reply({ time: message['passthrough'] }))
+  const socket = client.publicSocket()
   const received: unknown[] = []
   socket.listen((message) => received.push(message['time']))
   const requests = [1, 2, 3].map((n) => socket.request({ time: 1, passthrough: { n } }))
@@ -32,27 +27,16 @@ await test('requests get their own replies, in whatever order these arrive', asy
 })
 
 await test('a refused request rejects with the code of the trading service', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  service.intercept = (message, socket) => {
-    if (!('statement' in message)) return false
-    socket.send(JSON.stringify({ req_id: message['req_id'], error: { code: 'RateLimit', message: 'slowly' } }))
-    return true
-  }
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  const refused = socket.request({ statement: 1 })
-  t.match(await failure(refused), {
-    name: 'SocketError',
-    code: 'RateLimit',
-    message: 'slowly',
-    outcome: undefined,
-  })
+  const { client, service } = await tradingPage(t)
+  const error = { code: 'RateLimit', message: 'slowly' }
+  service.instead['statement'] = (_message, reply) => reply({ error })
+  const refused = client.publicSocket().request({ statement: 1 })
+  t.match(await failure(refused), { name: 'SocketError', ...error, outcome: undefined })
 })
 
 await test('equal streams share a subscription, which is made once after a reconnect and forgotten at the end', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const { client, service, world } = await tradingPage(t)
+  const socket = client.publicSocket()
   const received: Record<string, number[]> = { a: [], b: [], c: [] }
   const into = (name: string) => (message: { tick: { quote: number } }) => void received[name]?.push(message.tick.quote)
   const stops = [
@@ -75,10 +59,9 @@ await test('equal streams share a subscription, which is made once after a recon
   t.equal(service.count('forget', 2), 2)
 })
 
-await test('a later subscriber gets the first message of a stream, and nobody is subscribed twice', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+await test('a later subscriber gets the first message of a stream, and no subscription is made twice', async (t) => {
+  const { client, service } = await tradingPage(t)
+  const socket = client.publicSocket()
   const errors: string[] = []
   const first: number[] = []
   const later: number[] = []
@@ -97,38 +80,21 @@ await test('a later subscriber gets the first message of a stream, and nobody is
 })
 
 await test('a stream that is stopped before its first message is forgotten when that arrives', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
+  const { client, service } = await tradingPage(t)
   const withheld: (() => void)[] = []
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
+  const socket = client.publicSocket()
   await isOpen(socket)
-  service.intercept = (message, connection) => {
-    if (!('ticks' in message)) return false
-    const subscription = { id: 'late' }
-    withheld.push(() =>
-      connection.send(JSON.stringify({ req_id: message['req_id'], subscription, tick: { quote: 1 } })),
-    )
-    return true
-  }
+  const late = { subscription: { id: 'late' }, tick: { quote: 1 } }
+  service.instead['ticks'] = (_message, reply) => withheld.push(() => reply(late))
   socket.subscribe({ ticks: 'R_100' }, () => t.fail('it was stopped'))()
   await until(() => withheld.length === 1)
-  await new Promise((resolve) => void setTimeout(resolve, 150))
+  await pause(150)
   withheld[0]?.()
   await until(() => service.seen.some((message) => message['forget'] === 'late'))
 })
 
-await test('subscribe() throws for commands and unknown operations', async (t) => {
-  const client = createClient({ baseUrl: 'http://127.0.0.1:9' })
-  t.teardown(() => client.close())
-  const socket = client.tradingSocket('VRTC100')
-  t.throws(() => socket.subscribe({ buy: 'id', price: 10 }, () => undefined), TypeError)
-  t.throws(() => socket.subscribe({ unknown_operation: 1 }, () => undefined), TypeError)
-})
-
 await test('a socket that is closed and opened again at once keeps the connection', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const client = pageClient(t, world.browser, world.server.url)
+  const { client, service, world } = await tradingPage(t)
   client.publicSocket().close()
   const socket = client.publicSocket()
   await isOpen(socket)
@@ -141,10 +107,8 @@ await test('a socket that is closed and opened again at once keeps the connectio
 })
 
 await test('every promise settles after a timeout, an abort or close()', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  service.intercept = (message) => !('ping' in message)
-  const client = pageClient(t, world.browser, world.server.url)
+  const { client, service } = await tradingPage(t)
+  service.instead['time'] = () => undefined
   const socket = client.publicSocket()
   await isOpen(socket)
   const abort = new AbortController()
@@ -156,7 +120,7 @@ await test('every promise settles after a timeout, an abort or close()', async (
   ])
   abort.abort(new Error('no longer wanted'))
   await until(() => service.count('time') === 3)
-  await new Promise((resolve) => void setTimeout(resolve, 100))
+  await pause(100)
   socket.close()
   t.match(
     (await settled).map((each) => each.status === 'rejected' && (each.reason as Error)),
@@ -166,9 +130,9 @@ await test('every promise settles after a timeout, an abort or close()', async (
 })
 
 await test('an unknown account ends the socket, its requests and its streams', async (t) => {
-  const world = await relayWorld(t)
+  const { client, world } = await tradingPage(t)
   world.upstream.onOtp = (_request, response) => response.writeHead(404).end()
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  const socket = client.tradingSocket('VRTC100')
   const errors: SocketError[] = []
   socket.subscribe(
     { ticks: 'R_100' },
@@ -183,26 +147,22 @@ await test('an unknown account ends the socket, its requests and its streams', a
 })
 
 await test('after 4429, the socket waits for at least nine seconds', async (t) => {
-  const world = await relayWorld(t)
+  const { client, world } = await tradingPage(t)
   world.upstream.onOtp = (_request, response) => response.writeHead(429).end()
-  const socket = pageClient(t, world.browser, world.server.url).tradingSocket('VRTC100')
+  const socket = client.tradingSocket('VRTC100')
   await until(() => socket.status().code === 4429 && socket.status().retryAt !== undefined)
   t.ok(Number(socket.status().retryAt) - Date.now() > 9000)
 })
 
 for (const [code, reason] of Object.entries({ 1013: 'upstream_lost', 4429: 'upstream_budget' })) {
   await test(`retry_after is obeyed after ${code}, and removed from the reason`, async (t) => {
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-    await once(server, 'listening')
-    t.teardown(() => server.close())
+    const world = await socketPeer(t)
     const times: number[] = []
-    server.on('connection', (socket) => {
+    world.onSocket = (socket) => {
       times.push(Date.now())
       socket.close(Number(code), `${reason};retry_after=2`)
-    })
-    const client = createClient({ baseUrl: `http://127.0.0.1:${(server.address() as { port: number }).port}` })
-    t.teardown(() => client.close())
-    const socket = client.publicSocket()
+    }
+    const socket = world.client.publicSocket()
     await until(() => socket.status().reason === reason)
     t.ok(
       Number(socket.status().retryAt) - Date.now() < 4000,
@@ -214,9 +174,7 @@ for (const [code, reason] of Object.entries({ 1013: 'upstream_lost', 4429: 'upst
 }
 
 await test('a trading socket survives a new login and ends at the logout', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const client = pageClient(t, world.browser, world.server.url)
+  const { client, service, world } = await tradingPage(t)
   const socket = client.tradingSocket('VRTC100')
   await isOpen(socket)
   await logIn(world.browser, world.server.url)
@@ -225,21 +183,4 @@ await test('a trading socket survives a new login and ends at the logout', async
   await until(() => socket.status().state === 'ended')
   t.match(socket.status(), { code: 4401, reason: 'session_expired' })
   t.equal(service.connections, 2)
-})
-
-await test('after a restart of the server, each stream is subscribed once', async (t) => {
-  const world = await relayWorld(t)
-  const service = new TradingService(world.upstream)
-  const socket = pageClient(t, world.browser, world.server.url).publicSocket()
-  const received: number[] = []
-  for (const symbol of ['R_10', 'R_25', 'R_50']) socket.subscribe({ ticks: symbol }, tick(received))
-  await until(() => received.length === 3)
-  const waits = reaches(socket, 'waiting')
-  await world.server.close()
-  await waits
-  const meanwhile = socket.request({ time: 1 }, { timeoutMs: 60_000 })
-  await testServer(t, { ...world.settings, PORT: String(world.server.port) })
-  t.match(await meanwhile, { ok: true })
-  await until(() => service.streams === 3)
-  t.equal(service.count('ticks', service.connections), 3)
 })

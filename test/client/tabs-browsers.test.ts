@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'puppeteer-core'
 import { test, type Test } from 'tap'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { SessionServer } from '../support/client/session-server.ts'
 import { until } from '../support/time/until.ts'
 import { WITHIN_A_SECOND, within } from '../support/time/within.ts'
@@ -20,13 +20,11 @@ const PAGE = `<!doctype html><title>page</title>
     client.session.subscribe(() => (globalThis.changedAt = Date.now()))
   </script>`
 
-async function sessionServer(t: Test): Promise<SessionServer> {
-  const server = await SessionServer.start(t)
-  server.isLoggedIn = true
+function sessionServer(t: Test): Promise<SessionServer> {
   const other = '<!doctype html><title>other</title>'
   const client = readFileSync(new URL('../../client/dist/client.js', import.meta.url), 'utf8')
-  server.files = { '/': PAGE, '/other.html': other, '/auth/signup': other, '/client.js': client }
-  return server
+  const files = { '/': PAGE, '/other.html': other, '/auth/signup': other, '/client.js': client }
+  return SessionServer.start(t, { files })
 }
 
 /** The value of an expression; undefined while the page navigates. */
@@ -53,8 +51,8 @@ async function goBack(page: Page): Promise<void> {
 for (const name of browsersOr('firefox')) {
   await test(`${name}: ${TABS} tabs share one session socket, and learn of a logout and a login${WITHIN_A_SECOND}`, async (t) => {
     const server = await sessionServer(t)
-    const browser = await testBrowser(t, name)
-    const pages = await Promise.all(Array.from({ length: TABS }, () => browser.newPage()))
+    const window = await testWindow(t, name)
+    const pages = await Promise.all(Array.from({ length: TABS }, () => window.newPage()))
     for (const page of pages) await page.goto(server.url)
     await allAre(pages, 'active')
     await until(() => server.open === 1)
@@ -83,8 +81,8 @@ for (const name of browsersOr('firefox')) {
 
   await test(`${name}: a page that leaves hands the session socket over, and a page that is restored checks the session`, async (t) => {
     const server = await sessionServer(t)
-    const browser = await testBrowser(t, name)
-    const [leader, other] = await Promise.all([browser.newPage(), browser.newPage()])
+    const window = await testWindow(t, name)
+    const [leader, other] = await Promise.all([window.newPage(), window.newPage()])
     await leader.goto(server.url)
     await allAre([leader], 'active')
     await other.goto(server.url)
@@ -116,7 +114,7 @@ for (const name of browsersOr('firefox')) {
 
 await test('takeAuthError(), extend() and signup() in a page', async (t) => {
   const server = await sessionServer(t)
-  const page = await (await testBrowser(t, 'chrome')).newPage()
+  const page = await (await testWindow(t, 'chrome')).newPage()
   await page.goto(`${server.url}/?auth_error=access_denied&flow=signup&return_to=%2Fchart%3Fsymbol%3DR_100`)
   await allAre([page], 'active')
   t.same(await page.evaluate('client.session.takeAuthError()'), {

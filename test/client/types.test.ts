@@ -12,7 +12,7 @@ import type {
   PublicSocket,
   ResponseBody,
 } from '../../client/dist/client.js'
-import type { AuthError } from '../../src/login/auth-error.ts'
+import type { AuthError } from '../../src/login/return-to.ts'
 import { PROBLEM_CODES, type ProblemCode as ServerCode } from '../../src/problem.ts'
 
 const CLIENT = new URL('../../client/', import.meta.url).pathname

@@ -1,19 +1,9 @@
 import { test } from 'tap'
-import { readConfig, ConfigError } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { wrongOnes } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
 
 const SHARED = { ...ALONE, PUBLIC_FEED: 'shared' }
-
-/** The settings that are named as wrong, as often as they are. */
-function wrongOnes(settings: Record<string, string>): string[] {
-  try {
-    readConfig(settings)
-    return []
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems.map(({ setting }) => setting).toSorted()
-    throw error
-  }
-}
 
 await test('limits of the shared feed that are impossible are named, whether it is on or off', (t) => {
   const limits = {

@@ -1,31 +1,11 @@
 import { test } from 'tap'
-import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { workerEnvironment } from '../../src/config/worker-environment.ts'
+import { errorOf, PRODUCTION, wrongOnes } from '../support/config/wrong-settings.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { ALONE } from '../support/server/settings.ts'
 
-const PRODUCTION = {
-  ...ALONE,
-  PUBLIC_URL: 'https://bff.example',
-  AUTH_URL: 'https://auth.example',
-  API_URL: 'https://api.example',
-  WS_URL: 'wss://api.example',
-  SESSION_SECRETS: 'a-secret-that-must-never-be-printed-anywhere',
-  REDIS_URL: 'redis://redis.example',
-  TRUST_PROXY: '1',
-}
 const key = newClientKey('P-256')
-
-/** The wrong settings, each once, and the message. */
-function faults(settings: Record<string, string>): { names: string[]; message: string } {
-  try {
-    readConfig(settings)
-    return { names: [], message: '' }
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return { names: error.problems.map(({ setting }) => setting), message: error.message }
-  }
-}
 
 await test('The defaults of the provider are those of the first version', (t) => {
   t.match(readConfig({ ...ALONE, AUTH_URL: 'http://127.0.0.1:1/' }).oauth, {
@@ -47,9 +27,9 @@ await test('The defaults of the provider are those of the first version', (t) =>
 await test('Production demands https of every endpoint and of the issuer', (t) => {
   const names = ['AUTHORIZATION_URL', 'TOKEN_URL', 'PAR_URL', 'REVOCATION_URL', 'ISSUER']
   const insecure = Object.fromEntries(names.map((name) => [name, 'http://auth.example/x']))
-  t.same(faults({ ...PRODUCTION, ...insecure }).names.toSorted(), names.toSorted())
+  t.same(wrongOnes({ ...PRODUCTION, ...insecure }), names.toSorted())
   const withQuery = Object.fromEntries(names.map((name) => [name, 'https://auth.example/x?client_id=y']))
-  t.same(faults({ ...PRODUCTION, ...withQuery }).names.toSorted(), names.toSorted())
+  t.same(wrongOnes({ ...PRODUCTION, ...withQuery }), names.toSorted())
   t.end()
 })
 
@@ -57,18 +37,14 @@ await test('Endpoints may have a query of their own, but no parameter that reque
   const names = ['AUTHORIZATION_URL', 'TOKEN_URL', 'PAR_URL', 'REVOCATION_URL']
   const all = (address: string) => Object.fromEntries(names.map((name) => [name, address]))
   for (const query of ['?p=b2c_1_sign_in', '?', '?p=a%20b&api-version=1.0', '?resource=a&resource=b', '?flag']) {
-    t.same(faults({ ...PRODUCTION, ...all(`https://auth.example/x${query}`) }).names, [], query)
+    t.same(wrongOnes({ ...PRODUCTION, ...all(`https://auth.example/x${query}`) }), [], query)
   }
   for (const query of [
     ...['state=x', 'SCOPE=x', 'redirect%5Furi=x', 'app_id=1', 'utm_source=x', 'sidc=x', 'client_secret=x'],
     ...['request=x', 'request_uri=x', 'response_mode=fragment', 'prompt=consent', 'Prompt=login'],
     ...['p=1&p=2', 'p=1&P=2', 'p=%zz', 'p=%00', '&', 'p=1#fragment'],
   ]) {
-    t.same(
-      faults({ ...PRODUCTION, ...all(`https://auth.example/x?${query}`) }).names.toSorted(),
-      names.toSorted(),
-      query,
-    )
+    t.same(wrongOnes({ ...PRODUCTION, ...all(`https://auth.example/x?${query}`) }), names.toSorted(), query)
   }
   const AUTHORIZATION_URL = 'https://auth.example/x?p=1&resource=a'
   for (const [params, wrong] of [
@@ -76,7 +52,7 @@ await test('Endpoints may have a query of their own, but no parameter that reque
     ['audience=api&p=1', ['AUTHORIZATION_PARAMS']],
     ['P=2', ['AUTHORIZATION_PARAMS']],
   ] as const) {
-    t.same(faults({ ...PRODUCTION, AUTHORIZATION_URL, AUTHORIZATION_PARAMS: params }).names, wrong, params)
+    t.same(wrongOnes({ ...PRODUCTION, AUTHORIZATION_URL, AUTHORIZATION_PARAMS: params }), wrong, params)
   }
   t.end()
 })
@@ -91,12 +67,11 @@ await test('CLIENT_AUTH must be a known method whose credential is set; CLIENT_K
     [{ CLIENT_KEY: key.pem, DISCOVERY: 'true' }, ['ISSUER']],
     [{ CLIENT_AUTH: 'private_key_jwt', CLIENT_KEY: 'secret', ISSUER: 'http://x' }, ['CLIENT_KEY']],
     [{ ISSUER: 'nonsense', CLIENT_KEY: key.pem }, ['ISSUER']],
-    [{ ISSUER_REQUIRED: 'maybe', DISCOVERY: 'yes' }, ['ISSUER_REQUIRED', 'DISCOVERY']],
+    [{ ISSUER_REQUIRED: 'maybe', DISCOVERY: 'yes' }, ['DISCOVERY', 'ISSUER_REQUIRED']],
     [{ CLIENT_KEY: key.pem, CLIENT_KEY_FILE: '/nowhere', ISSUER: 'http://x' }, ['CLIENT_KEY', 'CLIENT_KEY_FILE']],
   ] as const) {
-    const { names: found, message } = faults({ ...ALONE, ...settings })
-    t.same(found, names)
-    t.notMatch(message, /BEGIN|secret$/)
+    t.same(wrongOnes({ ...ALONE, ...settings }), names)
+    t.notMatch(errorOf({ ...ALONE, ...settings })?.message, /BEGIN|secret$/)
   }
   const unused = { CLIENT_KEY: key.pem, ISSUER: 'http://x', CLIENT_SECRET: 'x', CLIENT_AUTH: 'none' }
   const { warnings } = readConfig({ ...ALONE, ...unused })
@@ -130,10 +105,10 @@ await test('AUTHORIZATION_PARAMS cannot smuggle a parameter that this server set
     ],
   ]
   for (const params of refused) {
-    t.same(faults({ ...ALONE, AUTHORIZATION_PARAMS: params }).names, ['AUTHORIZATION_PARAMS'], params.slice(0, 40))
+    t.same(wrongOnes({ ...ALONE, AUTHORIZATION_PARAMS: params }), ['AUTHORIZATION_PARAMS'], params.slice(0, 40))
   }
   for (const params of ['audience=api', '?audience=api', 'prompt=consent', 'prompt=login+consent', 'a=b;client_id=x']) {
-    t.same(faults({ ...ALONE, AUTHORIZATION_PARAMS: params }).names, [], params)
+    t.same(wrongOnes({ ...ALONE, AUTHORIZATION_PARAMS: params }), [], params)
   }
   const { authorizationParams } = readConfig({
     ...ALONE,

@@ -1,12 +1,16 @@
 import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
+import { settingRules } from '../../src/config/settings.ts'
+import { PRODUCTION } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
 
-/** The warnings that begin with this name. */
-function warningsAbout(name: string, settings: Record<string, string>): string[] {
-  return readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.startsWith(name))
+/** The warnings that match. */
+function warningsLike(pattern: RegExp, settings: Readonly<Record<string, string>>): string[] {
+  return readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => pattern.test(warning))
 }
 
+const warningsAbout = (name: string, settings: Record<string, string>): string[] =>
+  warningsLike(new RegExp(`^${name}`), settings)
 const aboutOrigins = (settings: Record<string, string>): string[] => warningsAbout('FRONTEND_ORIGINS', settings)
 
 await test('FRONTEND_ORIGINS without a place where pages are is warned about', (t) => {
@@ -72,16 +76,6 @@ await test('more workers than the budget is divided among are warned about', asy
   t.same(warningsAbout('UPSTREAM_BUDGET', { REDIS_URL: shared.REDIS_URL, WORKERS: '4' }), [], 'there is no budget')
 })
 
-const PRODUCTION = {
-  PUBLIC_URL: 'https://bff.example',
-  AUTH_URL: 'https://auth.example',
-  API_URL: 'https://api.example',
-  WS_URL: 'wss://api.example',
-  SESSION_SECRETS: 'a-secret-of-at-least-thirty-two-bytes',
-  REDIS_URL: 'redis://redis.example',
-  TRUST_PROXY: '1',
-}
-
 const aboutClient = (settings: Record<string, string>): string[] => warningsAbout('CLIENT_AUTH', settings)
 
 await test('a public client is warned about in production, also where there is just no CLIENT_SECRET', async (t) => {
@@ -92,9 +86,7 @@ await test('a public client is warned about in production, also where there is j
   t.same(aboutClient({}), [], 'development')
 })
 
-/** The warnings about settings that need another one. */
-const unused = (settings: Record<string, string>): string[] =>
-  readConfig({ ...ALONE, ...settings }).warnings.filter((warning) => warning.includes('no effect without'))
+const unused = (settings: Record<string, string>): string[] => warningsLike(/no effect without/, settings)
 
 await test('settings that do nothing without another one are warned about, by name', async (t) => {
   const STATIC_DIR = t.testdir({})
@@ -120,4 +112,50 @@ await test('proxies of the environment are warned about, since nothing obeys the
     t.same(warningsAbout(name, { [name]: '' }), [])
   }
   t.same(readConfig({ ...ALONE, NO_PROXY: 'localhost' }).warnings, readConfig(ALONE).warnings)
+})
+
+/** The warnings about names of variables. */
+const namesWarnedAbout = (names: readonly string[]): string[] => {
+  const variables = Object.fromEntries(names.map((name) => [name, 'a-value-not-to-print']))
+  return warningsLike(/is not a setting|is not read/, { ...variables, ...ALONE })
+}
+
+await test('a variable whose name is almost that of a setting is warned about, without its value', (t) => {
+  t.same(
+    namesWarnedAbout(['SESSION_SECRET', 'UPSTREAM_BUGDET', 'REDIS_URI', 'OPS_TOKEN_FIEL', 'MAX_SESSIONS_PER_SUBJET']),
+    [
+      'SESSION_SECRET is not a setting: did you mean SESSION_SECRETS?',
+      'UPSTREAM_BUGDET is not a setting: did you mean UPSTREAM_BUDGET?',
+      'REDIS_URI is not a setting: did you mean REDIS_URL?',
+      'OPS_TOKEN_FIEL is not a setting: did you mean OPS_TOKEN_FILE?',
+      'MAX_SESSIONS_PER_SUBJET is not a setting: did you mean MAX_SESSIONS_PER_SUBJECT?',
+    ],
+  )
+  t.match(namesWarnedAbout(['CLIENT_ID_FILE']), [
+    /^CLIENT_ID_FILE is not read: only SESSION_SECRETS, .* can be in a file$/,
+  ])
+  t.end()
+})
+
+await test('a start that fails for want of a setting tells which variable may be meant for it', (t) => {
+  t.throws(() => readConfig({ ...ALONE, CLIENT_ID: '', CLIENT_ID_: 'never-to-be-printed' }), {
+    message:
+      '1 setting(s) are wrong:\n  CLIENT_ID is required: printable ASCII\nCLIENT_ID_ is not a setting: did you mean CLIENT_ID?',
+  })
+  t.end()
+})
+
+await test('no setting is taken for another, and the rest of an environment is left alone', (t) => {
+  const usual = ['HOME', 'HOSTNAME', 'PATH', 'PWD', 'USER', 'LANG', 'TERM', 'SHLVL', 'LOGNAME', 'MAIL', 'EDITOR', 'TZ']
+  const platform = ['NODE_ENV', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'npm_config_cache', 'REDIS_MAXMEMORY']
+  const cluster = ['KUBERNETES_PORT', 'KUBERNETES_SERVICE_HOST', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'INVOCATION_ID']
+  t.same(namesWarnedAbout([...usual, ...platform, ...cluster]), [])
+  // A typing error in one name must not be taken for another setting that differs as little.
+  const names = Object.keys(settingRules)
+  for (const name of names) {
+    const misspelt = `${name.slice(0, -1)}~`
+    if (misspelt.length >= 6)
+      t.same(namesWarnedAbout([misspelt]), [`${misspelt} is not a setting: did you mean ${name}?`])
+  }
+  t.end()
 })

@@ -1,24 +1,14 @@
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ConfigError, readConfig } from '../../src/config/config.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { errorOf, wrongOnes } from '../support/config/wrong-settings.ts'
 import { ALONE } from '../support/server/settings.ts'
 
 const FIRST = 'not-to-print-the-first-secret-of-32-bytes'
 const SECOND = 'not-to-print-the-second-secret-of-32-bytes'
 
-/** What readConfig says about wrong settings. Undefined if none is wrong. */
-function errorOf(settings: Record<string, string>): ConfigError | undefined {
-  try {
-    readConfig({ ...ALONE, ...settings })
-    return undefined
-  } catch (error) {
-    if (error instanceof ConfigError) return error
-    throw error
-  }
-}
-
-const namesOf = (settings: Record<string, string>): string[] =>
-  errorOf(settings)?.problems.map(({ setting }) => setting) ?? []
+const errorWith = (settings: Record<string, string>) => errorOf({ ...ALONE, ...settings })
+const wrongWith = (settings: Record<string, string>): string[] => wrongOnes({ ...ALONE, ...settings })
 
 await test('SESSION_SECRETS with white space inside a secret, or with one twice, are refused and not printed', async (t) => {
   for (const SESSION_SECRETS of [
@@ -31,7 +21,7 @@ await test('SESSION_SECRETS with white space inside a secret, or with one twice,
     `${FIRST},`,
     `${FIRST},,${SECOND}`,
   ]) {
-    const error = errorOf({ SESSION_SECRETS })
+    const error = errorWith({ SESSION_SECRETS })
     t.match(
       error?.message,
       /^ {2}SESSION_SECRETS must be comma-separated .* all different, with no white space inside/m,
@@ -51,12 +41,12 @@ await test('SESSION_SECRETS_FILE is a list with commas: not one secret a line, b
   ]) {
     t.same(readConfig({ ...ALONE, SESSION_SECRETS_FILE: fileOf(content) }).secrets, [FIRST, SECOND])
   }
-  t.same(namesOf({ SESSION_SECRETS_FILE: fileOf(`${FIRST}\n${SECOND}\n`) }), ['SESSION_SECRETS'])
+  t.same(wrongWith({ SESSION_SECRETS_FILE: fileOf(`${FIRST}\n${SECOND}\n`) }), ['SESSION_SECRETS'])
   t.end()
 })
 
 await test('other secrets of several lines are refused and not printed', async (t) => {
-  const error = errorOf({
+  const error = errorWith({
     CLIENT_SECRET: `${FIRST}\n${SECOND}`,
     REDIS_URL: `redis://:${FIRST}\n${SECOND}@redis.example`,
     IDENTITY_PATH: '/me',
@@ -68,7 +58,7 @@ await test('other secrets of several lines are refused and not printed', async (
 })
 
 await test('SESSION_IDLE_SECONDS above SESSION_MAX_SECONDS is refused if both are set; otherwise the smaller one counts', async (t) => {
-  t.same(namesOf({ SESSION_IDLE_SECONDS: '601', SESSION_MAX_SECONDS: '600' }), ['SESSION_IDLE_SECONDS'])
+  t.same(wrongWith({ SESSION_IDLE_SECONDS: '601', SESSION_MAX_SECONDS: '600' }), ['SESSION_IDLE_SECONDS'])
   for (const [settings, idleSeconds, maxSeconds, warnings] of [
     [{}, 1800, 28_800, 0],
     [{ SESSION_MAX_SECONDS: '600' }, 600, 600, 0],
@@ -92,7 +82,7 @@ await test('UPSTREAM_BUDGET with a window that can never be the tighter one is r
     ['301/60,300/600', '1'],
     ['1000/600, 5000/1200, 300/60, 4000/30', '2, 4'],
   ] as const) {
-    const error = errorOf({ UPSTREAM_BUDGET })
+    const error = errorWith({ UPSTREAM_BUDGET })
     t.match(error?.problems, [{ setting: 'UPSTREAM_BUDGET' }], UPSTREAM_BUDGET)
     t.match(error?.message, `must not have window ${windows} of its list`)
     t.notMatch(error?.message, /\d\/\d/, 'no value')
@@ -105,12 +95,12 @@ await test('UPSTREAM_BUDGET with a window that can never be the tighter one is r
     '10/1,60/10,301/60',
     '4/1,8/3',
   ]) {
-    t.same(namesOf({ UPSTREAM_BUDGET: binds }), [], binds)
+    t.same(wrongWith({ UPSTREAM_BUDGET: binds }), [], binds)
   }
 })
 
 await test('PUBLIC_URL without http is the only setting that is named, since it does not tell whether this is production', async (t) => {
   for (const PUBLIC_URL of ['localhost:3000', 'bff.example:443', 'bff.example', 'ftp://bff.example']) {
-    t.same(namesOf({ PUBLIC_URL }), ['PUBLIC_URL'], PUBLIC_URL)
+    t.same(wrongWith({ PUBLIC_URL }), ['PUBLIC_URL'], PUBLIC_URL)
   }
 })

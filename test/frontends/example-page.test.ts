@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { test } from 'tap'
 import { compile } from '../../client/build.ts'
 import type { Client } from '../../client/dist/client.js'
-import { testChromium } from '../support/browser/chromium.ts'
+import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { FRONTENDS_GUIDE } from '../support/browser/documented-samples.ts'
 import { bundled, examplePage } from '../support/browser/example-page.ts'
 import { failure } from '../support/client/page-client.ts'
@@ -37,7 +37,7 @@ await test('the page in docs/examples has at most 40 lines of plumbing', async (
 
 await test('the page in docs/examples: a user cancels, signs up, trades and logs out, and sees every failure', async (t) => {
   const { server, upstream } = await testWorld(t, { settings: { STATIC_DIR: await bundled(await examplePage(t)) } })
-  const context = await (await testChromium(t)).newContext()
+  const context = await testChromium(t)
   const page = await context.newPage()
   const faults: string[] = []
   context.on('weberror', (fault) => faults.push(String(fault.error())))
@@ -54,9 +54,7 @@ await test('the page in docs/examples: a user cancels, signs up, trades and logs
   await page.click('[data-action=cancel]')
   await shows(page, 'message', /You cancelled/)
   await page.click('#again')
-  await page.fill('input[name=email]', 'trader@example.test')
-  await page.fill('input[name=password]', 'any')
-  await page.click('[data-action=continue]')
+  await sendForm(page, 'trader@example.test')
   await shows(page, 'session', /You are logged in until/)
   t.equal(page.url(), `${server.url}/deep/link`)
   await shows(page, 'wallets', /main: [\d.]+ USD/)
@@ -100,7 +98,7 @@ for (const feed of ['relay', 'shared']) {
   await test(`the page in docs/examples with PUBLIC_FEED=${feed}: the price list and the chart of the same symbol go on`, async (t) => {
     const settings = { STATIC_DIR: await bundled(await examplePage(t)), PUBLIC_FEED: feed }
     const { server } = await testWorld(t, { settings })
-    const page = await (await (await testChromium(t)).newContext()).newPage()
+    const page = await (await testChromium(t)).newPage()
     await page.goto(server.url)
     const points = (): Promise<string | null> => page.getAttribute('#chart', 'points')
     await page.locator('#chart[points]').waitFor({ state: 'attached' })

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { Page } from 'puppeteer-core'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { documentedSample } from '../support/browser/documented-samples.ts'
 import { bundled, examplePage } from '../support/browser/example-page.ts'
 import { loginWorld } from '../support/login/token-endpoint.ts'
@@ -27,10 +27,10 @@ for (const name of browsersOr('chrome')) {
   await test(`popup.ts of docs/frontends.md in ${name}: the page learns of the login, and the popup closes`, async (t) => {
     const STATIC_DIR = await bundled(await examplePage(t, FILES), ['index.html', 'logged-in.html'])
     const { endpoint, server } = await loginWorld(t, { settings: { STATIC_DIR } })
-    const browser = await testBrowser(t, name)
+    const window = await testWindow(t, name)
     for (const policy of ['unsafe-none', 'same-origin']) {
       endpoint.pageHeaders = { 'content-type': 'text/html', [POLICY]: policy }
-      const page = await browser.newPage()
+      const page = await window.newPage()
       await page.goto(server.url)
       await page.waitForFunction(`document.querySelector('output').textContent === 'anonymous'`)
       const opened = new Promise<Page | null>((resolve) => void page.once('popup', resolve))

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { compile } from '../../client/build.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { apiWorld } from '../support/upstream/api-world.ts'
-import { testChromium } from '../support/browser/chromium.ts'
+import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { DOCUMENTED_SAMPLES, documentedSample } from '../support/browser/documented-samples.ts'
 import { bundled, EXAMPLE_PAGE, examplePage } from '../support/browser/example-page.ts'
 import type { RawUpstream } from '../support/upstream/raw-upstream.ts'
@@ -32,12 +31,6 @@ async function pageWith(t: Test, names: readonly string[], main: string): Promis
   )
 }
 
-async function logIn(page: Page): Promise<void> {
-  await page.fill('input[name=email]', 'demo@example.test')
-  await page.fill('input[name=password]', 'any')
-  await page.click('[data-action=continue]')
-}
-
 await test('every sample of docs/frontends.md has a file name, and the TypeScript among them compiles', async (t) => {
   const files: Record<string, string> = { 'src/react.d.ts': REACT }
   for (const { language, name, code } of DOCUMENTED_SAMPLES) {
@@ -54,57 +47,46 @@ await test('vite.config.ts in docs/frontends.md is that of the example page', as
   t.equal(documentedSample('vite.config.ts'), await readFile(join(EXAMPLE_PAGE, 'vite.config.ts'), 'utf8'))
 })
 
-await test('the samples of docs/frontends.md in Chromium', async (t) => {
-  const browser = await testChromium(t)
-  await t.test('without a bundler', (t) => withoutBundler(t, browser))
-  await t.test('app.tsx: a user logs in, sees a live price, and logs out', (t) => reactApp(t, browser))
-  await t.test('transfer.ts asks whether a transfer was made only if that is unknown', (t) => transfers(t, browser))
-  await t.test('other-origin.ts: a login returns to the other origin, which learns of it', (t) =>
-    otherOrigin(t, browser),
-  )
-  await t.test('service-worker.js leaves logins alone', (t) => serviceWorker(t, browser))
-})
-
-async function withoutBundler(t: Test, browser: Browser): Promise<void> {
+await test('index.html and price.js of docs/frontends.md show a live price without a bundler', async (t) => {
   const names = ['index.html', 'price.js']
   const STATIC_DIR = t.testdir(Object.fromEntries(names.map((name) => [name, documentedSample(name)])))
   const { server } = await testWorld(t, { settings: { STATIC_DIR } })
-  const page = await browser.newPage()
+  const page = await (await testChromium(t)).newPage()
   await page.goto(server.url)
   await page.locator('output', { hasText: /^\d+\.\d+$/ }).waitFor()
-}
+})
 
-async function reactApp(t: Test, browser: Browser): Promise<void> {
+await test('app.tsx of docs/frontends.md: a user logs in, sees a live price, and logs out', async (t) => {
   const main = `import { createElement } from 'react'
     import { createRoot } from 'react-dom/client'
     import { App } from './app.tsx'
     createRoot(document.querySelector('#root')).render(createElement(App))`
   const { server } = await testWorld(t, { settings: { STATIC_DIR: await pageWith(t, ['app.tsx'], main) } })
-  const page = await browser.newPage()
+  const page = await (await testChromium(t)).newPage()
   await page.goto(`${server.url}/chart?symbol=R_100`)
   await page.locator('p', { hasText: /^R_100 \d+\.\d+ \(open\)$/ }).waitFor()
   await page.click('text=Log in')
-  await logIn(page)
+  await sendForm(page)
   await page.click('text=Log out')
   await page.locator('a', { hasText: 'Log in' }).waitFor()
   t.equal(page.url(), `${server.url}/chart?symbol=R_100`)
-}
+})
 
 /** Lets the trading service respond with this status line. */
 function respondWith(line: string): RawUpstream['answer'] {
   return (_request, socket) => void socket.write(`HTTP/1.1 ${line}\r\nContent-Length: 2\r\n\r\n{}`)
 }
 
-async function transfers(t: Test, browser: Browser): Promise<void> {
+await test('transfer.ts of docs/frontends.md asks whether a transfer was made only if that is unknown', async (t) => {
   const main = `import { transfer } from './transfer.ts'
     globalThis.transfer = (wasMade) =>
       transfer({ amount: 1 }, async () => wasMade).then(() => 'made', (error) => error.status)`
   const { upstream, world } = await apiWorld(t, {
     settings: { STATIC_DIR: await pageWith(t, ['transfer.ts'], main) },
   })
-  const page = await browser.newPage()
+  const page = await (await testChromium(t)).newPage()
   await page.goto(`${world.server.url}/auth/login`)
-  await logIn(page)
+  await sendForm(page)
   await page.waitForURL(`${world.server.url}/`)
   const transfer = (wasMade: boolean): Promise<unknown> =>
     page.evaluate((made) => (globalThis as unknown as { transfer: (made: boolean) => unknown }).transfer(made), wasMade)
@@ -119,9 +101,9 @@ async function transfers(t: Test, browser: Browser): Promise<void> {
   upstream.answer = respondWith('422 Unprocessable Content')
   t.equal(await transfer(true), 422)
   t.equal(upstream.requests.length - requests, 5, 'each transfer was sent once')
-}
+})
 
-async function otherOrigin(t: Test, browser: Browser): Promise<void> {
+await test('other-origin.ts of docs/frontends.md: a login returns to the other origin, which learns of it', async (t) => {
   const port = await freePort()
   const origin = `http://localhost:${port}`
   const world = await testWorld(t, { settings: { FRONTEND_URL: origin } })
@@ -136,12 +118,12 @@ async function otherOrigin(t: Test, browser: Browser): Promise<void> {
   const STATIC_CSP = `default-src 'self'; connect-src ${server} ${server.replace('http', 'ws')}; script-src 'self' ${server}`
   await testServer(t, { ...ALONE, PORT: String(port), STATIC_DIR, STATIC_CSP })
 
-  const page = await (await browser.newContext()).newPage()
+  const page = await (await testChromium(t)).newPage()
   await page.goto(`${origin}/here`)
   await page.locator('#root', { hasText: 'anonymous' }).waitFor()
   type Window = { readonly client: import('../../client/dist/client.js').Client }
   await page.evaluate(() => (globalThis as unknown as Window).client.login())
-  await logIn(page)
+  await sendForm(page)
   await page.waitForURL(`${origin}/here`)
   await page.locator('#root', { hasText: 'active' }).waitFor()
   const status = await page.evaluate(async () => {
@@ -154,9 +136,9 @@ async function otherOrigin(t: Test, browser: Browser): Promise<void> {
     `${server}/client.js`,
   )
   t.ok((await loaded).includes('createClient'), 'client.js can be imported from the server')
-}
+})
 
-async function serviceWorker(t: Test, browser: Browser): Promise<void> {
+await test('service-worker.js of docs/frontends.md leaves logins alone', async (t) => {
   const worker = documentedSample('service-worker.js').replace('// …', 'event.respondWith(fetch(event.request)) //')
   const STATIC_DIR = t.testdir({
     'index.html': html('page.js'),
@@ -166,15 +148,15 @@ async function serviceWorker(t: Test, browser: Browser): Promise<void> {
     'service-worker.js': worker,
   })
   const { server } = await testWorld(t, { settings: { STATIC_DIR } })
-  const context = await browser.newContext()
+  const context = await testChromium(t)
   const page = await context.newPage()
   await page.goto(server.url)
   await page.locator('#root', { hasText: 'ready' }).waitFor()
   await page.reload()
   await page.locator('#root', { hasText: 'controlled' }).waitFor()
   await page.goto(`${server.url}/auth/login`)
-  await logIn(page)
+  await sendForm(page)
   await page.waitForURL(`${server.url}/`)
   const cookies = (await context.cookies(server.url)).map(({ name }) => name)
   t.ok(cookies.includes('__Host-session'))
-}
+})

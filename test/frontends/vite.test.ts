@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { answers, freePort } from '../../sandbox/listening.ts'
-import { testChromium } from '../support/browser/chromium.ts'
+import { sendForm, testChromium } from '../support/browser/chromium.ts'
 import { EXAMPLE_PAGE } from '../support/browser/example-page.ts'
 import { testServer, testWorld } from '../support/server/world.ts'
 
@@ -44,9 +44,7 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
   await page.goto(`${url}/authors/one`)
   await page.locator('#R_100', { hasText: /^\d/ }).waitFor()
   await page.click('#login')
-  await page.fill('input[name=email]', 'demo@example.test')
-  await page.fill('input[name=password]', 'any')
-  await page.click('[data-action=continue]')
+  await sendForm(page)
   await page.locator('#connection', { hasText: 'open' }).waitFor()
   t.equal(page.url(), `${url}/authors/one`)
   for (const path of ['/openapi.json', '/asyncapi.json', '/client.js', '/client/series.js', '/problems/not_found']) {

@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { sendTo } from '../support/upstream/api-world.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
 const STARTS = 2
@@ -34,13 +35,8 @@ const SCENARIOS: [trustProxy: string, what: string, claim: (count: number) => st
 
 for (const [trustProxy, what, claim, isForged] of SCENARIOS) {
   await test(`TRUST_PROXY=${trustProxy}: ${what}`, async (t) => {
-    const { port } = await testServer(t, {
-      AUTH_URL: 'http://127.0.0.1:9',
-      API_URL: 'http://127.0.0.1:9',
-      WS_URL: 'ws://127.0.0.1:9',
-      AUTH_STARTS_PER_MINUTE: String(STARTS),
-      TRUST_PROXY: trustProxy,
-    })
+    const limits = { AUTH_STARTS_PER_MINUTE: String(STARTS), TRUST_PROXY: trustProxy }
+    const { port } = await testServer(t, { ...ALONE, ...limits })
     t.equal(await seesThrough(port, claim), isForged)
   })
 }

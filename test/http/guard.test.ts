@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { test } from 'tap'
 import { apiWorld, readAll, sendTo } from '../support/upstream/api-world.ts'
 import { earlyInAMinute } from '../support/time/clock-minute.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -174,13 +175,7 @@ await test('the server answers preflights itself', async (t) => {
 })
 
 await test('an https server sends HSTS in every response, also to a request that it cannot parse', async (t) => {
-  const nowhere = 'http://127.0.0.1:9'
-  const { port } = await testServer(t, {
-    PUBLIC_URL: 'https://localhost',
-    AUTH_URL: nowhere,
-    API_URL: nowhere,
-    WS_URL: 'ws://127.0.0.1:9',
-  })
+  const { port } = await testServer(t, { ...ALONE, PUBLIC_URL: 'https://localhost' })
   for (const path of ['/nothing', '/api/v1/health', '/auth/session', '/api/payment-agents/v1/agents/%zz']) {
     const { headers } = await sendTo(port, 'GET', path)
     t.match(headers['strict-transport-security'], /^max-age=\d{7,}/, path)

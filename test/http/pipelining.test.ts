@@ -2,6 +2,7 @@ import { on, once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 import { logIn, testServer, testWorld } from '../support/server/world.ts'
 
@@ -11,9 +12,8 @@ await test('a connection that pipelines too many requests is closed', async (t) 
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
-  const url = `127.0.0.1:${(silent.address() as AddressInfo).port}`
-  const settings = { AUTH_URL: `http://${url}`, API_URL: `http://${url}`, WS_URL: `ws://${url}` }
-  const server = await testServer(t, settings)
+  const API_URL = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const server = await testServer(t, { ...ALONE, API_URL })
   const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
   socket.write(HEALTH.repeat(1000))
   await once(socket, 'close')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'tap'
 import { PROBLEM_CODES } from '../../src/problem.ts'
 import { sendTo } from '../support/upstream/api-world.ts'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
@@ -91,8 +91,8 @@ await test('a file of STATIC_DIR takes precedence over GET /problems/:code', asy
 for (const name of browsersOr('firefox')) {
   await test(`${name} shows the page of a problem`, async (t) => {
     const { url } = await testServer(t, ALONE)
-    const browser = await testBrowser(t, name)
-    const tab = await browser.newPage()
+    const window = await testWindow(t, name)
+    const tab = await window.newPage()
     const complaints: string[] = []
     tab.on('console', (message) => complaints.push(message.text()))
     await tab.goto(`${url}/nothing`)

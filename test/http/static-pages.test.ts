@@ -6,15 +6,14 @@ import { testServer } from '../support/server/world.ts'
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 
+/** A server with these files. */
+async function pages(t: Test, files: Parameters<Test['testdir']>[0], settings: Record<string, string> = {}) {
+  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(files), ...settings })
+  return (path: string, headers: Record<string, string> = {}, method = 'GET') => sendTo(port, method, path, { headers })
+}
+
 await test('pages of STATIC_DIR may run only their own scripts, and cannot be framed', async (t) => {
-  const dir = t.testdir({ 'index.html': '<h1>home</h1>', 'app.js': '1', '.secret': 'x', api: { file: 'x' } })
-  const { port } = await testServer(t, {
-    AUTH_URL: 'http://127.0.0.1:9',
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    STATIC_DIR: dir,
-  })
-  const get = (path: string, headers: Record<string, string>) => sendTo(port, 'GET', path, { headers })
+  const get = await pages(t, { 'index.html': '<h1>home</h1>', 'app.js': '1', '.secret': 'x', api: { file: 'x' } })
   for (const path of ['/', '/app.js', '/deep/link?x=1']) {
     const response = await get(path, NAVIGATION)
     t.equal(response.status, 200, path)
@@ -30,12 +29,6 @@ await test('pages of STATIC_DIR may run only their own scripts, and cannot be fr
     t.match((await get(path, { 'sec-fetch-mode': 'cors' })).status, /^4/, path)
   }
 })
-
-/** A server with these files. */
-async function pages(t: Test, files: Parameters<Test['testdir']>[0]) {
-  const { port } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(files) })
-  return (path: string, headers: Record<string, string> = {}, method = 'GET') => sendTo(port, method, path, { headers })
-}
 
 await test('index.html answers a navigation to an unknown path, also one that a service worker passes on', async (t) => {
   const get = await pages(t, { 'index.html': 'home' })
@@ -133,12 +126,6 @@ await test('files are sent compressed, and a file with a hash in its name is cac
 
 await test('STATIC_CSP replaces the content security policy', async (t) => {
   const STATIC_CSP = "default-src 'none'"
-  const { port } = await testServer(t, {
-    AUTH_URL: 'http://127.0.0.1:9',
-    API_URL: 'http://127.0.0.1:9',
-    WS_URL: 'ws://127.0.0.1:9',
-    STATIC_DIR: t.testdir({ 'index.html': '' }),
-    STATIC_CSP,
-  })
-  t.equal((await sendTo(port, 'GET', '/')).headers['content-security-policy'], STATIC_CSP)
+  const get = await pages(t, { 'index.html': '' }, { STATIC_CSP })
+  t.equal((await get('/')).headers['content-security-policy'], STATIC_CSP)
 })

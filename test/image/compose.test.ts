@@ -1,10 +1,9 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { chromium } from 'playwright-core'
 import { test, type Test } from 'tap'
 import { Agent, fetch, type Response } from 'undici'
-import { CHROMIUM, CHROMIUM_ARGUMENTS } from '../support/browser/chromium.ts'
+import { sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { untilSlow as until } from '../support/time/until.ts'
 import { scanLog } from '../support/telemetry/log-scan.ts'
 import { execute, NAME, ROOT } from './docker.ts'
@@ -58,22 +57,16 @@ async function clone(t: Test): Promise<(script: string) => Promise<string>> {
 }
 
 /** Logs in with Chromium. @returns the Cookie header of the session */
-async function logIn(): Promise<string> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS })
-  try {
-    const context = await browser.newContext({ ignoreHTTPSErrors: true })
-    const page = await context.newPage()
-    await page.goto(`${PUBLIC_URL}/auth/signup`)
-    await page.fill('input[name=email]', 'trader@example.test')
-    await page.fill('input[name=password]', 'any')
-    await page.click('[data-action=continue]')
-    await page.waitForURL(`${PUBLIC_URL}/`)
-    await page.locator('[data-testid=session-state][data-state=authenticated]').waitFor()
-    const cookies = await context.cookies(PUBLIC_URL)
-    return cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
-  } finally {
-    await browser.close()
-  }
+async function logIn(t: Test): Promise<string> {
+  const context = await testChromium(t, { ignoreHTTPSErrors: true })
+  const page = await context.newPage()
+  await page.goto(`${PUBLIC_URL}/auth/signup`)
+  await sendForm(page, 'trader@example.test')
+  await page.waitForURL(`${PUBLIC_URL}/`)
+  await sessionIs(page, 'authenticated')
+  const cookies = await context.cookies(PUBLIC_URL)
+  await context.close()
+  return cookies.map(({ name, value }) => `${name}=${value}`).join('; ')
 }
 
 /** Sends requests with this cookie over HTTP/1.1 or HTTP/2. */
@@ -144,7 +137,7 @@ await test('docker-compose.yml: calls survive a rolling update, scaling, a kille
   const ca = await shell('cat deploy/secrets/certificate.pem')
   const anonymous = sender(t, '', ca, false)
   await until(async () => (await anonymous('/').catch(() => undefined))?.ok === true)
-  const cookie = await logIn()
+  const cookie = await logIn(t)
   t.match(cookie, /\b__Host-session=/, 'the browser is logged in through TLS at the balancer')
   const sends = Array.from({ length: CALLERS }, (_, caller) => sender(t, cookie, ca, caller % 2 === 0))
   const [send = anonymous] = sends

@@ -1,24 +1,20 @@
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { test, type Test } from 'tap'
-import { testChromium } from '../support/browser/chromium.ts'
+import { DEMO_PAGE, sendForm, sessionIs, testChromium } from '../support/browser/chromium.ts'
 import { StallingProxy } from '../support/client/stalling-proxy.ts'
 import { until } from '../support/time/until.ts'
 import { testServer, testWorld, type World } from '../support/server/world.ts'
-
-const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 
 /** The demo page with a user logged in, and with a contract of two minutes on offer, behind a network that can fail. */
 async function tradingPage(t: Test): Promise<{ page: Page; network: StallingProxy; world: World }> {
   let port = 0
   const network = await StallingProxy.start(t, () => port)
-  const settings = { PUBLIC_URL: `http://localhost:${network.port}`, STATIC_DIR }
+  const settings = { PUBLIC_URL: `http://localhost:${network.port}`, STATIC_DIR: DEMO_PAGE }
   const world = await testWorld(t, { settings, upstream: { tickMs: 500 }, redis: true })
   port = world.server.port
-  const page = await (await (await testChromium(t)).newContext()).newPage()
+  const page = await (await testChromium(t)).newPage()
   await page.goto(`${settings.PUBLIC_URL}/auth/login`)
-  await page.fill('input[name=password]', 'any')
-  await page.click('[data-action=continue]')
+  await sendForm(page)
   await page.getByTestId('trade-duration').fill('2')
   await page.getByTestId('trade-unit').selectOption('m')
   await connectionIs(page, 'open')
@@ -107,7 +103,7 @@ await test('A logout says that the provider may remember the user, in every tab'
   await page.getByTestId('logout').click()
   for (const tab of [page, other]) {
     await says(tab, /^You are logged out here.* The login provider may still remember you/)
-    await tab.locator('[data-testid=session-state][data-state=anonymous]').waitFor()
+    await sessionIs(tab, 'anonymous')
     t.equal(await tab.getByTestId('account-row').count(), 0)
   }
 })

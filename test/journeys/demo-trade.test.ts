@@ -1,12 +1,12 @@
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, browsersOr, follow, sessionIs, testBrowser } from '../support/browser/browsers.ts'
+import { allow, browsersOr, follow, sessionIs, testWindow } from '../support/browser/browsers.ts'
+import { DEMO_PAGE } from '../support/browser/chromium.ts'
 import { until } from '../support/time/until.ts'
 import { testWorld } from '../support/server/world.ts'
 
 /** As in the demo, browsers share the market data. */
-const settings = { STATIC_DIR: fileURLToPath(new URL('../../sandbox/page', import.meta.url)), PUBLIC_FEED: 'shared' }
+const settings = { STATIC_DIR: DEMO_PAGE, PUBLIC_FEED: 'shared' }
 const byTestId = (id: string): string => `[data-testid=${id}]`
 
 /** The text of the first element with this test id; empty if there is none. */
@@ -41,8 +41,8 @@ const TWO_MINUTES = `{
 for (const name of browsersOr('chrome')) {
   await test(`${name}: a wrong password is refused, an open contract survives a reload and is sold in another tab`, async (t) => {
     const { server } = await testWorld(t, { settings, upstream: { tickMs: 500 } })
-    const browser = await testBrowser(t, name)
-    const page = await browser.newPage()
+    const window = await testWindow(t, name)
+    const page = await window.newPage()
     await page.goto(server.url)
     await follow(page, byTestId('login'))
     await page.locator('input[name=password]').fill('wrong')
@@ -64,7 +64,7 @@ for (const name of browsersOr('chrome')) {
     await shows(page, 'result-row', /open/)
     await shows(page, 'trade-detail', /USD now, entry [\d,]+\.\d\d, ends in 1:\d\d$/)
 
-    const other = await browser.newPage()
+    const other = await window.newPage()
     // The provider remembers the user. The new login replaces the session of the first tab, which goes on with the new one.
     await other.goto(`${server.url}/auth/login`)
     await shows(other, 'result-sell', /^Sell for \d/)
@@ -92,7 +92,7 @@ for (const name of browsersOr('chrome')) {
 
   await test(`${name}: range, style, arrow and keys of the chart`, async (t) => {
     const { server } = await testWorld(t, { settings, upstream: { tickMs: 1000 } })
-    const page = await (await testBrowser(t, name)).newPage()
+    const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await shows(page, 'price-change', /in 5 min$/)
     await page.click('input[name=range][value="60"]')

@@ -1,10 +1,8 @@
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
 import { test } from 'tap'
-import { allow, browsersOr, follow, sessionIs, startBrowser, testWindow } from '../support/browser/browsers.ts'
+import { allow, browsersOr, follow, sessionIs, testWindow } from '../support/browser/browsers.ts'
+import { DEMO_PAGE } from '../support/browser/chromium.ts'
 import { testWorld } from '../support/server/world.ts'
-
-const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 
 /** Collects the callback URLs that the page requests from now on. */
 function callbacks(page: Page): string[] {
@@ -20,11 +18,9 @@ function hasError(page: Page): boolean {
 }
 
 for (const name of browsersOr('firefox')) {
-  const browser = await startBrowser(name)
-
   await test(`${name}: two tabs log in at once, and a repeated callback keeps the user logged in`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const window = await testWindow(t, browser)
+    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const window = await testWindow(t, name)
     const [one, two] = [await window.newPage(), await window.newPage()]
     const seen = callbacks(one)
     for (const tab of [one, two]) {
@@ -49,8 +45,8 @@ for (const name of browsersOr('firefox')) {
   })
 
   await test(`${name}: the user stays logged in after going back and forward in the history`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const page = await (await testWindow(t, browser)).newPage()
+    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=login]')
     await allow(page, 'demo@example.test')
@@ -63,8 +59,8 @@ for (const name of browsersOr('firefox')) {
   })
 
   await test(`${name}: a sign-up that was cancelled and tried again keeps its partner`, async (t) => {
-    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR } })
-    const page = await (await testWindow(t, browser)).newPage()
+    const { server, provider } = await testWorld(t, { settings: { STATIC_DIR: DEMO_PAGE } })
+    const page = await (await testWindow(t, name)).newPage()
     await page.goto(server.url)
     await follow(page, '[data-testid=partner-signup]')
     await follow(page, '[data-action=cancel]')
@@ -83,6 +79,4 @@ for (const name of browsersOr('firefox')) {
     await page.goto(`${server.url}/auth/signup`)
     t.notOk('utm_source' in (provider.authorizations.at(-1) ?? {}), 'a completed sign-up deletes its partner')
   })
-
-  await browser.close()
 }

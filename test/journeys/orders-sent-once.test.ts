@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { apiWorld } from '../support/upstream/api-world.ts'
-import { browsersOr, logInBy, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, logInBy, testWindow } from '../support/browser/browsers.ts'
 
 /** Makes a call without an Idempotency-Key from a page, and returns the status and the code of the problem. */
 const ORDER = `(async () => {
@@ -16,8 +16,8 @@ for (const name of browsersOr('chrome')) {
     const { world, upstream } = await apiWorld(t, {
       settings: { STATIC_DIR: t.testdir({ 'index.html': '<p>a page' }) },
     })
-    const browser = await testBrowser(t, name)
-    const page = await browser.newPage()
+    const window = await testWindow(t, name)
+    const page = await window.newPage()
     await logInBy(page, `${world.server.url}/auth/login`)
     t.same(await page.evaluate(ORDER), [200, null])
     for (const ends of ['end', 'resetAndDestroy'] as const) {

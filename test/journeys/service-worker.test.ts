@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
@@ -15,7 +15,7 @@ const FILES = {
 for (const name of browsersOr('chrome')) {
   await test(`GET /deep/link: ${name} gets the index page through a service worker that forwards requests`, async (t) => {
     const { url } = await testServer(t, { ...ALONE, STATIC_DIR: t.testdir(FILES) })
-    const page = await (await testBrowser(t, name)).newPage()
+    const page = await (await testWindow(t, name)).newPage()
     await page.goto(url)
     await page.waitForSelector('body[data-controlled]')
     await page.goto(`${url}/deep/link`)

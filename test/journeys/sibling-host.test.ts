@@ -1,13 +1,9 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { freePort } from '../../sandbox/listening.ts'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { closeNow, freePort, listen } from '../../sandbox/listening.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
+import { DEMO_PAGE } from '../support/browser/chromium.ts'
 import { loginWorld } from '../support/login/token-endpoint.ts'
-
-const STATIC_DIR = fileURLToPath(new URL('../../sandbox/page', import.meta.url))
 
 /** Two hosts of one site. Browsers resolve names below localhost to this machine (RFC 6761 §6.3). */
 const OURS = 'bff.site.localhost'
@@ -26,28 +22,25 @@ async function siblingPage(t: Test, cookie: () => string): Promise<string> {
     response.setHeader('set-cookie', `${cookie()}; Domain=site.localhost; Path=/`)
     // With a string body Node.js would send the headers as UTF-8 too, and the first byte of the cookie would become two.
     response.setHeader('content-type', 'text/html').end(Buffer.from('<title>A blog</title>'))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  return `http://${SIBLING}:${(server.address() as AddressInfo).port}/`
+  const port = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => closeNow(server))
+  return `http://${SIBLING}:${port}/`
 }
 
 for (const name of browsersOr('firefox')) {
   await test(`GET /auth/callback: in ${name}, a sibling host cannot log a user in to the session of an attacker`, async (t) => {
     const port = await freePort()
     const publicUrl = `http://${OURS}:${port}`
-    const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR }
+    const settings = { PUBLIC_URL: publicUrl, PORT: String(port), STATIC_DIR: DEMO_PAGE }
     const { endpoint, server } = await loginWorld(t, { settings })
     let line = ''
     const sibling = await siblingPage(t, () => line)
-    const browser = await testBrowser(t, name)
-    const page = await browser.newPage()
+    const window = await testWindow(t, name)
+    const page = await window.newPage()
     const callback = (state: string): string => `${publicUrl}/auth/callback?code=a-code&state=${state}`
     const sessionCookie = async (): Promise<string | undefined> =>
-      (await browser.defaultBrowserContext().cookies()).find((each) => each.name === '__Host-session')?.value
+      (await window.cookies()).find((each) => each.name === '__Host-session')?.value
 
     await page.goto(`${publicUrl}/auth/login`)
     await page.goto(callback(new URL(page.url()).searchParams.get('state') ?? ''))

@@ -1,6 +1,7 @@
 import { test } from 'tap'
 import { loginWorld, startLogin, type LoginWorld } from '../support/login/token-endpoint.ts'
 import { logIn, testWorld } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = {
@@ -161,12 +162,8 @@ await test('GET /auth/signup: 303 without attribution if the remembered link is 
   t.same(await ask(`__Host-attribution=${forged}.${signature}`), {})
   t.same(await ask(`__Host-attribution=${value}; __Host-attribution=${value}`), {})
   for (const odd of ['', '.', 'x', 'x.y', '%', `${value}x`]) t.same(await ask(`__Host-attribution=${odd}`), {}, odd)
-  const now = Date.now
-  t.teardown(() => (Date.now = now))
-  Date.now = () => now() + 86_401_000
-  const expired = await ask(`__Host-attribution=${value}`)
-  Date.now = now
-  t.same(expired, {}, 'the server enforces the lifetime of the cookie')
+  timeAhead(t)(86_401_000)
+  t.same(await ask(`__Host-attribution=${value}`), {}, 'the server enforces the lifetime of the cookie')
 })
 
 await test('ATTRIBUTION_TTL_SECONDS=0: GET /auth/signup neither sets nor reads the cookie', async (t) => {

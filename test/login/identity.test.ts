@@ -153,9 +153,6 @@ await test('A login waits for a budget that does not reply no longer than for up
   const client = createIdentityClient(upstream, { admit, spread: () => 0 })
   const identity = new Identity(client, { upstream, identity: settings }, metrics)
   t.teardown(() => identity.close())
-  // The time limit of a login does not keep a process alive.
-  const alive = setInterval(() => undefined, 1000)
-  t.teardown(() => clearInterval(alive))
   const { log } = createLog('silent', { worker: undefined, isShared: false })
   const answers = ['one', 'another'].map((id) => identity.ask('a-token', { id, log }))
   t.same(await Promise.all(answers), [undefined, undefined])

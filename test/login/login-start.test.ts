@@ -158,8 +158,9 @@ await test('Requests that start no login create neither a cookie nor a record', 
   const world = await loginWorld(t, { redis: true })
   const { server } = world
   const client = await storeClient(t, world)
-  for (const path of ['/auth/session', '/', '/api/v1/nothing', '/auth/callback', '/auth/callback?code=x&state=y']) {
-    t.same((await raw(server.url + path, {})).setCookie, [], path)
+  const calls = ['/api/v1/nothing', '/api/trading/v1/options/accounts']
+  for (const path of ['/auth/session', '/', ...calls, '/auth/callback', '/auth/callback?code=x&state=y']) {
+    t.same((await raw(server.url + path, { 'x-csrf': '1' })).setCookie, [], path)
   }
   t.equal((await raw(`${server.url}/auth/signup?utm_source=x`, {}, 'HEAD')).status, 200)
   t.equal(await client.dbSize(), 0)

@@ -23,7 +23,7 @@ const SOON_MS = 30_000
 const logOut = (browser: JarBrowser, query = ''): Promise<Response> =>
   browser.fetch(`/auth/logout${query}`, { method: 'POST', headers: { 'x-csrf': '1' } })
 
-await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and nobody else’s', async (t) => {
+await test('POST /auth/logout?everywhere=true ends all sessions of the subject on every instance, and none of another subject', async (t) => {
   const world = await identityWorld(t, { redis: true })
   const { server } = world
   const other = await testServer(t, world.settings)
@@ -68,7 +68,7 @@ await test('POST /auth/logout?everywhere=true without a subject: 409, and this b
   t.equal((await logOutEverywhere(browser, server)).status, 409, 'again, without a session')
 })
 
-await test('POST /auth/logout: any other value of everywhere is a 400, and nobody is logged out', async (t) => {
+await test('POST /auth/logout: any other value of everywhere is a 400, and no session ends', async (t) => {
   const world = await identityWorld(t)
   const { browser } = await world.logIn('CR1')
   browser.page = new URL(world.server.url)

@@ -2,7 +2,7 @@ import { array, assert, constantFrom, oneof, property, string } from 'fast-check
 import { test } from 'tap'
 import { readAttribution } from '../../src/login/attribution.ts'
 import { sendTo } from '../support/upstream/api-world.ts'
-import { browsersOr, testBrowser } from '../support/browser/browsers.ts'
+import { browsersOr, testWindow } from '../support/browser/browsers.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
@@ -10,7 +10,7 @@ const SIDC = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const LINK = `sidc=${SIDC}&utm_campaign=spring&utm_medium=affiliate&utm_source=CU12345`
 const NAVIGATION = { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 
-await test('HEAD /auth/signup: 200 with notes on what is suspicious in a link, and with the decoded values', async (t) => {
+await test('HEAD /auth/signup: 200 with notes on suspicious parts of a link, and with the decoded values', async (t) => {
   const { port } = await testServer(t, ALONE)
   const head = async (query: string) => {
     const { status, headers } = await sendTo(port, 'HEAD', `/auth/signup?${query}`)
@@ -170,7 +170,7 @@ await test('readAttribution reads any query as URLSearchParams does and never th
 for (const name of browsersOr('chrome')) {
   await test(`GET /auth/signup/check: ${name} shows a partner what is wrong with a link`, async (t) => {
     const { url } = await testServer(t, ALONE)
-    const page = await (await testBrowser(t, name)).newPage()
+    const page = await (await testWindow(t, name)).newPage()
     await page.goto(`${url}/auth/signup/check?${LINK.replace('affiliate', 'email')}`)
     t.match(await page.evaluate('document.body.innerText'), /incomplete[^]*email[^]*wrong/)
   })

@@ -1,6 +1,8 @@
 import { test, type Test } from 'tap'
+import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
 import {
+  held,
   html,
   isLoggedIn,
   json,
@@ -101,6 +103,21 @@ async function logInFirst(world: PushedWorld): Promise<void> {
   const state = world.par.forms.at(-1)?.get('state') ?? ''
   await world.browser.navigate(`${world.server.url}/auth/callback?code=x&state=${state}`, { from: arrival.url })
 }
+
+await test('PAR_URL: at most 64 requests are pushed at the same time, and a login beyond them is told to try later', async (t) => {
+  const world = await pushedWorld(t)
+  const { par, server } = world
+  const waiting = held(PUSHED)
+  par.behaviour = waiting.behaviour
+  const starts = Array.from({ length: 65 }, () => startLogin({ browser: new JarBrowser(), server }))
+  const refused = await Promise.race(starts)
+  t.match(refused.arrival.url.search, /auth_error=try_later/)
+  waiting.release()
+  const addresses = (await Promise.all(starts)).map(({ arrival }) => arrival.url.searchParams)
+  t.equal(addresses.filter((each) => each.get('request_uri') === REQUEST_URI).length, 64)
+  t.equal(par.forms.length, 64)
+  t.equal((await startLogin(world)).arrival.url.searchParams.get('request_uri'), REQUEST_URI, 'there is room again')
+})
 
 await test('PAR_URL: a 200 is as good as a 201', async (t) => {
   const world = await pushedWorld(t)

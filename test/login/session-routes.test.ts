@@ -11,7 +11,6 @@ import {
   tokens,
   type LoginWorld,
 } from '../support/login/token-endpoint.ts'
-import { storedSessions } from '../support/sessions/stored-sessions.ts'
 import { testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -44,55 +43,6 @@ await test('GET /auth/session: 200 with the state of the session and without a t
   t.equal(response.headers.get('cache-control'), 'no-store')
   t.equal(response.headers.get('referrer-policy'), 'no-referrer')
   t.match(response.headers.get('content-type'), /^application\/json/)
-})
-
-await test('A session without a refresh token ends with its access token, any other at the absolute limit', async (t) => {
-  const world = await loginWorld(t, { settings: { SESSION_MAX_SECONDS: '1000' } })
-  const { browser, server, endpoint } = world
-  const remainingSeconds = async (): Promise<number> => {
-    await logInThere(world)
-    const { now, expires_at: expiresAt, idle_expires_at: idle } = await sessionState(browser, server.url)
-    t.ok(Number(idle) <= Number(expiresAt))
-    return Math.round((Number(expiresAt) - Number(now)) / 10) * 10
-  }
-  t.equal(await remainingSeconds(), 1000)
-  endpoint.behaviour = tokens({ expires_in: 500 })
-  t.equal(await remainingSeconds(), 500)
-  endpoint.behaviour = tokens({ expires_in: 500, refresh_token: 'r' })
-  t.equal(await remainingSeconds(), 1000)
-})
-
-await test('GET /auth/session does not extend an idle session', async (t) => {
-  const world = await loginWorld(t, { redis: true })
-  const client = await storeClient(t, world)
-  await logInThere(world)
-  const [key = ''] = await storedSessions(client)
-  await client.pExpire(key, 60_000)
-  const expiry = await client.pExpireTime(key)
-  for (let count = 0; count < 3; count++) {
-    t.equal((await sessionState(world.browser, world.server.url)).authenticated, true)
-  }
-  t.equal(await client.pExpireTime(key), expiry)
-})
-
-await test('GET /auth/session: unauthenticated with two session cookies or with one of a wrong signature', async (t) => {
-  const world = await loginWorld(t)
-  const { browser, server } = world
-  await logInThere(world)
-  const [{ value } = { value: '' }] = browser.named('__Host-session')
-  const ask = async (cookie: string): Promise<boolean> => {
-    const response = await fetch(`${server.url}/auth/session`, { headers: { cookie } })
-    t.equal(response.status, 200)
-    t.same(response.headers.getSetCookie(), [], 'no cookie is cleared')
-    return ((await response.json()) as { authenticated: boolean }).authenticated
-  }
-  t.ok(await ask(`__Host-session=${value}`))
-  t.notOk(await ask(`__Host-session=${value}; __Host-session=${value}`))
-  t.notOk(await ask(`__Host-session=; __Host-session=${value}`))
-  t.notOk(await ask(`__Host-session=${value.slice(0, -1)}`))
-  t.notOk(await ask(`__Host-session=${value.split('.')[0]}`))
-  t.notOk(await ask(`session=${value}`))
-  t.ok(await ask(`__Host-session=${value}`), 'the session still exists')
 })
 
 await test('POST /auth/logout: 204 ends the session on every instance, deletes the login and revokes both tokens', async (t) => {

@@ -4,6 +4,7 @@ import { LoginTransactions } from '../../src/login/login-transactions.ts'
 import { Envelope } from '../../src/sessions/envelope.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { held, loginWorld, isLoggedIn, startLogin, storeClient } from '../support/login/token-endpoint.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { until } from '../support/time/until.ts'
 import { testServer } from '../support/server/world.ts'
 
@@ -186,10 +187,6 @@ await test('LoginTransactions.consume: a repeated callback that waits reads the 
 await test('LoginTransactions.consume: abandoned when the process that exchanged the code has died', async (t) => {
   const { transactions, header, state } = await startSignup()
   t.match(await transactions.consume(header, state), { is: 'fresh' })
-  const now = Date.now
-  t.teardown(() => (Date.now = now))
-  Date.now = () => now() + 20_000
-  const again = await transactions.consume(header, state)
-  Date.now = now
-  t.same(again, { is: 'abandoned', flow: 'signup', returnTo: '/chart' })
+  timeAhead(t)(20_000)
+  t.same(await transactions.consume(header, state), { is: 'abandoned', flow: 'signup', returnTo: '/chart' })
 })

@@ -189,7 +189,7 @@ await test('discover warns if the metadata does not offer CLIENT_AUTH', async (t
   t.match(await outcome(metadata, { CLIENT_SECRET: 'x' }), { is: 'found', warnings: [] })
 })
 
-await test('discover refuses what is no metadata, and follows no redirect', async (t) => {
+await test('discover refuses responses that are no metadata, and follows no redirect', async (t) => {
   const { outcome } = await discoveryWorld(t)
   const target = await metadataServer(t)
   const redirect: MetadataResponse = (_request, response) =>

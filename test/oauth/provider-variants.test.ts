@@ -1,27 +1,23 @@
 import { test, type Test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
-import { startUpstream } from '../../sandbox/upstream.ts'
 import { parseClientKeys, publicJwk } from '../../src/config/client-key.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { discover } from '../../src/oauth/discovery.ts'
-import { gatedProvider, type GatedProvider } from '../support/login/gated-provider.ts'
+import { gatedWorld, type GatedProvider, type GatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { keepOutOfLogs } from '../support/telemetry/log-scan.ts'
 import { newClientKey } from '../support/login/client-keys.ts'
 import { isLoggedIn } from '../support/login/token-endpoint.ts'
 import { until } from '../support/time/until.ts'
 import { freePort } from '../../sandbox/listening.ts'
-import { logIn, testRedis, testServer, type TestServer } from '../support/server/world.ts'
+import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 
 /** A secret with characters that form encoding changes. */
 const SECRET = 'a secret: with/every+kind&of%character'
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 
-interface Variant {
-  readonly gate: GatedProvider
-  readonly settings: Record<string, string>
+interface Variant extends GatedWorld {
   readonly start: (port?: number) => Promise<TestServer>
-  readonly url: string
 }
 
 /** A provider whose only client is registered as `provider` says, and servers with Redis that have these settings. */
@@ -30,31 +26,18 @@ async function variant(
   provider: Partial<ProviderOptions>,
   settingsOf: (gate: GatedProvider) => Record<string, string>,
 ): Promise<Variant> {
-  const port = await freePort()
-  const url = `http://localhost:${port}`
-  const gate = await gatedProvider(t, { redirectUris: [`${url}/auth/callback`], ...provider })
-  const upstream = await startUpstream({ provider: gate.provider })
-  t.teardown(() => upstream.close())
-  const redis = await testRedis(t)
-  const settings = {
-    PUBLIC_URL: url,
-    AUTH_URL: gate.url,
-    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REDIS_URL: redis.url,
-    ...settingsOf(gate),
-  }
-  return { gate, settings, url, start: (own = port) => testServer(t, { ...settings, PORT: String(own) }) }
+  const world = await gatedWorld(t, provider)
+  const settings = { ...world.settings, ...settingsOf(world.gate) }
+  return { ...world, settings, start: (port = world.port) => testServer(t, { ...settings, PORT: String(port) }) }
 }
 
 /** Logs in, lets two instances refresh the token at once, and logs out. */
-async function wholeLife(t: Test, { gate, url, start }: Variant): Promise<void> {
+async function wholeLife(t: Test, { gate, publicUrl, start }: Variant): Promise<void> {
   const [server, other] = await Promise.all([start(), start(await freePort())])
   const browser = new JarBrowser()
   gate.expiresIn = 0.001
-  const arrival = await logIn(browser, url)
-  t.equal(arrival.url.href, `${url}/`, 'the login returns without an error')
+  const arrival = await logIn(browser, publicUrl)
+  t.equal(arrival.url.href, `${publicUrl}/`, 'the login returns without an error')
   gate.expiresIn = 3600
   const there = browser.clone()
   there.page = new URL(other.url)

@@ -1,7 +1,18 @@
 import { test, type Test } from 'tap'
-import { loginWorld, sessionState, startLogin, tokens, type LoginWorld } from '../support/login/token-endpoint.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import {
+  json,
+  logInThere,
+  loginWorld,
+  sessionState,
+  startLogin,
+  tokenEndpoint,
+  tokens,
+  type LoginWorld,
+} from '../support/login/token-endpoint.ts'
+import { logOut } from '../support/sockets/relay-world.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
+import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 
 /** A world in which logins start without limit. */
 async function unlimitedWorld(t: Test): Promise<LoginWorld> {
@@ -33,7 +44,7 @@ await test('The exchange sends exactly the form that docs/upstream.md describes'
 
 await test('The exchange of a confidential client includes its secret, which is never logged', async (t) => {
   const world = await loginWorld(t, { settings: { CLIENT_SECRET: 'the-client-secret' } })
-  await (await startLogin(world)).finish()
+  await logInThere(world)
   t.equal(world.endpoint.forms[0]?.get('client_secret'), 'the-client-secret')
   t.notMatch(JSON.stringify(world.server.log), /the-client-secret/)
 })
@@ -46,7 +57,7 @@ await test('Every request to the token endpoint opens its own connection, so tha
     connections.push(request.socket)
     return respond(request, response, form)
   }
-  for (let times = 0; times < 3; times++) await (await startLogin(world)).finish()
+  for (let times = 0; times < 3; times++) await logInThere(world)
   t.equal(new Set(connections).size, 3)
   t.same(new Set(world.endpoint.headers.map(({ connection }) => connection)), new Set(['close']))
 })
@@ -56,8 +67,9 @@ await test('A session lives as long as its token: expires_in, one hour if that i
   const { browser, endpoint, server } = world
   const lifetimeSeconds = async (tokenResponse: Record<string, unknown>): Promise<number> => {
     endpoint.behaviour = tokens(tokenResponse)
-    await (await startLogin(world)).finish()
-    const { now, expires_at: expiresAt } = await sessionState(browser, server.url)
+    await logInThere(world)
+    const { now, expires_at: expiresAt, idle_expires_at: idle } = await sessionState(browser, server.url)
+    t.ok(Number(idle) <= Number(expiresAt))
     // Both are rounded down to whole seconds, so their difference may be off by one.
     return Math.round((Number(expiresAt) - Number(now)) / 10) * 10
   }
@@ -72,16 +84,6 @@ await test('A session lives as long as its token: expires_in, one hour if that i
   await until(() => warnings() === odd.length)
   t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: 'r' }), 28_800, 'with a refresh token')
   t.equal(await lifetimeSeconds({ expires_in: 600, refresh_token: null, id_token: 'no.jwt' }), 600)
-})
-
-await test('The scope of a session is that of the token response, or else the requested one', async (t) => {
-  const world = await unlimitedWorld(t)
-  const { browser, endpoint, server } = world
-  await (await startLogin(world)).finish()
-  t.equal((await sessionState(browser, server.url))['scope'], 'trade account_manage')
-  endpoint.behaviour = tokens({ scope: 'trade' })
-  await (await startLogin(world)).finish()
-  t.equal((await sessionState(browser, server.url))['scope'], 'trade')
 })
 
 await test('The log gives the error description of a failed login, cannot be forged and holds no secret', async (t) => {
@@ -108,4 +110,81 @@ await test('The log gives the error description of a failed login, cannot be for
   t.ok(session)
   const log = server.log.map((each) => JSON.stringify(each)).join('\n')
   for (const secret of secrets) t.notOk(log.includes(secret), secret)
+})
+
+await test('The scope of a session is that of the token response, as a text or a list, or else the requested one; an empty refresh token is none', async (t) => {
+  const world = await unlimitedWorld(t)
+  const { browser, endpoint, server } = world
+  const odd: [Record<string, unknown>, string][] = [
+    [{ scope: 'trade' }, 'trade'],
+    [{ scope: ['trade', 'wallets'] }, 'trade wallets'],
+    [{}, 'trade account_manage'],
+    [{ scope: [] }, 'trade account_manage'],
+    [{ scope: '' }, 'trade account_manage'],
+    [{ scope: null }, 'trade account_manage'],
+  ]
+  for (const [response, scope] of odd) {
+    endpoint.behaviour = tokens({ expires_in: 600, refresh_token: '', ...response })
+    t.equal((await logInThere(world)).url.search, '')
+    const state = await sessionState(browser, server.url)
+    t.equal(state['scope'], scope)
+    t.ok(Number(state['expires_at']) - Number(state['now']) <= 600, 'the session ends with its only token')
+  }
+  endpoint.behaviour = tokens({ scope: [1] })
+  t.match((await logInThere(world)).url.search, /auth_error=login_failed/)
+})
+
+await test('A refresh that returns an empty refresh token keeps the old one', async (t) => {
+  const upstream = await rawUpstream(t)
+  const world = await loginWorld(t, { settings: { API_URL: upstream.url } })
+  const { browser, endpoint, server } = world
+  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: 'the-refresh-token' })
+  await logInThere(world)
+  browser.page = new URL(server.url)
+  endpoint.behaviour = tokens({ expires_in: 0.001, refresh_token: '', access_token: 'the-second-token' })
+  for (let times = 0; times < 2; times++) {
+    t.equal((await browser.fetch('/api/account/v1/nickname', { headers: { 'x-csrf': '1' } })).status, 200)
+  }
+  t.same(
+    endpoint.forms.slice(1).map((form) => form.get('refresh_token')),
+    ['the-refresh-token', 'the-refresh-token'],
+  )
+})
+
+await test('POST /auth/logout: the refresh token is revoked first, with hints; failures are logged with status and session', async (t) => {
+  const revocation = await tokenEndpoint(t)
+  const settings = { REVOCATION_URL: `${revocation.url}/revoke`, AUTH_STARTS_PER_MINUTE: '0' }
+  const world = await loginWorld(t, { settings })
+  const { browser, endpoint, server } = world
+  const hold = Promise.withResolvers<void>()
+  let under = 0
+  let most = 0
+  revocation.behaviour = async (request, response, form) => {
+    most = Math.max(most, ++under)
+    if (form.get('token_type_hint') === 'refresh_token') await hold.promise
+    under--
+    const isRefresh = form.get('token_type_hint') === 'refresh_token'
+    await json(isRefresh ? 'busy' : { error: 'unsupported_token_type' }, isRefresh ? 503 : 400)(request, response, form)
+  }
+  endpoint.behaviour = tokens({ refresh_token: 'the-refresh-token' })
+  await logInThere(world)
+  t.equal((await logOut(browser)).status, 204, 'the logout does not wait')
+  hold.resolve()
+  const failures = () => server.log.filter(({ audit }) => audit === 'revocation_failed')
+  await until(() => failures().length === 2, 'both failures are logged')
+  t.same(
+    revocation.forms.map((form) => [form.get('token'), form.get('token_type_hint'), form.get('client_id')]),
+    [
+      ['the-refresh-token', 'refresh_token', 'test-client'],
+      ['the-access-token', 'access_token', 'test-client'],
+    ],
+  )
+  t.equal(most, 1, 'one after the other')
+  const session = server.log.find(({ audit }) => audit === 'session_ended')?.['session']
+  t.match(session, /^[\w-]{10}$/)
+  t.match(failures(), [
+    { level: 40, session, token: 'refresh_token', status: 503 },
+    { level: 40, session, token: 'access_token', status: 400, cause: { message: /unsupported_token_type/ } },
+  ])
+  t.notMatch(JSON.stringify(server.log), /the-(refresh|access)-token/)
 })

@@ -6,10 +6,6 @@ import { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startProvider } from '../../sandbox/provider.ts'
 import { startUpstream } from '../../sandbox/upstream.ts'
-import { createBudgetMetrics } from '../../src/telemetry/budget-metrics.ts'
-import { createFeedMetrics } from '../../src/telemetry/feed-metrics.ts'
-import { createIdentityMetrics } from '../../src/telemetry/identity-metrics.ts'
-import { addSecretsInfo, createMetrics } from '../../src/telemetry/metrics.ts'
 import {
   fullStoreScenarios,
   limitScenario,
@@ -35,7 +31,6 @@ import {
   unusedFeedScenario,
 } from '../support/alerts/feed-scenarios.ts'
 import { heldBackScenario, limitedUsersScenario, usedBudgetScenario } from '../support/alerts/budget-scenarios.ts'
-import { NO_BUDGET } from '../support/budget/no-budget.ts'
 import { baseOf, ruleTest } from '../support/alerts/rule-tests.ts'
 import type { Scenario } from '../support/alerts/scrapes.ts'
 import { orderScenarios } from '../support/alerts/order-scenarios.ts'
@@ -43,6 +38,7 @@ import { failingSocketScenarios } from '../support/alerts/socket-scenarios.ts'
 import { trafficScenarios } from '../support/alerts/traffic-scenarios.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
+import { allMetrics } from '../support/telemetry/metrics-table.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { freePort } from '../../sandbox/listening.ts'
 import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
@@ -142,12 +138,7 @@ await test('promtool accepts docs/alerts.yaml', (t) => {
 })
 
 await test('docs/alerts.yaml selects and groups by labels that the metrics have', (t) => {
-  const { registry } = createMetrics()
-  createFeedMetrics(registry)
-  createIdentityMetrics(registry)
-  createBudgetMetrics(registry, NO_BUDGET)
-  addSecretsInfo(registry, ['a-secret'])
-  const found = registry.getMetricsAsArray()
+  const found = allMetrics().getMetricsAsArray()
   // Prometheus adds these labels itself, or the histogram does.
   const addedLabels = new Set(['instance', 'job', 'le'])
   for (const { alert, expr } of alerts) {

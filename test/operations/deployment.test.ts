@@ -15,6 +15,7 @@ import {
   type ComposeService,
 } from '../support/deployment/files.ts'
 import { serverProcess } from '../support/server/server-process.ts'
+import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 
 function sharedNetworks(one: ComposeService, other: ComposeService): unknown[] {
@@ -190,14 +191,7 @@ await test("the image's health check tells a living server from a dead one, with
   const [program, ...options] = JSON.parse(text) as string[]
   t.equal(program, 'node')
   for (const hosts of [{}, { HOST: '127.0.0.2' }, { OPS_HOST: '127.0.0.2' }, { OPS_HOST: '0.0.0.0' }]) {
-    const server = await serverProcess(t, {
-      PUBLIC_URL: 'http://localhost:3000',
-      AUTH_URL: 'http://127.0.0.1:9',
-      API_URL: 'http://127.0.0.1:9',
-      WS_URL: 'ws://127.0.0.1:9',
-      CLIENT_ID: 'client',
-      ...hosts,
-    })
+    const server = await serverProcess(t, { ...ALONE, ...hosts })
     const check = (): number | null =>
       spawnSync(process.execPath, options, { env: { OPS_PORT: String(server.opsPort), ...hosts } }).status
     await until(() => check() === 0, `a server with ${JSON.stringify(hosts)} lives`)

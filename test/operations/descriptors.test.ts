@@ -10,7 +10,7 @@ import { ScriptedUpstream } from '../support/upstream/scripted-upstream.ts'
 import { rawUpstream } from '../support/upstream/raw-upstream.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { said } from '../support/server/two-workers.ts'
 import { until } from '../support/time/until.ts'
 

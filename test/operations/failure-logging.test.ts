@@ -1,17 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import { test, type Test } from 'tap'
 import { freePort } from '../../sandbox/listening.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { Guard } from '../../src/http/guard.ts'
 import { createServer } from '../../src/http/server.ts'
-import { loggerOptions } from '../../src/telemetry/log.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { apiWorld, sendTo } from '../support/upstream/api-world.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { ALONE } from '../support/server/settings.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount, logInto, type Line } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 import { logIn, testWorld, type TestServer } from '../support/server/world.ts'
 
@@ -19,8 +17,6 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** Long enough that each cause is logged three times. */
 const LOAD_MS = 2300
 const SECOND_MS = 1000
-
-type Line = Record<string, unknown>
 
 /** Fails again and again in three parallel loops for `LOAD_MS`. @returns the number of failures */
 async function failRepeatedly(fail: () => Promise<unknown>): Promise<number> {
@@ -158,9 +154,7 @@ for (const [path, setting, msg] of [
 
 await test('An exception in a route: 500, and an error line with the stack for each', async (t) => {
   const lines: Line[] = []
-  const log = pino(loggerOptions('info'), {
-    write: (line: string) => void lines.push(JSON.parse(line) as Line),
-  })
+  const log = logInto(lines)
   const { http } = readConfig(ALONE)
   const server = createServer(http, log, createMetrics(), new Guard(http, log))
   t.teardown(() => server.close())

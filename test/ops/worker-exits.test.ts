@@ -85,12 +85,14 @@ async function busyWorkers(t: Test, settings: Record<string, string>) {
   return { server, upstream, responseStatus }
 }
 
-await test('SIGINT to every process: the supervisor drains all workers, and the exit code is 0', async (t) => {
+await test('Signals to every process: the supervisor drains all workers once, and the exit code is 0', async (t) => {
   const { server, upstream, responseStatus } = await busyWorkers(t, { DRAIN_WAIT_SECONDS: '3' })
   // A terminal and systemd signal every process, some of them twice.
-  server.child.kill('SIGINT')
-  for (const pid of workerPids(server)) process.kill(pid, 'SIGINT')
-  for (const pid of workerPids(server)) process.kill(pid, 'SIGTERM')
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    for (const pid of workerPids(server)) process.kill(pid, signal)
+  }
+  t.equal(await status(server.port, '/auth/session'), 200, 'a worker ignores signals')
+  server.child.kill('SIGHUP')
   await until(() => said(server, 'draining').length === 3)
   const unready = await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)
   t.same(await unready.json(), { ready: false, reasons: ['draining'], warnings: [] })
@@ -98,7 +100,8 @@ await test('SIGINT to every process: the supervisor drains all workers, and the 
   for (const socket of upstream.open) socket.write(ok())
   t.equal(await responseStatus, 200)
   t.equal(await server.exited, 0)
-  t.same(said(server, 'not everything ended in time'), [])
+  for (const message of ['not everything ended in time', 'a worker died']) t.same(said(server, message), [])
+  t.ok(said(server, 'draining').some(({ signal }) => signal === 'SIGHUP'))
 })
 
 await test('A worker that hangs does not affect /readyz and is killed after DRAIN_SECONDS', async (t) => {

@@ -58,19 +58,6 @@ await test('Two workers act as one server: one port, shared sessions and secrets
   t.equal(await server.exited, 0)
 })
 
-await test('SIGHUP to every process, as when a terminal closes: the supervisor drains once', async (t) => {
-  const server = await twoWorkers(t, { DRAIN_WAIT_SECONDS: '3' })
-  for (const pid of workerPids(server)) process.kill(pid, 'SIGHUP')
-  t.equal(await status(server.port, '/auth/session'), 200, 'a worker ignores the signal')
-  server.child.kill('SIGHUP')
-  await until(async () => (await fetch(`http://127.0.0.1:${server.opsPort}/readyz`)).status === 503)
-  t.equal(await status(server.port, '/auth/session'), 200, 'the workers still serve while balancers find out')
-  t.equal(await server.exited, 0)
-  t.same(said(server, 'a worker died'), [])
-  // Lines of several processes arrive in any order.
-  t.ok(said(server, 'draining').some(({ signal }) => signal === 'SIGHUP'))
-})
-
 await test('A worker that dies is replaced, and its counts stay in the metrics', async (t) => {
   const server = await twoWorkers(t)
   for (let times = 0; times < 4; times++) await status(server.port, '/auth/session')

@@ -1,6 +1,5 @@
 import { mock } from 'node:test'
 import { test } from 'tap'
-import { digestOf } from '../../src/proxy/idempotency/record.ts'
 import { IdempotencyRecords, type Claimed } from '../../src/proxy/idempotency/idempotency-records.ts'
 import { KeyUsage } from '../../src/proxy/idempotency/key-usage.ts'
 import type { HeldClaim } from '../../src/proxy/idempotency/claim.ts'
@@ -8,31 +7,15 @@ import { Envelope, type Session } from '../../src/sessions/index.ts'
 import { idempotencyKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
 import { SharedStoreLink } from '../support/idempotency/shared-store-link.ts'
 import { until } from '../support/time/until.ts'
 import { SECRETS } from '../support/server/world.ts'
 
-const LIMITS = {
-  requiredFor: new Set<string>(),
-  replicas: 0,
-  ttlMs: 60_000,
-  maxBodyBytes: 1000,
-  maxAnswerBytes: 1000,
-  maxRecords: 100,
-  maxKeptBytes: 100_000,
-}
-const DIGEST = digestOf('POST', '/path', null)
-const ANSWER = { status: 200, headers: { etag: '"1"' }, body: Buffer.from('done') }
-
 /** Two instances on one store, and a session. */
 async function twoInstances(times = { leaseMs: 30_000, clockSkewMs: 0 }) {
   const store = new MemoryStore()
-  const sessions = instanceOn(store)
-  const id = await newSession(sessions)
-  const found = await sessions.reader.reload(id)
-  if (found.is !== 'live') throw new Error('no session')
-  const { session } = found
+  const session = await sessionIn(store)
   const links = [new SharedStoreLink(store), new SharedStoreLink(store)] as const
   const [here, there] = links.map(
     (link) => new IdempotencyRecords(link, new Envelope([SECRETS]), LIMITS, { settleMs: 1000, ...times }),
@@ -73,7 +56,7 @@ await test('a holder that is late cannot free a key that was called unknown', as
   await held.free()
   t.equal(await repeat(there, session), 'unknown')
   t.equal(held.isLost, true)
-  t.match(await here.find(held), { is: 'unknown' })
+  t.match(await here.find(held.own), { is: 'unknown' })
 })
 
 await test('a quoted key that was called unknown stays so for version 0.2, which knows only its other name', async (t) => {
@@ -194,7 +177,7 @@ await test('a claim renews its lease once at a time', async (t) => {
   const freed = held.free()
   for (const reply of replies) reply()
   await freed
-  t.equal(await here.find(held), undefined, 'nothing brings the record back')
+  t.equal(await here.find(held.own), undefined, 'nothing brings the record back')
 })
 
 await test('a record that a failover has lost is written again when the call ends', async (t) => {

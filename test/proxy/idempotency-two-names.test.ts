@@ -2,11 +2,11 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { IdempotencyRecords } from '../../src/proxy/idempotency/idempotency-records.ts'
 import type { KeyNames } from '../../src/proxy/idempotency/key-header.ts'
-import { digestOf } from '../../src/proxy/idempotency/record.ts'
-import { Envelope, type Session } from '../../src/sessions/index.ts'
+import { Envelope } from '../../src/sessions/index.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { instanceOn, newSession } from '../support/sessions/session-instance.ts'
+import { ANSWER, DIGEST, LIMITS, sessionIn } from '../support/idempotency/records.ts'
+import { GatedStore } from '../support/idempotency/shared-store-link.ts'
 import { SECRETS } from '../support/server/world.ts'
 
 /** A quoted key as this version claims it, as version 0.2 does, and the key without quotes. */
@@ -15,19 +15,10 @@ const QUOTED_IN_0_2 = (key: string): KeyNames => [`"${key}"`]
 const BARE = (key: string): KeyNames => [key]
 type Names = typeof QUOTED
 
-const LIMITS = {
-  requiredFor: new Set<string>(),
-  replicas: 0,
-  ttlMs: 60_000,
-  maxBodyBytes: 1000,
-  maxAnswerBytes: 1000,
-  maxRecords: 1_000_000,
-  maxKeptBytes: 1_000_000,
-}
+/** All keys belong to one session. */
+const MANY = { ...LIMITS, maxRecords: 1_000_000, maxKeptBytes: 1_000_000 }
 /** No lease runs out. */
 const TIMES = { leaseMs: 3_600_000, clockSkewMs: 0, settleMs: 0 }
-const DIGEST = digestOf('POST', '/path', null)
-const ANSWER = { status: 200, headers: {}, body: Buffer.from('done') }
 
 /** `lost`: the command is not carried out. `silent`: it is, and its reply is lost. */
 type Fate = 'replies' | 'lost' | 'silent'
@@ -39,7 +30,7 @@ interface Caller {
 }
 
 /** A store whose commands are carried out, and fail, as a scheduler and a list of fates say. */
-class SteppedStore extends MemoryStore {
+class SteppedStore extends GatedStore {
   #schedule: fc.Scheduler | undefined
   #fates: Iterator<Fate> = [].values()
 
@@ -52,7 +43,7 @@ class SteppedStore extends MemoryStore {
   /** Nothing is interrupted here, so nobody needs to hear of changes. */
   override onChange(): void {}
 
-  async #step<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+  protected override async pass<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     const fate = this.#fates.next().value ?? 'replies'
     await this.#schedule?.schedule(Promise.resolve(), 'command')
     if (fate === 'lost') throw new StoreUnavailable(fate)
@@ -61,28 +52,9 @@ class SteppedStore extends MemoryStore {
     await this.#schedule?.schedule(Promise.resolve(), 'reply')
     return reply
   }
-
-  override create(...args: Parameters<MemoryStore['create']>) {
-    return this.#step(() => super.create(...args))
-  }
-  override readUntracked(key: string) {
-    return this.#step(() => super.read(key))
-  }
-  override replace(...args: Parameters<MemoryStore['replace']>) {
-    return this.#step(() => super.replace(...args))
-  }
-  override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
-    return this.#step(() => super.removeIf(...args))
-  }
-  override count(...args: Parameters<MemoryStore['count']>) {
-    return this.#step(() => super.count(...args))
-  }
 }
 
-const sessions = instanceOn(new MemoryStore())
-const found = await sessions.reader.reload(await newSession(sessions))
-if (found.is !== 'live') throw new Error('no session')
-const { session }: { session: Session } = found
+const session = await sessionIn(new MemoryStore())
 const store = new SteppedStore()
 let keys = 0
 
@@ -94,7 +66,7 @@ async function race(schedule: fc.Scheduler, callers: readonly Caller[], fates: r
   let executed = 0
   const one = async ({ names, end }: Caller): Promise<void> => {
     // Each is an instance of its own.
-    const records = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, TIMES)
+    const records = new IdempotencyRecords(store, new Envelope([SECRETS]), MANY, TIMES)
     const result = await records.claim(session, names(key), DIGEST).catch((error: unknown) => {
       if (!(error instanceof StoreUnavailable)) throw error
     })
@@ -111,7 +83,7 @@ async function race(schedule: fc.Scheduler, callers: readonly Caller[], fates: r
   }
   await schedule.waitFor(Promise.all(callers.map(one)))
   store.begin(schedule, [])
-  const later = new IdempotencyRecords(store, new Envelope([SECRETS]), LIMITS, TIMES)
+  const later = new IdempotencyRecords(store, new Envelope([SECRETS]), MANY, TIMES)
   const last = await schedule.waitFor(later.claim(session, QUOTED(key), DIGEST))
   return { claimed, executed, isFree: last.is === 'claimed' }
 }

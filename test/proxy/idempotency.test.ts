@@ -22,6 +22,7 @@ await test('A call with an Idempotency-Key', async (t) => {
 
   await t.test('repeated with the same key gets the same response, and upstream sees it once', async (t) => {
     const body = Buffer.concat([randomBytes(1000), Buffer.from('\r\n\0')])
+    const packed = gzipSync('x'.repeat(5000))
     const head =
       'HTTP/1.1 201 Created\r\nContent-Type: application/x-own\r\nETag: "1"\r\nX-RateLimit-Limit: 5\r\nX-Secret: 1\r\n'
     const responses: Record<string, Buffer> = {
@@ -36,6 +37,10 @@ await test('A call with an Idempotency-Key', async (t) => {
       'a length without a body': Buffer.from(
         'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Length: 500000\r\n\r\n',
       ),
+      compressed: Buffer.concat([
+        Buffer.from(`${head}Content-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`),
+        packed,
+      ]),
       refusal: Buffer.from('HTTP/1.1 403 Scope\r\nContent-Length: 2\r\n\r\n[]'),
     }
     for (const [name, response] of Object.entries(responses)) {
@@ -43,6 +48,8 @@ await test('A call with an Idempotency-Key', async (t) => {
       upstream.answer = (_request, socket) => void socket.write(response)
       const first = await post(`same ${name}`)
       t.equal(first.headers['idempotency-replayed'], undefined)
+      t.equal(first.headers['content-encoding'], name === 'compressed' ? 'gzip' : undefined)
+      t.ok(response.includes(first.bytes), `${name}: as upstream sent it`)
       for (const at of [world.world.server, other]) {
         const again = await post(`same ${name}`, { at })
         t.equal(again.status, first.status, name)
@@ -58,24 +65,6 @@ await test('A call with an Idempotency-Key', async (t) => {
     }
     t.equal(audited('replayed').length, 2 * Object.keys(responses).length)
     t.notMatch(JSON.stringify(audited('replayed')), /same length/, 'no key is logged')
-  })
-
-  await t.test('keeps a compressed response as it is', async (t) => {
-    upstream.reset()
-    const packed = gzipSync('x'.repeat(5000))
-    upstream.answer = (_request, socket) =>
-      void socket.write(
-        Buffer.concat([
-          Buffer.from(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`),
-          packed,
-        ]),
-      )
-    for (let count = 0; count < 2; count++) {
-      const response = await post('packed', { headers: { 'accept-encoding': 'gzip' } })
-      t.same(response.bytes, packed)
-      t.equal(response.headers['content-encoding'], 'gzip')
-    }
-    t.equal(upstream.requests.length, 1)
   })
 
   await t.test('is refused with 422 if the key belongs to another method, path, query or body', async (t) => {

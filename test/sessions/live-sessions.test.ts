@@ -1,47 +1,54 @@
 import { test } from 'tap'
 import { LiveSessions } from '../../src/sessions/live-sessions.ts'
+import type { ListedSession } from '../../src/sessions/subject-index.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../support/time/until.ts'
 
 const HOUR = 3_600_000
 
-await test('who asks for the sessions of a subject at the same time, or soon after, shares a reading', async (t) => {
+/** Subjects whose sessions are all live. @param read store keys of a subject's sessions */
+function allLive(read: (subject: string) => readonly string[], freshMs: number): LiveSessions {
+  const list = async (subject: string) => read(subject).map((key) => ({ key }) as ListedSession)
+  return new LiveSessions({ list }, { readMany: async (keys) => keys.map(() => '') }, HOUR, freshMs)
+}
+
+await test('requests for the sessions of a subject at the same time, or soon after, share a reading', async (t) => {
   const read: string[] = []
-  const live = new LiveSessions(async (subject) => {
+  const live = allLive((subject) => {
     read.push(subject)
     return [`${subject}-1`, `${subject}-2`]
   }, HOUR)
-  const answers = await Promise.all(Array.from({ length: 100 }, () => live.of('CR1')))
+  const answers = await Promise.all(Array.from({ length: 100 }, () => live.keysOf('CR1')))
   for (const answer of answers) t.same([...answer], ['CR1-1', 'CR1-2'])
-  await live.of('CR1')
-  t.same([...(await live.of('CR2'))], ['CR2-1', 'CR2-2'])
+  await live.keysOf('CR1')
+  t.same([...(await live.keysOf('CR2'))], ['CR2-1', 'CR2-2'])
   t.same(read, ['CR1', 'CR2'])
 })
 
 await test('a reading does not count for long, and a failed one not at all', async (t) => {
   const keys = ['first']
   let isDown = true
-  const live = new LiveSessions(async () => {
+  const live = allLive(() => {
     if (isDown) throw new StoreUnavailable('gone')
     return [...keys]
   }, 1)
-  await t.rejects(live.of('CR1'), StoreUnavailable)
+  await t.rejects(live.keysOf('CR1'), StoreUnavailable)
   isDown = false
-  t.equal((await live.of('CR1')).size, 1)
+  t.equal((await live.keysOf('CR1')).size, 1)
   keys.push('second')
-  await until(async () => (await live.of('CR1')).size === 2)
+  await until(async () => (await live.keysOf('CR1')).size === 2)
 })
 
-await test('what is kept is bounded by the number of sessions, not of subjects', async (t) => {
+await test('the number of kept readings is bounded by the number of sessions, not of subjects', async (t) => {
   let readings = 0
-  const live = new LiveSessions(async (subject) => {
+  const live = allLive((subject) => {
     readings++
     return Array.from({ length: 999 }, (_, at) => `${subject}-${at}`)
   }, HOUR)
-  for (let subject = 0; subject <= 20; subject++) await live.of(`CR${subject}`)
+  for (let subject = 0; subject <= 20; subject++) await live.keysOf(`CR${subject}`)
   t.equal(readings, 21)
-  await live.of('CR20')
+  await live.keysOf('CR20')
   t.equal(readings, 21, 'the latest is kept')
-  await live.of('CR0')
+  await live.keysOf('CR0')
   t.equal(readings, 22, 'the oldest is not')
 })

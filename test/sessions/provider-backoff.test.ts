@@ -79,7 +79,7 @@ await test('a login succeeds while refreshes pause, and ends the pause', async (
   endpoint.behaviour = tokens({ refresh_token: 'another' })
   t.equal((await logInThere({ server, browser: new JarBrowser() })).url.pathname, '/')
   t.equal(await metric('bff_provider_circuit_open'), 0)
-  for (const browser of browsers) t.equal((await call(browser)).status, 502, 'nobody waits any longer')
+  for (const browser of browsers) t.equal((await call(browser)).status, 502, 'no session waits any longer')
 })
 
 await test('a provider that does not respond delays no call for more than five seconds', async (t) => {

@@ -1,11 +1,9 @@
 import { until } from '../support/time/until.ts'
 import { test, type Test } from 'tap'
-import { startUpstream } from '../../sandbox/upstream.ts'
-import { gatedProvider, type GatedProvider } from '../support/login/gated-provider.ts'
+import { gatedWorld, type GatedProvider } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess, type ServerProcess } from '../support/server/server-process.ts'
-import { freePort } from '../../sandbox/listening.ts'
-import { CLIENT_ID, logIn, SECRETS, testRedis } from '../support/server/world.ts'
+import { CLIENT_ID, logIn, SECRETS } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
 /** A token lifetime that is over at once. */
@@ -18,21 +16,8 @@ async function threeProcesses(t: Test): Promise<{
   /** Calls the API on one of them. */
   call: (process: ServerProcess | undefined) => Promise<Response>
 }> {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
-  const upstream = await startUpstream({ provider: gate.provider })
-  t.teardown(() => upstream.close())
-  const redis = await testRedis(t)
-  const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: gate.url,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REDIS_URL: redis.url,
-    CLIENT_ID,
-    SESSION_SECRETS: SECRETS,
-  }
+  const { gate, port, publicUrl, ...world } = await gatedWorld(t)
+  const settings = { ...world.settings, CLIENT_ID, SESSION_SECRETS: SECRETS }
   const processes = await Promise.all([
     serverProcess(t, { ...settings, PORT: String(port) }),
     serverProcess(t, settings),

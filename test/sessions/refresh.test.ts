@@ -1,13 +1,10 @@
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
 import type { ProviderOptions } from '../../sandbox/provider.ts'
-import { startUpstream, type SandboxUpstream } from '../../sandbox/upstream.ts'
-import { gatedProvider, type GatedProvider } from '../support/login/gated-provider.ts'
+import { gatedWorld, type GatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { sessionState } from '../support/login/token-endpoint.ts'
-import { freePort } from '../../sandbox/listening.ts'
-import { logIn, testRedis, testServer, type TestServer } from '../support/server/world.ts'
-import type { RedisProcess } from '../../sandbox/redis-process.ts'
+import { logIn, testServer, type TestServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -15,12 +12,8 @@ const ACCOUNTS = '/api/trading/v1/options/accounts'
 const OVER = 0.001
 const HOUR = 3600
 
-interface RefreshWorld {
-  readonly gate: GatedProvider
-  readonly upstream: SandboxUpstream
+interface RefreshWorld extends GatedWorld {
   readonly server: TestServer
-  readonly redis: RedisProcess
-  readonly settings: Record<string, string>
   readonly browser: JarBrowser
   readonly call: (init?: { method?: string; browser?: JarBrowser }) => Promise<Response>
 }
@@ -31,20 +24,8 @@ async function refreshWorld(
   expiresIn: number,
   provider: Partial<ProviderOptions> = {},
 ): Promise<RefreshWorld> {
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`], ...provider })
-  const upstream = await startUpstream({ provider: gate.provider })
-  t.teardown(() => upstream.close())
-  const redis = await testRedis(t)
-  const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: gate.url,
-    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
-    API_URL: upstream.url,
-    WS_URL: upstream.wsUrl,
-    REDIS_URL: redis.url,
-  }
+  const world = await gatedWorld(t, provider)
+  const { gate, settings, port } = world
   const server = await testServer(t, { ...settings, PORT: String(port) })
   const browser = new JarBrowser()
   gate.expiresIn = expiresIn
@@ -52,7 +33,7 @@ async function refreshWorld(
   gate.expiresIn = HOUR
   const call: RefreshWorld['call'] = ({ method = 'GET', browser: page = browser } = {}) =>
     page.fetch(ACCOUNTS, { method, headers: { 'x-csrf': '1' } })
-  return { gate, upstream, server, redis, settings, browser, call }
+  return { ...world, server, browser, call }
 }
 
 async function codeOf(response: Response): Promise<unknown> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import type { Session } from '../../src/sessions/repository.ts'
+import type { Session } from '../../src/sessions/session.ts'
 import { until } from '../support/time/until.ts'
 import { held, json, tokens } from '../support/login/token-endpoint.ts'
 import { tokenWorld } from '../support/login/token-world.ts'

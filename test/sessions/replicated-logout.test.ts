@@ -1,4 +1,4 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { sessionKey, subjectKey } from '../../src/store/keys.ts'
 import { newSession, sessionInstance } from '../support/sessions/session-instance.ts'
 import { askRedis } from '../support/redis/topologies.ts'
@@ -6,12 +6,23 @@ import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance
 import { SECRETS, testRedis } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
-await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
+/** An instance on a Redis whose replica confirms writes until it hangs. */
+async function withReplica(t: Test) {
   const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  const { sessions, store } = await sessionInstance(t, master.url)
+  const instance = await sessionInstance(t, master.url)
   // A new replica confirms nothing for up to a second.
-  await until(async () => (await store.isReplicated('any')) === true)
+  await until(async () => (await instance.store.isReplicated('any')) === true)
+  const hang = (): void => {
+    replica.process.kill('SIGSTOP')
+    t.teardown(() => replica.process.kill('SIGCONT'))
+  }
+  return { instance, hang }
+}
+
+await test('a logout that no replica confirms is counted, and delays no other request', async (t) => {
+  const { instance, hang } = await withReplica(t)
+  const { sessions, store } = instance
   const unconfirmed: string[] = []
   sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
   const [first = '', ...others] = await Promise.all(
@@ -20,8 +31,7 @@ await test('a logout that no replica confirms is counted, and delays no other re
   t.equal(await sessions.end(first, 'logout'), true)
   t.same(unconfirmed, [], 'the replica confirms the logouts')
 
-  replica.process.kill('SIGSTOP')
-  t.teardown(() => replica.process.kill('SIGCONT'))
+  hang()
   const order: string[] = []
   const logouts = others.map(async (key) => {
     t.equal(await sessions.end(key, 'logout'), true)
@@ -35,17 +45,13 @@ await test('a logout that no replica confirms is counted, and delays no other re
 })
 
 await test('a second logout of a session waits for a replica, as the first may not have; a made-up id waits for none', async (t) => {
-  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
-  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  const instance = await sessionInstance(t, master.url)
-  await until(async () => (await instance.store.isReplicated('any')) === true)
+  const { instance, hang } = await withReplica(t)
   const id = await newSession(instance)
   const { sessions } = instance
   t.ok(await sessions.endById(id, 'logout', true))
   const unconfirmed: string[] = []
   sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
-  replica.process.kill('SIGSTOP')
-  t.teardown(() => replica.process.kill('SIGCONT'))
+  hang()
   t.equal(await sessions.endById('made-up', 'logout', false), undefined)
   t.same(unconfirmed, [])
   t.equal(await sessions.endById(id, 'logout', true), undefined, 'the session is gone')
@@ -53,15 +59,11 @@ await test('a second logout of a session waits for a replica, as the first may n
 })
 
 await test('an end of all sessions of a subject that no replica confirms is counted, even where none is listed', async (t) => {
-  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
-  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
-  const { store } = await sessionInstance(t, master.url)
-  await until(async () => (await store.isReplicated('any')) === true)
-  const { subjects, sessions } = await subjectInstance(store)
+  const { instance, hang } = await withReplica(t)
+  const { subjects, sessions } = await subjectInstance(instance.store)
   const unconfirmed: string[] = []
   sessions.onUnreplicatedEnd((key) => unconfirmed.push(key))
-  replica.process.kill('SIGSTOP')
-  t.teardown(() => replica.process.kill('SIGCONT'))
+  hang()
   t.equal(await subjects.endAll('CR1', { reason: 'logout', requester: REQUESTER }), 0)
   t.same(unconfirmed, [subjectKey('CR1', SECRETS)])
 })

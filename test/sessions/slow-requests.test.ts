@@ -1,11 +1,11 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { createClient } from 'redis'
 import { test, type Test } from 'tap'
-import { freePort, listen } from '../../sandbox/listening.ts'
+import { listen } from '../../sandbox/listening.ts'
 import { sessionKey } from '../../src/store/keys.ts'
-import { gatedProvider } from '../support/login/gated-provider.ts'
+import { gatedWorld } from '../support/login/gated-provider.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
-import { logIn, testRedis, testServer } from '../support/server/world.ts'
+import { logIn, testServer } from '../support/server/world.ts'
 import { until } from '../support/time/until.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'
@@ -26,21 +26,14 @@ async function slowWorld(t: Test, more: { expiresIn?: number; settings?: Record<
     upstream.closeAllConnections()
     upstream.close()
   })
-  const port = await freePort()
-  const publicUrl = `http://localhost:${port}`
-  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`] })
-  const redis = await testRedis(t)
+  const { gate, redis, port, publicUrl, ...world } = await gatedWorld(t)
   const settings = {
-    PUBLIC_URL: publicUrl,
-    AUTH_URL: gate.url,
+    ...world.settings,
     API_URL: upstreamUrl,
-    WS_URL: upstreamUrl,
-    REDIS_URL: redis.url,
     LOG_LEVEL: 'warn',
     AUTH_STARTS_PER_MINUTE: '0',
     ...more.settings,
   }
-  settings.WS_URL = settings.WS_URL.replace('http', 'ws')
   const servers = [await testServer(t, { ...settings, PORT: String(port) }), await testServer(t, settings)]
   const client = await createClient({ url: redis.url }).connect()
   t.teardown(() => client.destroy())

@@ -1,10 +1,11 @@
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { subjectKey } from '../../src/store/keys.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import type { SessionIndex } from '../../src/store/session-index.ts'
 import { subjectInstance, type SubjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 
 const [OLD, NEW] = [SECRETS, 'the-next-secret-of-thirty-two-bytes-or-more']
 const HOUR_MS = 3_600_000
@@ -24,14 +25,16 @@ async function rolled(maxSessions: number, gate: (add: () => ReturnType<Add>) =>
   return { before, after, isLive }
 }
 
-/** Runs synchronous code with another time of day. */
-function hourBehind<Result>(run: () => Result): Result {
-  const { now } = Date
-  Date.now = () => now() - HOUR_MS
-  try {
-    return run()
-  } finally {
-    Date.now = now
+/** Runs synchronous code with a time of day that is an hour behind. */
+function hourBehind(t: Test) {
+  const pass = timeAhead(t)
+  return <Result>(run: () => Result): Result => {
+    pass(-HOUR_MS)
+    try {
+      return run()
+    } finally {
+      pass(HOUR_MS)
+    }
   }
 }
 
@@ -49,7 +52,7 @@ await test('while secrets are rolled, a login on any instance ends the oldest se
 })
 
 await test('while secrets are rolled, the oldest ends even if the clock of a server of Redis is behind', async (t) => {
-  const { before, after, isLive } = await rolled(1, hourBehind)
+  const { before, after, isLive } = await rolled(1, hourBehind(t))
   const [first, second, third] = [await after.logIn('CR1'), await before.logIn('CR1'), await after.logIn('CR1')]
   t.same(await Promise.all([first, second, third].map(isLive)), [false, false, true])
   const last = await before.logIn('CR1')
@@ -79,10 +82,11 @@ await test('while secrets are rolled, one of two logins lives that both enter th
 await test('while secrets are rolled, one of two logins lives of which only the one that seems older sees the other', async (t) => {
   const done = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
+  const behind = hourBehind(t)
   const { before, after, isLive } = await rolled(1, async (add) => {
     asked.resolve()
     await done.promise
-    return hourBehind(add)
+    return behind(add)
   })
   const slow = before.logIn('CR1')
   await asked.promise
@@ -93,10 +97,8 @@ await test('while secrets are rolled, one of two logins lives of which only the 
 
 await test('while secrets are rolled, one of two logins lives that enter the index in the same millisecond', async (t) => {
   const { before, after, isLive } = await rolled(1)
-  const { now } = Date
-  const at = now()
-  t.teardown(() => (Date.now = now))
-  Date.now = () => at
+  const now = Date.now()
+  t.intercept(Date, 'now', { value: () => now })
   const keys = await Promise.all([before.logIn('CR1'), after.logIn('CR1')])
   t.equal((await Promise.all(keys.map(isLive))).filter(Boolean).length, 1)
 })
@@ -118,4 +120,16 @@ await test('while secrets are rolled, as many sessions as the limit allows are l
   )
   await Promise.all(Array.from({ length: 40 }, async (_each, at) => instances[at % instances.length]?.logIn('CR1')))
   t.equal((await instances[0]?.subjects.list('CR1'))?.length, 3)
+})
+
+await test('a login that has yet to create its session counts, and a login that makes room does not take its place', async (t) => {
+  const store = new MemoryStore()
+  const instance = await subjectInstance(store, { maxSessions: 2 })
+  const first = await instance.logIn('CR1')
+  let quick: string | undefined
+  // The second pause is between the entry in the index and the session.
+  const steps: (() => Promise<unknown>)[] = [async () => undefined, async () => (quick = await instance.logIn('CR1'))]
+  const slow = await instance.logIn('CR1', async () => steps.shift()?.())
+  const isLive = async (key = '') => (await store.read(key)) !== undefined
+  t.same(await Promise.all([first, slow, quick].map(isLive)), [false, true, true])
 })

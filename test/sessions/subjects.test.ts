@@ -6,6 +6,7 @@ import { ENDED_MS } from '../../src/store/session-index.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { REQUESTER, subjectInstance } from '../support/sessions/subject-instance.ts'
 import { SECRETS, testRedis } from '../support/server/world.ts'
+import { timeAhead } from '../support/time/clock-ahead.ts'
 import { assertNoneSurvives } from './everywhere-races.ts'
 
 const LOGINS = 300
@@ -115,15 +116,12 @@ await test('a login that is under way when its instance’s neighbour with newer
 await test('a login whose machine was suspended when all sessions were ended does not become one', async (t) => {
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
-  const { now } = Date
-  let sleptMs = 0
-  t.teardown(() => (Date.now = now))
-  Date.now = () => now() + sleptMs
+  const sleep = timeAhead(t)
   t.intercept(performance, 'now', { value: () => 0 })
   const suspend = async (): Promise<void> => {
-    sleptMs += 25_000
+    sleep(25_000)
     await instance.subjects.endAll('CR1', BY)
-    sleptMs += 5000
+    sleep(5000)
   }
   const steps = [suspend, async () => undefined, async () => undefined]
   t.equal(await instance.logIn('CR1', async () => steps.shift()?.()), undefined)
@@ -153,7 +151,7 @@ await test('a login that took longer than the end of all sessions is remembered 
   t.equal(await subjects.mayLive(enlisted, () => ENDED_MS), false)
 })
 
-await test('an end of all that was interrupted leaves what is left to be found again', async (t) => {
+await test('an end of all that was interrupted leaves the remaining sessions to be found again', async (t) => {
   const store = new MemoryStore()
   const instance = await subjectInstance(store)
   const key = (await instance.logIn('CR1')) ?? ''

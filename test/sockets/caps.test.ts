@@ -102,16 +102,17 @@ await test('MAX_RELAYS, MAX_RELAYS_PER_SESSION and MAX_PUBLIC_RELAYS_PER_IP hold
   await world.quiet()
 })
 
+const LIMITS = {
+  maxRelays: 1,
+  maxSessionSockets: 1,
+  maxSessionSocketsPerIp: 1,
+  maxPerSession: 2,
+  maxPublicPerIp: 1,
+  publicHandshakesPerMinute: 1,
+}
+
 await test('a permit that is released twice counts once', async (t) => {
-  const limits = {
-    maxRelays: 1,
-    maxSessionSockets: 1,
-    maxSessionSocketsPerIp: 1,
-    maxPerSession: 2,
-    maxPublicPerIp: 1,
-    publicHandshakesPerMinute: 0,
-  }
-  const caps = new Caps(limits, new MemoryStore())
+  const caps = new Caps(LIMITS, new MemoryStore())
   const release = caps.acquireProcess()
   t.equal(caps.acquireProcess(), undefined)
   release?.()
@@ -129,15 +130,7 @@ await test('a permit that is released twice counts once', async (t) => {
 })
 
 await test('a minute of PUBLIC_HANDSHAKES_PER_MINUTE is a minute, also when the time of day is set', (t) => {
-  const limits = {
-    maxRelays: 9,
-    maxSessionSockets: 9,
-    maxSessionSocketsPerIp: 9,
-    maxPerSession: 9,
-    maxPublicPerIp: 9,
-    publicHandshakesPerMinute: 1,
-  }
-  const caps = new Caps(limits, new MemoryStore())
+  const caps = new Caps(LIMITS, new MemoryStore())
   t.equal(caps.allowsHandshake('192.0.2.1'), true)
   const now = Date.now()
   for (const stepMs of [3_600_000, -3_600_000]) {

@@ -4,7 +4,7 @@ import type { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { answerJson } from '../support/upstream/scripted-upstream.ts'
 import { joined, PUBLIC, relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 import { sandboxProcess } from '../support/sandbox/process.ts'
-import { nextEvent, until } from '../support/time/until.ts'
+import { until } from '../support/time/until.ts'
 import { logIn, testServer } from '../support/server/world.ts'
 
 /** Whether a message gets a response. */
@@ -72,20 +72,6 @@ await test('without Redis a trading relay lives for RELAY_STORE_GRACE_SECONDS, a
   stream.send('on it goes')
   t.equal((await market.count(1)).length, 1, 'market data needs no session')
   for (const client of [long, market]) client.socket.close()
-  await world.quiet()
-})
-
-await test('open and new relays work without the provider while the token is valid', async (t) => {
-  const world = await relayWorld(t)
-  const { client } = await joined(world, TRADING)
-  await world.provider.close()
-  const { client: another } = await joined(world, TRADING)
-  for (const each of [client, another]) {
-    each.socket.ping()
-    await nextEvent(each.socket, 'pong')
-    t.equal(each.socket.readyState, 1)
-    each.socket.close()
-  }
   await world.quiet()
 })
 

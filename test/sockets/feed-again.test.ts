@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 
 const closed = { msg_type: 'tick', subscription: { id: 'id-1' }, error: { code: 'MarketIsClosed', message: '' } }
@@ -41,10 +41,7 @@ await test('a browser whose many requests wait is read no further, and all are a
     const taken = (await metric('bff_relay_operations_total')).get(`operation="${operation}"`) ?? 0
     t.ok(taken < ids.length, `${taken} requests for ${operation}`)
     // An error is not kept: those that are read later are asked for again.
-    market.auto = (again) => {
-      if (operation in again.message) reply(again, answer)
-      return operation in again.message
-    }
+    market.auto = (message) => (operation in message ? answer : undefined)
     reply(asked, answer)
     const answers = await Promise.all(ids.map(() => browser.next()))
     t.same(
@@ -59,8 +56,7 @@ await test('a stream that upstream ends with whatever error is over, and can be 
   const { market, join } = await feedWorld(t)
   const browser = await join()
   for (const code of ['MarketIsClosed', 'AlreadySubscribed', 'RateLimit']) {
-    browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 })
     tick(request, 1, 1, 'id-1')
     t.match(await browser.next(), { req_id: 1, tick: { quote: 1 } })
     const end = { msg_type: 'tick', error: { code, message: 'of upstream' } }
@@ -87,10 +83,7 @@ await test('a stream that somebody has come back to does not end when its time w
   const lingering = new HeldTimers(t, 'setTimeout', 7000)
   const { market, join } = await feedWorld(t, { FEED_LINGER_SECONDS: '7' })
   const [first, second] = [await join(), await join()]
-  first.send({ ticks: 'R_1', subscribe: 1 })
-  const request = await market.next('ticks')
-  tick(request, 1, 1, 'id-1')
-  await first.next()
+  const request = await market.serve(first, { ticks: 'R_1', subscribe: 1 }, price(1, 'id-1'))
   t.match(await first.ask({ forget: 'id-1' }), { forget: 1 })
   t.match(await second.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 1 } })
   lingering.run()

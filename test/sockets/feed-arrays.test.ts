@@ -1,27 +1,18 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { feedWorld, type Message, quotes, refusal, reply, served, tick } from '../support/feed/world.ts'
 
 const LIMITED = { error: { code: 'RateLimit' } }
 
 /** Answers subscriptions as upstream does: a symbol that begins with X is unknown. */
-function serve(request: UpstreamRequest): boolean {
-  const { message } = request
-  const symbol = String(message['ticks'])
-  if ('forget' in message) reply(request, { msg_type: 'forget', forget: 1 })
-  else if (symbol.startsWith('X')) {
-    reply(request, { msg_type: 'tick', error: { code: 'InvalidSymbol', message: `Symbol ${symbol} is invalid.` } })
-  } else tick(request, 1, 1, `id-${symbol}`, symbol)
-  return true
-}
+const serve = (message: Message): Message =>
+  String(message['ticks']).startsWith('X') ? refusal('InvalidSymbol') : served(message)
 
 await test('each symbol of an array is a subscription of its own, shared with others, under the request of the browser', async (t) => {
   const { market, join, upstream } = await feedWorld(t)
   const [first, second] = [await join(), await join()]
-  second.send({ ticks: 'B', subscribe: 1, req_id: 2 })
-  const ofB = await market.next('ticks', 'B')
+  const ofB = await market.askedBy(second, { ticks: 'B', subscribe: 1, req_id: 2 })
   const asked = { ticks: ['A', 'B'], subscribe: 1, req_id: 1, passthrough: { page: 1 } }
-  first.send(asked)
-  const ofA = await market.next('ticks', 'A')
+  const ofA = await market.askedBy(first, asked)
   t.match(JSON.parse(ofA.text), { ticks: 'A', subscribe: 1, passthrough: undefined })
   tick(ofB, 1, 1, 'id-b', 'B')
   t.match(await second.next(), { req_id: 2, tick: { symbol: 'B' } })

@@ -1,9 +1,8 @@
 import { test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { Reads } from '../../src/sockets/feed/streams/index.ts'
+import { CacheQuota, Reads } from '../../src/sockets/feed/streams/reads.ts'
 import type { OneShots } from '../../src/sockets/feed/upstream/index.ts'
 import { RequestReader, dissect } from '../../src/sockets/feed/wire/index.ts'
-import { feedWorld, reply } from '../support/feed/world.ts'
+import { feedWorld } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 const MIB = 1_048_576
@@ -26,10 +25,7 @@ await test('CacheQuota keeps 16 MiB at most, for as long as it was told', async 
 
 await test('answers take 16 MiB at most, twice their size each, and what has no room is asked for again', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600' })
-  market.auto = (request) => {
-    reply(request, { msg_type: 'contracts_for', contracts_for: 'x'.repeat(950_000) })
-    return true
-  }
+  market.auto = () => ({ msg_type: 'contracts_for', contracts_for: 'x'.repeat(950_000) })
   const browser = await join()
   const symbols = 'ABCDEFGHI'.split('')
   for (const symbol of [...symbols, 'A', 'H', 'I']) await browser.ask({ contracts_for: symbol })
@@ -46,7 +42,6 @@ await test('16 MiB are full of long requests whose answers are short', async (t)
       asked++
       const answer = dissect(Buffer.from('{"echo_req":{},"req_id":1,"msg_type":"contracts_for","contracts_for":{}}'))
       if (answer !== undefined) queueMicrotask(() => sender.received(answer))
-      return { cancel: () => undefined }
     },
   }
   const browser = { awaits: nothing, awaitsNoMore: nothing, expectAnswer: () => nothing, answer: nothing } as never

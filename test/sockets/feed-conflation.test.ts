@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { feedWorld, reply, tick, type UpstreamRequest, quotes } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a slow browser gets the newest message of each stream, and every answer', async (t) => {
@@ -7,8 +7,7 @@ await test('a slow browser gets the newest message of each stream, and every ans
   const [slow, fast] = [await join(), await join()]
   const requests: { symbol: string; request: UpstreamRequest }[] = []
   for (const symbol of ['A', 'B']) {
-    slow.send({ ticks: symbol, subscribe: 1, req_id: symbol.charCodeAt(0) })
-    const request = await market.next('ticks', symbol)
+    const request = await market.askedBy(slow, { ticks: symbol, subscribe: 1, req_id: symbol.charCodeAt(0) })
     requests.push({ symbol, request })
     tick(request, 0, 0, `id-${symbol}`, symbol)
     await slow.next()
@@ -77,9 +76,7 @@ await test('nothing more is read from a browser that does not read its answers, 
     FEED_CACHE_SECONDS: '60',
   })
   const browser = await join()
-  browser.send({ active_symbols: 'brief', req_id: 1 })
-  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
-  await browser.next()
+  await market.serve(browser, { active_symbols: 'brief', req_id: 1 }, { active_symbols: 'x'.repeat(100_000) })
   browser.client.socket.pause()
   for (let count = 0; count < 400; count++) browser.send({ active_symbols: 'brief', req_id: count })
   await until(async () => ((await metric('bff_relay_buffered_bytes')).get('') ?? 0) > 200_000)

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { feedWorld, reply, tick, type FeedBrowser } from '../support/feed/world.ts'
+import { type FeedBrowser, feedWorld, price, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** `npm run test:feed` has 2,000. */
@@ -40,13 +40,8 @@ await test(`a browser that reads 1 KB/s among ${CROWD} that read well delays nob
     PUBLIC_HANDSHAKES_PER_MINUTE: '0',
   })
   const slow = await join()
-  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  tick(request, 0, 0)
-  await slow.next()
-  slow.send({ active_symbols: 'brief', req_id: 2 })
-  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
-  await slow.next()
+  const request = await market.serve(slow, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(0))
+  await market.serve(slow, { active_symbols: 'brief', req_id: 2 }, { active_symbols: 'x'.repeat(100_000) })
   const readWell = readSlowly(slow)
   const buffered = async (): Promise<number> => (await metric('bff_relay_buffered_bytes')).get('') ?? 0
   await until(async () => {

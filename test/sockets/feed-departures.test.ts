@@ -1,10 +1,9 @@
 import { test, type Test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, LOST, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { breakConnection, holdConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-const LOST = { code: 1013, reason: 'upstream_lost' }
 const PATIENCE_MS = 5000
 
 /** What a browser can wait for, each on a connection of its own. */
@@ -37,11 +36,7 @@ async function losing(world: FeedWorld, what: Awaited): Promise<FeedBrowser> {
 
 /** Answers all subscriptions from now on. */
 function answerTicks({ market }: FeedWorld): void {
-  market.auto = (request) => {
-    if (!('ticks' in request.message)) return false
-    tick(request, 1)
-    return true
-  }
+  market.auto = ({ ticks }) => (ticks === undefined ? undefined : price(1))
 }
 
 for (const what of Object.keys(ASKED) as Awaited[]) {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { Audience } from '../../src/sockets/feed/streams/audience.ts'
 import type { Subscriber } from '../../src/sockets/feed/streams/subscription.ts'
-import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** Longer than a stream without browsers is kept. */
@@ -106,8 +106,7 @@ await test('forget_all after a history that is refused', async (t) => {
 
   await t.test('a request of a browser that has left is not sent in its place', async (t) => {
     const [browser, gone] = [await join(), await join()]
-    browser.send({ ...asked(1, 'never'), ticks_history: 'R_2' })
-    const request = await market.next('ticks_history')
+    const request = await market.askedBy(browser, { ...asked(1, 'never'), ticks_history: 'R_2' })
     gone.send({ ...asked(2), ticks_history: 'R_2', count: 7 })
     await gone.rest()
     gone.client.socket.close()
@@ -122,31 +121,23 @@ await test('forget_all after a history that is refused', async (t) => {
 await test('a forget_all with a member that is unknown here or of an unknown type is answered by upstream', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  tick(request, 1, 1, 'id-1')
-  await browser.next()
+  const request = await market.serve(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(1, 'id-1'))
   browser.send({ forget_all: 'ticks', why: 1, req_id: 2 })
   const error = { code: 'InputValidationFailed', message: 'Properties not allowed: why.' }
   reply(await market.next('forget_all'), { msg_type: 'forget_all', error })
   t.match(await browser.next(), { req_id: 2, error })
   tick(request, 2, 2, 'id-1')
   t.match(await browser.next(), { req_id: 1, tick: { quote: 2 } }, 'nothing was forgotten')
-  browser.send({ forget_all: 'balloons', req_id: 3 })
-  reply(await market.next('forget_all'), { msg_type: 'forget_all' })
+  reply(await market.askedBy(browser, { forget_all: 'balloons', req_id: 3 }), { msg_type: 'forget_all' })
   t.match(await browser.next(), { req_id: 3, forget_all: [] }, 'an answer without a list')
-  browser.send({ forget_all: 'ticks' })
-  reply(await market.next('forget_all'), { msg_type: 'forget_all', forget_all: [] })
+  reply(await market.askedBy(browser, { forget_all: 'ticks' }), { msg_type: 'forget_all', forget_all: [] })
   t.same((await browser.next())['forget_all'], ['id-1'])
 })
 
 await test('a browser that waits for its history cannot forget the stream by the id that others know', async (t) => {
   const { market, join } = await feedWorld(t)
   const [first, second] = [await join(), await join()]
-  first.send(asked(1))
-  const stream = await market.next('ticks_history')
-  reply(stream, { ...times(10), subscription: { id: 'h' } })
-  await first.next()
+  const stream = await market.serve(first, asked(1), { ...times(10), subscription: { id: 'h' } })
   second.send({ ...asked(2), count: 2 })
   const fetch = await market.next('ticks_history')
   t.match(await second.ask({ forget: 'h', req_id: 3 }), { req_id: 3, forget: 0 })
@@ -161,9 +152,7 @@ await test('a browser that subscribes and forgets again and again leaves nothing
   const adds = t.capture(Audience.prototype, 'add', Audience.prototype.add)
   const { market, join } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  tick(await market.next('ticks'), 1, 1, 'id-1')
-  await browser.next()
+  await market.serve(browser, { ticks: 'R_1', subscribe: 1 }, price(1, 'id-1'))
   let subscriber: Subscriber | undefined
   for (let count = 1; count <= 3; count++) {
     const [subscription] = adds().flatMap(({ args }) => args[0])
@@ -172,7 +161,6 @@ await test('a browser that subscribes and forgets again and again leaves nothing
     t.equal(subscription?.isAttached, false)
     t.match(await browser.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 1 } })
   }
-  t.equal(subscriber?.leaving.size, 0)
   t.equal(subscriber?.subscriptions.size, 1)
 })
 
@@ -184,8 +172,7 @@ await test('forget_all names a stream once that has taken the place of two that 
   for (const [index, ticks] of ['R_1', 'R_2', ['R_1', 'R_2']].entries()) {
     browser.send({ ticks, subscribe: 1, req_id: index + 1 })
   }
-  browser.send({ forget_all: 'ticks', req_id: 4 })
-  const forget = await market.next('forget_all')
+  const forget = await market.askedBy(browser, { forget_all: 'ticks', req_id: 4 })
   const error = { code: 'MarketIsClosed', message: '' }
   for (const symbol of ['R_1', 'R_2']) reply(await market.next('ticks', symbol), { msg_type: 'tick', error })
   t.same(

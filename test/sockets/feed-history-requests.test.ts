@@ -1,11 +1,17 @@
 import { test, type Test } from 'tap'
-import { FeedBrowser, feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed/world.ts'
+import {
+  FeedBrowser,
+  type FeedWorld,
+  feedWorld,
+  history,
+  type Message,
+  price,
+  quotes,
+  reply,
+  tick,
+} from '../support/feed/world.ts'
 import { PUBLIC } from '../support/sockets/relay-world.ts'
 
-const history = (last: number): Message => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
 const asked = (symbol: string, reqId: number, extra: Message = {}): Message => ({
   ticks_history: symbol,
   subscribe: 1,
@@ -28,8 +34,7 @@ async function living(t: Test, { market, join }: FeedWorld, symbol: string) {
 
 /** Asks for the time, and answers that. What upstream has sent before on the connection of requests has been handled then. */
 async function askTime({ market }: FeedWorld, browser: FeedBrowser, answer: Message): Promise<Message> {
-  browser.send({ time: 1 })
-  reply(await market.next('time'), { msg_type: 'time', ...answer })
+  reply(await market.askedBy(browser, { time: 1 }), { msg_type: 'time', ...answer })
   return browser.next()
 }
 
@@ -71,9 +76,7 @@ await test('who is served with what another browser has asked for is a cache hit
   reply(fetch, history(100))
   for (const browser of [second, third]) t.match(await browser.next(), history(100))
 
-  second.send({ ticks: 'R_2', subscribe: 1 })
-  tick(await market.next('ticks', 'R_2'), 1)
-  await second.next()
+  await market.serve(second, { ticks: 'R_2', subscribe: 1 }, price(1))
   t.equal(await hits('ticks'), 0)
   t.match(await third.ask({ ticks: 'R_2', subscribe: 1 }), { tick: { quote: 1 } })
   t.equal(await hits('ticks'), 1)

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, quotes, reply, type Message, type UpstreamRequest } from '../support/feed/world.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import { feedWorld, type Message, quotes, reply, type UpstreamRequest } from '../support/feed/world.ts'
 
 /** Longer than a history is kept. */
 const HISTORY_MS = 1100
@@ -130,39 +130,9 @@ await test('ticks_history with PUBLIC_FEED=shared', async (t) => {
     t.same(await gone.rest(), [], 'who has forgotten the stream gets nothing')
   })
 
-  await t.test('a history whose last tick the stream leaves out is followed by the next', async (t) => {
-    keepAll(t)
-    const { request } = await living('R_10')
-    const [second, third] = [await join(), await join()]
-    const wanted = { ticks_history: 'R_10', subscribe: 1, end: 'latest', count: 1 }
-    second.send(wanted)
-    const last = { history: { prices: [102], times: [102] }, msg_type: 'history' }
-    reply(await market.next('ticks_history', 'R_10'), last)
-    t.match(await second.next(), last)
-    for (const epoch of [101, 103]) tick(request, epoch)
-    t.same(quotes([await second.next()]), [103])
-    third.send(wanted)
-    t.match(await third.next(), last)
-    t.same(quotes(await third.rest()), [103])
-  })
-
-  await t.test('a history that is ahead of the stream is followed by what it does not contain', async (t) => {
-    const { request } = await living('R_2')
-    const second = await join()
-    second.send({ ticks_history: 'R_2', subscribe: 1, end: 'latest', req_id: 2 })
-    history(await market.next('ticks_history', 'R_2'), 103)
-    t.match(await second.next(), { history: { times: [99, 100, 101, 102, 103] } })
-    for (const epoch of [101, 102, 103, 104, 105]) tick(request, epoch)
-    t.same(quotes([await second.next(), await second.next()]), [104, 105])
-    t.match(await second.ask({ forget: 'h' }), { forget: 1 })
-    tick(request, 106)
-    t.same(await second.rest(), [])
-  })
-
   await t.test('an equal request shares the first history; another waits for the stream', async (t) => {
     const [first, equal, other] = [await join(), await join(), await join()]
-    first.send({ ticks_history: 'R_3', subscribe: 1, end: 'latest', req_id: 1 })
-    const request = await market.next('ticks_history', 'R_3')
+    const request = await market.askedBy(first, { ticks_history: 'R_3', subscribe: 1, end: 'latest', req_id: 1 })
     equal.send({ ticks_history: 'R_3', end: 'latest', subscribe: 1, req_id: 2 })
     other.send({ ticks_history: 'R_3', end: 'latest', subscribe: 1, style: 'ticks', count: 1, req_id: 3 })
     await Promise.all([equal.rest(), other.rest()])
@@ -183,8 +153,7 @@ await test('ticks_history with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('if the first request is refused, the next different one starts the stream', async (t) => {
     const [first, equal, other] = [await join(), await join(), await join()]
-    first.send({ ticks_history: 'R_4', subscribe: 1, end: 'never', req_id: 1 })
-    const request = await market.next('ticks_history', 'R_4')
+    const request = await market.askedBy(first, { ticks_history: 'R_4', subscribe: 1, end: 'never', req_id: 1 })
     other.send({ ticks_history: 'R_4', end: 'latest', subscribe: 1, req_id: 3 })
     equal.send({ ticks_history: 'R_4', end: 'never', subscribe: 1, req_id: 2 })
     await Promise.all([equal.rest(), other.rest()])
@@ -217,8 +186,7 @@ await test('ticks_history with PUBLIC_FEED=shared', async (t) => {
   await t.test('a browser that leaves between request and history leaves nothing behind', async (t) => {
     const { request } = await living('R_6')
     const [gone, stays] = [await join(), await join()]
-    gone.send({ ticks_history: 'R_6', subscribe: 1, end: 'latest', req_id: 2 })
-    const fetch = await market.next('ticks_history', 'R_6')
+    const fetch = await market.askedBy(gone, { ticks_history: 'R_6', subscribe: 1, end: 'latest', req_id: 2 })
     stays.send({ ticks_history: 'R_6', subscribe: 1, end: 'latest', req_id: 3 })
     await stays.rest()
     gone.client.socket.terminate()
@@ -232,10 +200,11 @@ await test('ticks_history with PUBLIC_FEED=shared', async (t) => {
   await t.test('candles of different granularities are different streams', async (t) => {
     const [first, second] = [await join(), await join()]
     const candles = { candles: [{ epoch: 60, open: 1, high: 1, low: 1, close: 1 }], msg_type: 'candles' }
-    first.send({ ticks_history: 'R_7', style: 'candles', granularity: 60, subscribe: 1, req_id: 1 })
-    const minute = await market.next('ticks_history', 'R_7')
-    reply(minute, { ...candles, subscription: { id: 'c' } })
-    await first.next()
+    const minute = await market.serve(
+      first,
+      { ticks_history: 'R_7', style: 'candles', granularity: 60, subscribe: 1, req_id: 1 },
+      { ...candles, subscription: { id: 'c' } },
+    )
     second.send({ ticks_history: 'R_7', style: 'candles', subscribe: 1, req_id: 2, count: 1 })
     const fetch = await market.next('ticks_history', 'R_7')
     t.notOk('subscribe' in fetch.message, 'a minute is the default')

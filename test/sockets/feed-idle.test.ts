@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, reply, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, reply } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
@@ -16,42 +16,33 @@ async function leave({ metric }: FeedWorld, browser: FeedBrowser): Promise<void>
 /** A world without browsers, in which upstream answers pings. */
 async function idleWorld(t: Parameters<typeof feedWorld>[0]): Promise<FeedWorld> {
   const world = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
-  world.market.auto = (request) => {
-    if ('ping' in request.message) reply(request, { ping: 'pong' })
-    return 'ping' in request.message
-  }
+  world.market.auto = ({ ping }) => (ping === undefined ? undefined : { ping: 'pong' })
   return world
 }
 
-await test('the connection of requests stays while there are browsers, or an answer is on its way', async (t) => {
+await test('the connection of requests stays while there are browsers, and no longer', async (t) => {
   const beats = new Beats(t)
   const world = await idleWorld(t)
   const { market, join, upstream } = world
   const second = await join()
-  second.send(READ)
-  const request = await market.next('active_symbols')
+  await market.askedBy(second, READ)
   await leave(world, second)
   beats.pass(3, 0)
-  await until(() => market.asked('ping').length === 1, 'the answer is on its way')
+  await until(() => upstream.open === 0, 'nobody waits for the answer')
   const third = await join()
   third.send({ ...READ, req_id: 3 })
-  t.same(await third.rest(), [])
-  reply(request, { active_symbols: [1] })
+  reply(await market.next('active_symbols'), { active_symbols: [1] })
   t.match(await third.next(), { req_id: 3, active_symbols: [1] })
-  t.equal(market.asked('active_symbols').length, 1)
 
   beats.pass(3)
-  await until(() => market.asked('ping').length === 2, 'there is a browser')
-  third.send({ time: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await third.next()
+  await until(() => market.asked('ping').length === 1, 'there is a browser')
+  await market.serve(third, { time: 1 }, { time: 1 })
   await leave(world, third)
   t.equal(upstream.open, 1)
   beats.pass(3)
   await until(() => upstream.open === 0, 'nobody needs it')
   const fourth = await join()
-  fourth.send(READ)
-  reply(await market.next('active_symbols'), { active_symbols: [2] })
+  reply(await market.askedBy(fourth, READ), { active_symbols: [2] })
   t.match(await fourth.next(), { active_symbols: [2] })
 })
 
@@ -59,13 +50,11 @@ await test('an answer that was lost with its connection is asked for again by wh
   const world = await idleWorld(t)
   const { market, join } = world
   const first = await join()
-  first.send(READ)
-  const lost = await market.next('active_symbols')
+  const lost = await market.askedBy(first, READ)
   const connect = await breakConnection(world, lost.socket)
   connect()
   const second = await join()
-  second.send(READ)
-  reply(await market.next('active_symbols'), { active_symbols: [] })
+  reply(await market.askedBy(second, READ), { active_symbols: [] })
   t.match(await second.next(), { active_symbols: [] })
 })
 
@@ -75,10 +64,7 @@ await test('a server that stops ends the connection of requests, also while it i
     const pauses = new HeldTimers(t, 'setTimeout', 100)
     const { market, join, upstream, server } = await idleWorld(t)
     const browser = await join()
-    browser.send(READ)
-    const request = await market.next('active_symbols')
-    reply(request, { active_symbols: [] })
-    await browser.next()
+    const request = await market.serve(browser, READ, { active_symbols: [] })
     if (isLost) {
       request.socket.terminate()
       await until(() => pauses.size === 1, 'it will be tried again')

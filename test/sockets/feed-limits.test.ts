@@ -1,24 +1,16 @@
 import { test } from 'tap'
 import { Member } from '../../src/sockets/feed/browser/member.ts'
-import { FeedBrowser, feedWorld, reply, tick } from '../support/feed/world.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { type FeedBrowser, feedWorld, price, refusal, reply, served, tick } from '../support/feed/world.ts'
 import { within } from '../support/time/until.ts'
 
 await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4' })
   const [browser, other] = [await join(), await join()]
-  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  tick(request, 1, 1, 'id-1')
-  await browser.next()
-  browser.send({ time: 1, req_id: 2 })
-  reply(await market.next('time'), { time: 1 })
-  await browser.next()
+  await market.serve(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 }, price(1, 'id-1'))
+  await market.serve(browser, { time: 1, req_id: 2 }, { time: 1 })
   browser.send('{"proposal":1}')
   await market.next('proposal')
-  browser.send({ active_symbols: 'brief', req_id: 3 })
-  reply(await market.next('active_symbols'), { active_symbols: [] })
-  await browser.next()
+  await market.serve(browser, { active_symbols: 'brief', req_id: 3 }, { active_symbols: [] })
   const limited = { error: { code: 'RateLimit', message: 'You have reached the rate limit for time.' } }
   t.same(await browser.ask({ time: 1, req_id: 4, passthrough: { a: 1 } }), {
     echo_req: { time: 1, req_id: 4, passthrough: { a: 1 } },
@@ -39,32 +31,25 @@ await test('FEED_REQUESTS_PER_MINUTE counts what goes upstream, and nothing else
   t.match(await browser.ask({ active_symbols: 'brief', req_id: 8 }), { req_id: 8, active_symbols: [] })
   t.match(await browser.ask({ forget: 'id-1', req_id: 9 }), { req_id: 9, forget: 1 })
   t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 10 }), { req_id: 10, tick: {} })
-  other.send({ time: 1 })
-  await market.next('time')
+  await market.askedBy(other, { time: 1 })
 })
 
 await test('a forget_all that a limit forbids does not hold up later requests', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1' })
   const browser = await join()
-  browser.send({ time: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await browser.next()
+  await market.serve(browser, { time: 1 }, { time: 1 })
   t.match(await browser.ask({ forget_all: 'balloons', req_id: 1 }), { req_id: 1, error: { code: 'RateLimit' } })
   t.match(await within(browser.ask({ ping: 1 }), 'a pong', 5000), { ping: 'pong' })
   const other = await join()
-  other.send({ time: 1 })
-  await market.next('time')
+  await market.askedBy(other, { time: 1 })
   t.same(market.asked('forget_all'), [], 'nothing went upstream')
 })
 
 await test('FEED_REQUESTS_PER_MINUTE refuses no ping of a browser with an own socket', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '2' })
   const browser = await join()
-  browser.send({ proposal: 1 })
-  reply(await market.next('proposal'), { proposal: {} })
-  await browser.next()
-  browser.send({ ping: 1, req_id: 1 })
-  reply(await market.next('ping'), { ping: 'pong of the own socket' })
+  await market.serve(browser, { proposal: 1 }, { proposal: {} })
+  reply(await market.askedBy(browser, { ping: 1, req_id: 1 }), { ping: 'pong of the own socket' })
   t.match(await browser.next(), { req_id: 1, ping: 'pong of the own socket' })
   t.match(await browser.ask({ proposal: 1 }), { error: { code: 'RateLimit' } })
   t.match(await browser.ask({ ping: 1, req_id: 2, passthrough: {} }), { req_id: 2, passthrough: {}, ping: 'pong' })
@@ -78,12 +63,7 @@ await test('FEED_SUBSCRIPTIONS limits the streams of a browser, and the upstream
     FEED_MAX_SOCKETS: '2',
     FEED_LINGER_SECONDS: '3600',
   })
-  market.auto = (request) => {
-    const { message } = request
-    if ('forget' in message) reply(request, { forget: 1 })
-    else tick(request, 1, 1, `id-${String(message['ticks'])}`, String(message['ticks']))
-    return true
-  }
+  market.auto = (message) => served(message)
   const [first, second] = [await join(), await join()]
   for (const symbol of ['A', 'B', 'C']) t.match(await first.ask({ ticks: symbol, subscribe: 1 }), { tick: { symbol } })
   t.equal(upstream.open, 2, 'a third subscription needs a second socket')
@@ -116,15 +96,9 @@ async function ask(browser: FeedBrowser): Promise<unknown> {
 }
 
 await test('once upstream limits the requests of all, all browsers of an address together get as many as one', async (t) => {
-  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
-  const from = async (address: string): Promise<FeedBrowser> =>
-    new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
+  const { market, join: from } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
   let code: string | undefined
-  world.market.auto = (request) => {
-    if (code === undefined) reply(request, { msg_type: 'time', time: 1 })
-    else reply(request, { msg_type: 'time', error: { code, message: 'of upstream' } })
-    return true
-  }
+  market.auto = () => (code === undefined ? { msg_type: 'time', time: 1 } : refusal(code))
   const ofThisServer = { code: 'RateLimit', message: 'You have reached the rate limit for time.' }
 
   code = 'WrongResponse'
@@ -146,11 +120,7 @@ await test('what a browser asks beyond its own limit takes nothing from the shar
   const [greedy, other, third] = [await join(), await join(), await join()]
   for (let count = 0; count < 3; count++) greedy.send(`{"proposal":${count}}`)
   for (let count = 0; count < 3; count++) t.match(await ask(greedy), { code: 'RateLimit' }, 'its own limit')
-  market.auto = (request) => {
-    const isFirst = market.asked('time').length === 1
-    reply(request, isFirst ? { error: { code: 'RateLimit', message: 'of upstream' } } : { time: 1 })
-    return true
-  }
+  market.auto = () => (market.asked('time').length === 1 ? refusal('RateLimit') : { time: 1 })
   t.match(await ask(other), { message: 'of upstream' })
   for (const browser of [other, third]) t.equal(await ask(browser), 'the time')
   t.match(await ask(third), { message: 'You have reached the rate limit for time.' })
@@ -175,24 +145,26 @@ await test('a message that this server fails to handle ends the socket of its br
   )
   tick(request, 2)
   t.match(await other.next(), { tick: { quote: 2 } })
-  other.send({ time: 1, req_id: 1 })
-  reply(await market.next('time'), { time: 1 })
+  reply(await market.askedBy(other, { time: 1, req_id: 1 }), { time: 1 })
   t.match(await other.next(), { req_id: 1, time: 1 })
 })
 
 await test('FEED_SUBSCRIPTIONS counts streams that were forgotten before their first answer, until that is there', async (t) => {
   // As if the time were over for which messages wait for the answer to a forget_all.
   t.intercept(Member.prototype, 'hold', { value: () => () => undefined })
-  const { market, join } = await feedWorld(t, { FEED_SUBSCRIPTIONS: '2' })
+  const { market, join } = await feedWorld(t, { FEED_SUBSCRIPTIONS: '1' })
   const browser = await join()
-  for (const again of [1, 2]) {
-    browser.send({ ticks: 'R_1', subscribe: 1, req_id: again })
-    browser.send({ forget_all: 'ticks', req_id: 10 + again })
-  }
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
+  browser.send({ forget_all: 'ticks', req_id: 2 })
   const request = await market.next('ticks')
-  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 3 }), { req_id: 3, error: { code: 'RateLimit' } })
+  t.match(await browser.ask({ ticks: 'R_2', subscribe: 1, req_id: 3 }), { req_id: 3, error: { code: 'RateLimit' } })
+  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 4 })
+  browser.send({ forget_all: 'ticks', req_id: 5 })
+  t.same(await browser.rest(), [], 'the same stream waits')
   tick(request, 1, 1, 'id-1')
-  const answers = [await browser.next(), await browser.next(), await browser.next(), await browser.next()]
-  t.same(new Set(answers.map(({ req_id }) => req_id)), new Set([1, 2, 11, 12]))
-  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 4 }), { req_id: 4, tick: {} })
+  t.match(await browser.next(), { req_id: 1, tick: {} })
+  t.match(await browser.next(), { req_id: 2, forget_all: ['id-1'] })
+  t.match(await browser.next(), { req_id: 4, tick: {} })
+  t.match(await browser.next(), { req_id: 5, forget_all: ['id-1'] })
+  t.match(await browser.ask({ ticks: 'R_1', subscribe: 1, req_id: 6 }), { req_id: 6, tick: {} })
 })

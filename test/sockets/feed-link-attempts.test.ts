@@ -140,6 +140,6 @@ await test('a connection that was not needed for a while has not been lost', asy
   await upstream.socket()
   const third = await upstream.socket()
   third.terminate()
-  await until(() => told.length === 6)
-  t.same(told, ['opened', 'lost', 'opened', 'opened', 'lost', 'opened'], 'who had asked before has nothing to lose')
+  await until(() => told.length === 7)
+  t.same(told, ['opened', 'lost', 'opened', 'sender lost', 'opened', 'lost', 'opened'], 'its owner lost nothing')
 })

@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
 import { openLink } from '../support/feed/open-link.ts'
-import { feedWorld, reply, tick } from '../support/feed/world.ts'
+import { feedWorld, price, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 await test('a connection of the feed whose upstream goes silent is lost, and opened again', async (t) => {
@@ -103,24 +103,15 @@ await test('the feed has connections for streams and one for requests, which end
   const beats = new Beats(t)
   const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '3600' })
   const sockets = async (): Promise<number | undefined> => (await metric('bff_feed_upstream_sockets')).get('')
-  market.auto = (request) => {
-    const isPing = 'ping' in request.message
-    if (isPing) reply(request, { msg_type: 'ping', ping: 'pong' })
-    return isPing
-  }
+  market.auto = ({ ping }) => (ping === undefined ? undefined : { msg_type: 'ping', ping: 'pong' })
   t.equal(await sockets(), 0)
   const browser = await join()
   const askTime = async (): Promise<void> => {
-    browser.send({ time: 1 })
-    reply(await market.next('time'), { time: 1 })
-    await browser.next()
+    await market.serve(browser, { time: 1 }, { time: 1 })
   }
   await askTime()
   t.equal(await sockets(), 1)
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const stream = await market.next('ticks')
-  tick(stream, 1)
-  await browser.next()
+  const stream = await market.serve(browser, { ticks: 'R_1', subscribe: 1 }, price(1))
   t.equal(await sockets(), 2)
   beats.pass(3)
   await until(() => market.asked('ping').length === 2)

@@ -1,29 +1,25 @@
 import { test, type Test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
-import { feedWorld, quotes, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
+import {
+  feedWorld,
+  LOST,
+  price,
+  quotes,
+  refusal,
+  reply,
+  served,
+  subscribed,
+  tick,
+  type UpstreamRequest,
+  history,
+} from '../support/feed/world.ts'
 import { until, within } from '../support/time/until.ts'
 
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0', FEED_LINGER_SECONDS: '1' }
-const LOST = { code: 1013, reason: 'upstream_lost' }
 
 /** Cuts a connection of the feed's as a broken network does. */
 function reset({ socket }: UpstreamRequest): void {
   socket.terminate()
-}
-
-const history = (last: number) => ({
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-  msg_type: 'history',
-})
-
-/** A browser with a living stream of a symbol. */
-async function subscribed({ join, market }: FeedWorld, symbol: string) {
-  const browser = await join()
-  browser.send({ ticks: symbol, subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks', symbol)
-  tick(request, 1, 1, `id-${symbol}`, symbol)
-  await browser.next()
-  return { browser, request }
 }
 
 await test('when the connection of streams is lost, their browsers are closed and the streams come back', async (t) => {
@@ -31,9 +27,7 @@ await test('when the connection of streams is lost, their browsers are closed an
   const { market, join, metric, server } = world
   const { browser, request } = await subscribed(world, 'R_1')
   const reads = await join()
-  reads.send({ time: 1, req_id: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await reads.next()
+  await market.serve(reads, { time: 1, req_id: 1 }, { time: 1 })
   reset(request)
   // Without a connection it would be told after 5 seconds.
   t.same(await within(browser.client.closed, 'it is told once the connection is back', 4000), LOST)
@@ -62,16 +56,15 @@ await test('when the connection of requests is lost, only browsers that wait for
   const { market, join } = world
   const { browser, request } = await subscribed(world, 'R_1')
   const waiting = await join()
-  waiting.send({ active_symbols: 'brief' })
-  const read = await market.next('active_symbols')
+  const read = await market.askedBy(waiting, { active_symbols: 'brief' })
   const joiner = await join()
-  joiner.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  const history = await market.next('ticks_history')
-  reply(history, { history: { prices: [1], times: [1] }, subscription: { id: 'h' } })
-  await joiner.next()
+  const history = await market.serve(
+    joiner,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { history: { prices: [1], times: [1] }, subscription: { id: 'h' } },
+  )
   const fetching = await join()
-  fetching.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 1 })
-  await market.next('ticks_history')
+  await market.askedBy(fetching, { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 1 })
   read.socket.close(1001)
   t.same(await waiting.client.closed, LOST)
   t.same(await fetching.client.closed, LOST)
@@ -86,11 +79,12 @@ await test('a browser that subscribes again to a stream that was lost before its
   const [first, second] = [await join(), await join()]
   const lost = (kind: string): Promise<void> =>
     until(() => server.log.some((line) => line.msg === 'the feed lost its upstream socket' && line['kind'] === kind))
-  first.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const subscription = await market.next('ticks')
-  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  reply(await market.next('ticks_history'), { ...history(10), subscription: { id: 'h' } })
-  await first.next()
+  const subscription = await market.askedBy(first, { ticks: 'R_1', subscribe: 1, req_id: 1 })
+  await market.serve(
+    first,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { ...history(10), subscription: { id: 'h' } },
+  )
   second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
   reset(await market.next('ticks_history'))
   await lost('request')
@@ -110,25 +104,22 @@ await test('a history that arrives after its stream was lost is sent to no brows
   const world = await feedWorld(t, SETTINGS)
   const { market, join } = world
   const first = await join()
-  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(10), subscription: { id: 'h' } })
-  await first.next()
+  const request = await market.serve(
+    first,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { ...history(10), subscription: { id: 'h' } },
+  )
   const second = await join()
-  second.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
-  const late = await market.next('ticks_history')
+  const late = await market.askedBy(second, { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
   const ahead = await join()
-  ahead.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 3 })
-  reply(await market.next('ticks_history'), history(12))
-  await ahead.next()
+  await market.serve(ahead, { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 3 }, history(12))
   reset(request)
   for (const browser of [first, second, ahead]) t.same(await browser.client.closed, LOST)
   const renewed = await market.next('ticks_history')
   reply(renewed, { ...history(20), subscription: { id: 'new' } })
   reply(late, history(10))
   const third = await join()
-  third.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
-  const fresh = await market.next('ticks_history')
+  const fresh = await market.askedBy(third, { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
   tick(renewed, 20.5, 20, 'new')
   tick(renewed, 21, 21, 'new')
   reply(fresh, history(20))
@@ -143,12 +134,9 @@ await test('a stream that upstream refuses to renew is asked for again', async (
   const browsers = []
   for (const symbol of symbols) browsers.push(await subscribed(world, symbol))
   let asked = 0
-  market.auto = (request) => {
-    if (!('ticks' in request.message)) return false
-    const symbol = String(request.message['ticks'])
-    if (asked++ % 2 === 1) reply(request, { msg_type: 'tick', error: { code: 'RateLimit', message: '' } })
-    else tick(request, 5, 5, `new-${symbol}`, symbol)
-    return true
+  market.auto = (message) => {
+    if (message['ticks'] === undefined) return undefined
+    return asked++ % 2 === 1 ? refusal('RateLimit') : served(message, 5)
   }
   const [first] = browsers
   if (first !== undefined) reset(first.request)
@@ -189,8 +177,7 @@ await test('a forget that upstream refuses is sent again after a pause, not for 
   for (let quote = 2; quote < 50; quote++) tick(request, quote, quote, 'id-R_1', 'R_1')
   // Both travel on the same connection, so whatever the prices led to is there before the second request.
   for (const symbol of ['R_2', 'R_3']) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    tick(await market.next('ticks', symbol), 1, 1, `id-${symbol}`, symbol)
+    tick(await market.askedBy(browser, { ticks: symbol, subscribe: 1 }), 1, 1, `id-${symbol}`, symbol)
     t.match(await browser.next(), { tick: { symbol } })
   }
   t.equal(market.asked('forget').length, 1)
@@ -254,10 +241,7 @@ await test('a server that stops closes its browsers with 1012 and its upstream c
 await test('between a loss of upstream and 1013, a forget is answered 0 for a lost stream, and 1 for one that goes on', async (t) => {
   const world = await feedWorld(t, { FEED_RECONNECT_SPREAD_SECONDS: '600', FEED_SUBSCRIPTIONS_PER_SOCKET: '1' })
   const { browser, request } = await subscribed(world, 'R_1')
-  browser.send({ ticks: 'R_2', subscribe: 1, req_id: 2 })
-  const other = await world.market.next('ticks', 'R_2')
-  tick(other, 1, 1, 'id-R_2', 'R_2')
-  await browser.next()
+  const other = await world.market.serve(browser, { ticks: 'R_2', subscribe: 1, req_id: 2 }, price(1, 'id-R_2', 'R_2'))
   t.not(other.socket, request.socket)
   reset(request)
   await until(async () => (await world.metric('bff_feed_subscribers')).get('') === 1, 'the loss is noticed')

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import { dissect } from '../../src/sockets/feed/wire/dissect.ts'
 import { frameOf, messageBytes, startOfFrame } from '../../src/sockets/feed/wire/frame-of.ts'
-import { rateLimitError } from '../../src/sockets/feed/wire/local-answers.ts'
+import { rateLimitError } from '../../src/sockets/feed/wire/answers.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/feed/json-spelling.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, reply } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** The values of metrics, by the name without `bff_feed_`. */
@@ -23,18 +23,13 @@ await test('the metrics of the feed tell what it holds, and how much it may', as
 
   const [first, second] = [await join(), await join()]
   for (const symbol of ['R_1', 'R_2', 'R_3']) {
-    first.send({ ticks: symbol, subscribe: 1 })
-    tick(await market.next('ticks', symbol), 1, 1, `id-${symbol}`, symbol)
-    await first.next()
+    await market.serve(first, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
     await second.ask({ ticks: symbol, subscribe: 1 })
   }
   t.same(await held(), { upstream_sockets: 2, streams: 3, taken_places: 3, subscribers: 6, own_sockets: 0 })
-  first.send({ ticks: ['R_4', 'R_5'], subscribe: 1 })
-  await market.next('ticks', 'R_4')
-  first.send({ time: 1 })
-  await market.next('time')
-  second.send({ proposal: 1 })
-  await market.next('proposal')
+  await market.askedBy(first, { ticks: ['R_4', 'R_5'], subscribe: 1 })
+  await market.askedBy(first, { time: 1 })
+  await market.askedBy(second, { proposal: 1 })
   t.same(await held(), { upstream_sockets: 4, streams: 5, taken_places: 5, subscribers: 8, own_sockets: 1 })
   t.equal(upstream.open, 5)
 
@@ -58,8 +53,7 @@ await test('bff_feed_cache_hits_total counts the requests that needed none upstr
   const { market, join, metric } = await feedWorld(t)
   const hits = () => metric('bff_feed_cache_hits_total')
   const [first, second, third] = [await join(), await join(), await join()]
-  first.send({ ticks: 'R_1', subscribe: 1 })
-  await market.next('ticks')
+  await market.askedBy(first, { ticks: 'R_1', subscribe: 1 })
   t.equal((await hits()).size, 0)
   for (const browser of [second, third]) {
     browser.send({ ticks: 'R_1', subscribe: 1 })

@@ -1,17 +1,22 @@
 import { test, type Test } from 'tap'
-import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
-import { feedWorld, quotes, reply, tick, type FeedWorld, type Message } from '../support/feed/world.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
+import {
+  type FeedWorld,
+  feedWorld,
+  history,
+  LOST,
+  type Message,
+  price,
+  quotes,
+  reply,
+  tick,
+} from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-const LOST = { code: 1013, reason: 'upstream_lost' }
 /** All browsers that have missed something are closed in the middle of it, and nothing else takes so long. */
 const SPREAD_SECONDS = 26
 
-const history = (last: number): Message => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
 const asked = (count: number): Message => ({ ticks_history: 'R_1', subscribe: 1, end: 'latest', req_id: count, count })
 
 /** A world whose browsers are not closed after a loss before the test says so. */
@@ -38,18 +43,10 @@ await test('a browser that may have missed a price of a stream gets no later one
   const { world, closings } = await lossWorld(t)
   const { market, join } = world
   const [listed, first, ahead, waits] = [await join(), await join(), await join(), await join()]
-  listed.send({ ticks: 'R_2', subscribe: 1 })
-  tick(await market.next('ticks'), 1, 1, 'old', 'R_2')
-  await listed.next()
-  first.send(asked(1))
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
-  ahead.send(asked(2))
-  reply(await market.next('ticks_history'), history(110))
-  await ahead.next()
-  waits.send(asked(3))
-  const fetch = await market.next('ticks_history')
+  await market.serve(listed, { ticks: 'R_2', subscribe: 1 }, price(1, 'old', 'R_2'))
+  const request = await market.serve(first, asked(1), { ...history(100), subscription: { id: 'h' } })
+  await market.serve(ahead, asked(2), history(110))
+  const fetch = await market.askedBy(waits, asked(3))
   request.socket.terminate()
   await lost(world, 'stream')
   t.equal(await subscribers(world), 0)
@@ -81,23 +78,16 @@ await test('a history from before a loss is for nobody who comes after it', asyn
   t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
   const { market, join } = world
   const [first, second, third, fourth] = [await join(), await join(), await join(), await join()]
-  first.send(asked(1))
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
-  second.send(asked(2))
-  const late = await market.next('ticks_history')
+  const request = await market.serve(first, asked(1), { ...history(100), subscription: { id: 'h' } })
+  const late = await market.askedBy(second, asked(2))
   request.socket.terminate()
   await lost(world, 'stream')
   reply(await market.next('ticks_history'), { ...history(105), subscription: { id: 'new' } })
-  third.send(asked(2))
-  const fresh = await market.next('ticks_history')
+  const fresh = await market.askedBy(third, asked(2))
   reply(fresh, history(105))
   reply(late, history(100))
   t.match(await third.next(), history(105))
-  third.send({ time: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await third.next()
+  await market.serve(third, { time: 1 }, { time: 1 })
   t.match(await fourth.ask(asked(2)), history(105), 'the one that was fetched after the loss')
   t.equal(market.asked('ticks_history').length, 4)
 })
@@ -106,10 +96,7 @@ await test('a browser that waits for a stream when upstream is lost again gets n
   const { world, closings } = await lossWorld(t)
   const { market, join } = world
   const [first, second, third] = [await join(), await join(), await join()]
-  first.send(asked(1))
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
+  const request = await market.serve(first, asked(1), { ...history(100), subscription: { id: 'h' } })
   request.socket.terminate()
   await lost(world, 'stream')
   const again = await market.next('ticks_history')
@@ -133,12 +120,8 @@ await test('a browser whose history was lost has no stream until it is closed', 
   const { world, closings } = await lossWorld(t)
   const { market, join } = world
   const [first, second] = [await join(), await join()]
-  first.send(asked(1))
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
-  second.send(asked(2))
-  const fetch = await market.next('ticks_history')
+  const request = await market.serve(first, asked(1), { ...history(100), subscription: { id: 'h' } })
+  const fetch = await market.askedBy(second, asked(2))
   fetch.socket.terminate()
   await lost(world, 'request')
   t.equal(await subscribers(world), 1)

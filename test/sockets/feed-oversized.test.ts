@@ -1,16 +1,20 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type Message, type UpstreamRequest } from '../support/feed/world.ts'
+import {
+  feedWorld,
+  history,
+  type Message,
+  price,
+  quotes,
+  reply,
+  tick,
+  type UpstreamRequest,
+} from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 const MAX_BYTES = 5000
 const SETTINGS = { MAX_UPSTREAM_MESSAGE_BYTES: String(MAX_BYTES), FEED_RECONNECT_SPREAD_SECONDS: '0' }
 const TOO_BIG = { code: 1009, reason: 'message_too_big' }
 const LOST = 'the feed lost its upstream socket'
-
-const history = (last: number): Message => ({
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-  msg_type: 'history',
-})
 
 /** Sends a message of so many bytes that belongs to a request. */
 function replyWith(bytes: number, { message, socket }: UpstreamRequest, body: Message): void {
@@ -26,14 +30,9 @@ function replyTooBig(request: UpstreamRequest, body: Message = {}): void {
 await test('a response above MAX_UPSTREAM_MESSAGE_BYTES closes those who asked for it with 1009, and nobody else', async (t) => {
   const { market, join, metric, server } = await feedWorld(t, SETTINGS)
   const [first, second, waiting, streaming] = [await join(), await join(), await join(), await join()]
-  streaming.send({ ticks: 'R_100', subscribe: 1 })
-  const stream = await market.next('ticks')
-  tick(stream, 1)
-  await streaming.next()
-  waiting.send({ time: 1, req_id: 7 })
-  const time = await market.next('time')
-  first.send({ active_symbols: 'brief', req_id: 1 })
-  const read = await market.next('active_symbols')
+  const stream = await market.serve(streaming, { ticks: 'R_100', subscribe: 1 }, price(1))
+  const time = await market.askedBy(waiting, { time: 1, req_id: 7 })
+  const read = await market.askedBy(first, { active_symbols: 'brief', req_id: 1 })
   second.send({ active_symbols: 'brief', req_id: 2 })
   await second.rest()
   replyTooBig(read, { msg_type: 'active_symbols', active_symbols: [] })
@@ -43,8 +42,7 @@ await test('a response above MAX_UPSTREAM_MESSAGE_BYTES closes those who asked f
   tick(stream, 2)
   t.match(await streaming.next(), { tick: { quote: 2 } })
 
-  waiting.send({ active_symbols: 'brief', req_id: 8 })
-  const again = await market.next('active_symbols')
+  const again = await market.askedBy(waiting, { active_symbols: 'brief', req_id: 8 })
   t.ok(again.socket === read.socket, 'the response is not kept, and the connection is the same')
   replyWith(MAX_BYTES, again, { active_symbols: ['all'] })
   t.match(await waiting.next(), { req_id: 8, active_symbols: ['all'] }, 'a message of exactly that size passes')
@@ -105,8 +103,7 @@ await test('a message of a stream that is too large closes its browsers, and the
   tick(neighbour, 2, 2, 'id-C', 'C')
   t.same(quotes(await other.rest()), [2])
   const later = await join()
-  later.send({ ticks: 'A', subscribe: 1 })
-  const fresh = await market.next('ticks')
+  const fresh = await market.askedBy(later, { ticks: 'A', subscribe: 1 })
   t.ok(fresh.socket === neighbour.socket)
   tick(fresh, 3, 3, 'id-A2', 'A')
   t.match(await later.next(), { tick: { quote: 3 } })
@@ -118,8 +115,7 @@ await test('a stream whose first history is too large goes to those who have ask
   const { market, join } = await feedWorld(t, SETTINGS)
   const [first, equal, other, single] = [await join(), await join(), await join(), await join()]
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 5000 }
-  first.send(wanted)
-  const large = await market.next('ticks_history')
+  const large = await market.askedBy(first, wanted)
   equal.send(wanted)
   other.send({ ...wanted, count: 2, req_id: 3 })
   for (const browser of [equal, other]) await browser.rest()
@@ -146,16 +142,12 @@ await test('a history for a later subscriber that is too large closes that one a
   const { market, join, metric } = await feedWorld(t, SETTINGS)
   const [first, second, third] = [await join(), await join(), await join()]
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
-  first.send(wanted)
-  const stream = await market.next('ticks_history')
-  reply(stream, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
+  const stream = await market.serve(first, wanted, { ...history(100), subscription: { id: 'h' } })
   second.send({ ...wanted, count: 5000 })
   replyTooBig(await market.next('ticks_history'), history(100))
   t.same(await second.client.closed, TOO_BIG)
   await until(async () => (await metric('bff_feed_subscribers')).get('') === 1, 'it has left the stream')
-  third.send({ ...wanted, count: 5000, req_id: 3 })
-  reply(await market.next('ticks_history'), history(100))
+  reply(await market.askedBy(third, { ...wanted, count: 5000, req_id: 3 }), history(100))
   t.match(await third.next(), { req_id: 3, ...history(100) }, 'it is asked for again')
   tick(stream, 101, 101, 'h')
   for (const browser of [first, third]) t.same(quotes(await browser.rest()), [101])
@@ -166,10 +158,7 @@ await test('a stream that was lost and is renewed with a history that is too lar
   const { market, join, server } = await feedWorld(t, SETTINGS)
   const [first, back] = [await join(), await join()]
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 5000 }
-  first.send(wanted)
-  const lost = await market.next('ticks_history')
-  reply(lost, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
+  const lost = await market.serve(first, wanted, { ...history(100), subscription: { id: 'h' } })
   lost.socket.terminate()
   const renewed = await market.next('ticks_history')
   t.equal((await first.client.closed).code, 1013)

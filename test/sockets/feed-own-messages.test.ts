@@ -24,8 +24,7 @@ await test('of an own socket only the answer to a request of this server’s is 
   const browser = await join()
   browser.send('{"proposal":1,"req_id":1}')
   const { socket: own } = await market.next('proposal')
-  browser.send({ forget_all: 'proposal', req_id: 2 })
-  const request = await market.next('forget_all')
+  const request = await market.askedBy(browser, { forget_all: 'proposal', req_id: 2 })
   // Pages count from 1 upwards, some from 0, and may send negative numbers.
   const ofThePage = [-1, 0, 1, 2, 3].map((id) => `{ "proposal": {}, "req_id": ${id} }`)
   for (const text of [...ofThePage, 'no JSON', '{"req_id":9007199254740993}']) {

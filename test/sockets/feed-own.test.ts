@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { feedWorld, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
+import { feedWorld, price, quotes, reply, tick, type UpstreamRequest } from '../support/feed/world.ts'
 import { nextEvent, until } from '../support/time/until.ts'
 
 await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
@@ -83,8 +83,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     const [first, second] = [await join(), await join()]
     const requests = []
     for (const [index, symbol] of ['R_10', 'R_11'].entries()) {
-      first.send({ ticks: symbol, subscribe: 1, req_id: index })
-      const request = await market.next('ticks')
+      const request = await market.askedBy(first, { ticks: symbol, subscribe: 1, req_id: index })
       tick(request, 1, 1, `id-${symbol}`, symbol)
       requests.push(request)
       await first.next()
@@ -103,8 +102,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     t.match(await second.next(), { req_id: 5, tick: { quote: 2 } })
     t.same(await first.rest(), [])
 
-    second.send({ forget_all: 'balloons', req_id: 6 })
-    const unknown = await market.next('forget_all')
+    const unknown = await market.askedBy(second, { forget_all: 'balloons', req_id: 6 })
     reply(unknown, { msg_type: 'forget_all', error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 6, error: { code: 'InputValidationFailed' } })
     second.send({ forget_all: ['ticks', 'balloons'], req_id: 7 })
@@ -116,6 +114,8 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     second.send({ forget: 5, req_id: 8 })
     reply(await market.next('forget'), { error: { code: 'InputValidationFailed', message: '' } })
     t.match(await second.next(), { req_id: 8, error: { code: 'InputValidationFailed' } })
+    second.client.socket.close()
+    await noneOwn()
   })
 
   await t.test('forget_all waits for a stream that has no answer yet, and later requests wait for it', async (t) => {
@@ -155,17 +155,14 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     const browser = await join()
     browser.send('{"proposal":1,"subscribe":1}')
     const own = await verbatim('{"proposal":1,"subscribe":1}')
-    browser.send({ ticks: 'R_13', subscribe: 1, req_id: 1 })
-    tick(await market.next('ticks'), 1, 1, 'id-13')
-    await browser.next()
+    await market.serve(browser, { ticks: 'R_13', subscribe: 1, req_id: 1 }, price(1, 'id-13'))
     browser.send('{"ping":1,"req_id":2}')
     t.ok((await verbatim('{"ping":1,"req_id":2}')).socket === own.socket)
     browser.send('{"forget":"of-own"}')
     t.ok((await verbatim('{"forget":"of-own"}')).socket === own.socket)
     own.socket.send('{"forget":1}')
     t.equal(await browser.nextText(), '{"forget":1}')
-    browser.send({ forget_all: ['ticks', 'proposal'], req_id: 3, passthrough: {} })
-    const forget = await market.next('forget_all')
+    const forget = await market.askedBy(browser, { forget_all: ['ticks', 'proposal'], req_id: 3, passthrough: {} })
     t.ok(forget.socket === own.socket)
     own.socket.send('{"proposal":{}}')
     reply(forget, { forget_all: ['of-own'], msg_type: 'forget_all' })
@@ -187,8 +184,7 @@ await test('own sockets and forgets with PUBLIC_FEED=shared', async (t) => {
     const browser = await join()
     browser.send('{"proposal":1,"subscribe":1,"req_id":1}')
     await verbatim('{"proposal":1,"subscribe":1,"req_id":1}')
-    browser.send({ ticks: 'R_14', subscribe: 1, req_id: 2 })
-    const stream = await market.next('ticks')
+    const stream = await market.askedBy(browser, { ticks: 'R_14', subscribe: 1, req_id: 2 })
     tick(stream, 1, 1, 'id-14')
     t.match(await browser.next(), { req_id: 2 })
 

@@ -1,7 +1,6 @@
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
-import { Backoff, RECONNECT } from '../../src/sockets/feed/upstream/backoff.ts'
-import { Outage, PATIENCE_MS } from '../../src/sockets/feed/upstream/outage.ts'
+import { Backoff, Outage, PATIENCE_MS, RECONNECT } from '../../src/sockets/feed/upstream/recovery.ts'
 import { FairShare } from '../../src/sockets/feed/upstream/fair-share.ts'
 
 /** Time that passes when a test says so. */

@@ -1,45 +1,40 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld, type UpstreamRequest } from '../support/feed/world.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import {
+  feedWorld,
+  price,
+  reply,
+  tick,
+  type UpstreamRequest,
+  served,
+  refusal,
+  type Message,
+  type FeedBrowser,
+} from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** Answers subscriptions to ticks as upstream does: with AlreadySubscribed where the connection has the symbol. */
-function takesSymbolsOnce(): (request: UpstreamRequest) => boolean {
+function takesSymbolsOnce(): (message: Message, request: UpstreamRequest) => Message | undefined {
   const bySocket = new WeakMap<WebSocket, Set<unknown>>()
-  return (request) => {
-    const { message, socket } = request
-    const subscribed = bySocket.get(socket) ?? new Set()
-    bySocket.set(socket, subscribed)
-    if ('forget' in message) {
-      reply(request, { msg_type: 'forget', forget: 1 })
-      return true
-    }
+  return (message, request) => {
+    const taken = bySocket.get(request.socket) ?? new Set()
+    bySocket.set(request.socket, taken)
+    if ('forget' in message) return served(message)
     if ('forget_all' in message) {
-      subscribed.clear()
-      reply(request, { msg_type: 'forget_all', forget_all: ['of-own'] })
-      return true
+      taken.clear()
+      return { msg_type: 'forget_all', forget_all: ['of-own'] }
     }
     const symbols = [message['ticks']].flat()
-    if (symbols.some((symbol) => subscribed.has(symbol))) {
-      reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
-      return true
-    }
-    for (const symbol of symbols) {
-      subscribed.add(symbol)
-      tick(request, 1, 1, `id-${String(symbol)}`, String(symbol))
-    }
-    return true
+    if (symbols.some((symbol) => taken.has(symbol))) return refusal('AlreadySubscribed')
+    for (const ticks of symbols) taken.add(ticks)
+    for (const ticks of symbols.slice(1)) reply(request, served({ ticks }))
+    return served({ ticks: symbols[0] })
   }
-}
-
-async function joinFrom(world: FeedWorld, address: string): Promise<FeedBrowser> {
-  return new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
 }
 
 /** Says that the connection has the symbol already. */
 function refuseAgain(request: UpstreamRequest): void {
-  reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
+  reply(request, refusal('AlreadySubscribed'))
 }
 
 function subscribe(browser: FeedBrowser, symbol: string): Promise<unknown> {
@@ -53,27 +48,22 @@ await test('once half of the places are taken, an address starts no more streams
     FEED_SUBSCRIPTIONS_PER_SOCKET: '7',
     FEED_MAX_SOCKETS: '2',
   })
-  world.market.auto = (request) => {
-    const symbol = String(request.message['ticks'])
-    if ('forget' in request.message) reply(request, { forget: 1 })
-    else tick(request, 1, 1, `id-${symbol}`, symbol)
-    return true
-  }
-  const from = (address: string): Promise<FeedBrowser> => joinFrom(world, address)
-  const served = { tick: {} }
+  world.market.auto = (message) => served(message)
+  const { join: from } = world
+  const SERVED = { tick: {} }
   const limited = { error: { code: 'RateLimit' } }
 
   const greedy = await Promise.all(Array.from({ length: 5 }, () => from('192.0.2.1')))
   for (const [index, browser] of greedy.entries()) {
-    for (const symbol of [`A${index}`, `B${index}`]) t.match(await subscribe(browser, symbol), served)
+    for (const symbol of [`A${index}`, `B${index}`]) t.match(await subscribe(browser, symbol), SERVED)
   }
   const late = await from('192.0.2.1')
   t.match(await subscribe(late, 'C'), limited)
-  t.match(await subscribe(late, 'A1'), served, 'a stream that exists')
+  t.match(await subscribe(late, 'A1'), SERVED, 'a stream that exists')
   const other = await from('192.0.2.2')
-  for (const symbol of ['D', 'E']) t.match(await subscribe(other, symbol), served)
+  for (const symbol of ['D', 'E']) t.match(await subscribe(other, symbol), SERVED)
   await greedy[1]?.ask({ forget_all: 'ticks' })
-  t.match(await subscribe(late, 'C'), served, 'B1 is used no more')
+  t.match(await subscribe(late, 'C'), SERVED, 'B1 is used no more')
   t.match(await subscribe(await from('192.0.2.1'), 'F'), limited, 'A1 is still used')
 })
 
@@ -82,14 +72,11 @@ await test('a connection takes a symbol again once its stream is over', async (t
     FEED_MAX_SOCKETS: '1',
     FEED_LINGER_SECONDS: '0',
   })
-  market.auto = ({ message }) => 'forget' in message
+  market.auto = (message) => ('forget' in message ? served(message) : undefined)
   const browser = await join()
-  browser.send({ ticks: 'R_2', subscribe: 1 })
-  tick(await market.next('ticks', 'R_2'), 1, 1, 'id-0', 'R_2')
-  await browser.next()
+  await market.serve(browser, { ticks: 'R_2', subscribe: 1 }, price(1, 'id-0', 'R_2'))
   for (const id of ['id-1', 'id-2']) {
-    browser.send({ ticks: 'R_1', subscribe: 1 })
-    tick(await market.next('ticks', 'R_1'), 1, 1, id)
+    tick(await market.askedBy(browser, { ticks: 'R_1', subscribe: 1 }), 1, 1, id)
     t.match(await browser.next(), { tick: {}, subscription: { id } })
     t.match(await browser.ask({ forget: id }), { forget: 1 })
     await until(() => market.asked('forget').some(({ message }) => message['forget'] === id), 'its stream is over')
@@ -99,9 +86,8 @@ await test('a connection takes a symbol again once its stream is over', async (t
 await test('a stream that upstream takes for another one leaves its connection, even if that is empty then', async (t) => {
   const { market, join, server } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
-  reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: 'of upstream' } })
+  const request = await market.askedBy(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 })
+  reply(request, refusal('AlreadySubscribed'))
   const moved = await market.next('ticks')
   t.ok(moved.socket !== request.socket)
   tick(moved, 1)

@@ -29,8 +29,7 @@ await test('reads with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('an error reaches all who wait, and is not kept', async (t) => {
     const [first, second] = [await join(), await join()]
-    first.send({ contracts_for: 'NONE', req_id: 1 })
-    const request = await market.next('contracts_for')
+    const request = await market.askedBy(first, { contracts_for: 'NONE', req_id: 1 })
     second.send({ contracts_for: 'NONE', req_id: 2 })
     await second.rest()
     reply(request, { msg_type: 'contracts_for', error: { code: 'InvalidSymbol', message: '' } })
@@ -55,8 +54,7 @@ await test('reads with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('an answer to a browser that has left reaches the others', async (t) => {
     const [gone, stays] = [await join(), await join()]
-    gone.send({ trading_times: 'today', req_id: 1 })
-    const request = await market.next('trading_times')
+    const request = await market.askedBy(gone, { trading_times: 'today', req_id: 1 })
     stays.send({ trading_times: 'today', req_id: 2 })
     await stays.rest()
     gone.client.socket.terminate()
@@ -67,16 +65,14 @@ await test('reads with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('a history without a stream, and the answer to an unknown value, are upstream’s', async (t) => {
     const [first, second] = [await join(), await join()]
-    first.send({ ticks_history: 'R_1', end: 'latest', req_id: 1 })
-    const request = await market.next('ticks_history')
+    const request = await market.askedBy(first, { ticks_history: 'R_1', end: 'latest', req_id: 1 })
     second.send({ end: 'latest', ticks_history: 'R_1', req_id: 2 })
     await second.rest()
     reply(request, { msg_type: 'history', history: { prices: [1], times: [1] } })
     t.match(await first.next(), { req_id: 1, history: { prices: [1] } })
     t.match(await second.next(), { req_id: 2, history: { prices: [1] } })
-    first.send({ ping: 2, req_id: 4 })
-    const odd = await market.next('ping', 2)
-    t.ok(odd.socket === request.socket, 'on the connection without streams')
+    const odd = await market.askedBy(first, { ping: 2, req_id: 4 })
+    t.ok(odd.socket !== request.socket, 'on a socket of its own')
     reply(odd, { msg_type: 'ping', error: { code: 'InputValidationFailed', message: '' } })
     t.match(await first.next(), { req_id: 4, error: { code: 'InputValidationFailed' } })
   })
@@ -85,24 +81,19 @@ await test('reads with PUBLIC_FEED=shared', async (t) => {
 await test('FEED_CACHE_SECONDS=0 shares only what is on its way', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
   const [first, second] = [await join(), await join()]
-  first.send({ contracts_list: 1, req_id: 1 })
-  const request = await market.next('contracts_list')
+  const request = await market.askedBy(first, { contracts_list: 1, req_id: 1 })
   second.send({ contracts_list: 1, req_id: 2 })
   await second.rest()
   reply(request, { contracts_list: [] })
   t.match(await first.next(), { req_id: 1 })
   t.match(await second.next(), { req_id: 2 })
-  second.send({ contracts_list: 1, req_id: 3 })
-  reply(await market.next('contracts_list'), { contracts_list: [1] })
+  reply(await market.askedBy(second, { contracts_list: 1, req_id: 3 }), { contracts_list: [1] })
   t.match(await second.next(), { req_id: 3, contracts_list: [1] })
 })
 
 await test('a single price is shared for a moment, however long other answers are kept', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600' })
-  market.auto = (request) => {
-    reply(request, { msg_type: 'answer', value: market.requests.length })
-    return true
-  }
+  market.auto = () => ({ msg_type: 'answer', value: market.requests.length })
   const browser = await join()
   await browser.ask({ active_symbols: 'brief' })
   await until(async () => {
@@ -115,10 +106,7 @@ await test('a single price is shared for a moment, however long other answers ar
 
 await test('requests that are answered no longer count as waiting, however many a browser sends', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '1000', MAX_BUFFERED_BYTES: '200000' })
-  market.auto = (request) => {
-    reply(request, { msg_type: 'time', time: 1 })
-    return true
-  }
+  market.auto = () => ({ msg_type: 'time', time: 1 })
   const browser = await join()
   const passthrough = { a: 'x'.repeat(3000) }
   for (let count = 0; count < 100; count++) t.match(await browser.ask({ time: 1, passthrough }), { time: 1 })
@@ -126,10 +114,7 @@ await test('requests that are answered no longer count as waiting, however many 
 
 await test('answers that are kept no longer count as waiting, however often a browser asks for them', async (t) => {
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '3600', MAX_BUFFERED_BYTES: '200000' })
-  market.auto = (request) => {
-    reply(request, { active_symbols: [] })
-    return true
-  }
+  market.auto = () => ({ active_symbols: [] })
   const browser = await join()
   const request = { active_symbols: 'brief', passthrough: { a: 'x'.repeat(3000) } }
   for (let count = 0; count < 100; count++) t.match(await browser.ask(request), { active_symbols: [] })

@@ -1,11 +1,12 @@
 import { test } from 'tap'
 import type { WebSocket } from 'ws'
 import {
-  feedWorld,
-  reply,
-  tick,
   type FeedBrowser,
   type FeedWorld,
+  feedWorld,
+  price,
+  reply,
+  tick,
   type UpstreamRequest,
 } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
@@ -60,10 +61,7 @@ async function streaming(world: FeedWorld, symbols: string): Promise<WebSocket> 
   const browser = await join()
   let socket: WebSocket | undefined
   for (const symbol of symbols) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    const request = await market.next('ticks', symbol)
-    tick(request, 1, 1, `id-${symbol}`, symbol)
-    await browser.next()
+    const request = await market.serve(browser, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
     socket = request.socket
   }
   if (socket === undefined) throw new Error('there is a symbol')

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import { parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/wire/parse-request.ts'
-import { RequestReader } from '../../src/sockets/feed/wire/request-reader.ts'
+import { RequestReader, parseRequest, prefixOf, type FeedRequest } from '../../src/sockets/feed/wire/parse-request.ts'
 import { jsonObject, jsonValue, spelling, type Json } from '../support/feed/json-spelling.ts'
 
 const RUNS = { numRuns: 500 }
@@ -103,7 +102,7 @@ await test('the prefix of a request repeats the text of the browser, its req_id 
   t.equal(parse(hostile)?.fields.has('req_id'), false)
   t.match(
     parse(hostile)?.prefix.toString(),
-    '"passthrough":{"__proto__":{"req_id":3},"constructor":[{}],"req_id":"x"},',
+    '"passthrough":{"__proto__":{"req_id":3},"req_id":"x","constructor":[{}]},',
   )
 })
 

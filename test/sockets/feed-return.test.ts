@@ -1,29 +1,20 @@
 import { test } from 'tap'
 import {
-  feedWorld,
-  quotes,
-  reply,
-  tick,
   type FeedBrowser,
   type FeedWorld,
-  type UpstreamRequest,
+  feedWorld,
+  LOST,
+  price,
+  quotes,
+  reply,
+  subscribed,
+  tick,
 } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
-const LOST = { code: 1013, reason: 'upstream_lost' }
 const SETTINGS = { FEED_RECONNECT_SPREAD_SECONDS: '0' }
 const CLOSED = { msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } }
-
-/** A browser with a living stream of a symbol. */
-async function subscribed({ join, market }: FeedWorld, symbol: string) {
-  const browser = await join()
-  browser.send({ ticks: symbol, subscribe: 1 })
-  const request = await market.next('ticks', symbol)
-  tick(request, 1, 1, `id-${symbol}`, symbol)
-  await browser.next()
-  return { browser, request }
-}
 
 /** Lets upstream accept connections, or refuse them. */
 function setAway({ upstream }: FeedWorld, isAway: boolean): void {
@@ -111,8 +102,7 @@ await test('what nobody waits for any more is not asked when upstream is back', 
 await test('a stream is over once its browsers have left before its first price, which comes all the same', async (t) => {
   const world = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
   const browser = await world.join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const request = await world.market.next('ticks')
+  const request = await world.market.askedBy(browser, { ticks: 'R_1', subscribe: 1 })
   await leave(world, browser)
   tick(request, 1, 1, 'id-1')
   t.ok(await world.market.next('forget', 'id-1'))
@@ -138,10 +128,9 @@ await test('streams are renewed as fast as upstream answers', async (t) => {
   const requests = []
   for (const symbol of symbols) requests.push(await subscribed(world, symbol))
   const renewed = new Set<unknown>()
-  market.auto = (request: UpstreamRequest) => {
-    renewed.add(request.message['ticks'])
-    tick(request, 2)
-    return true
+  market.auto = ({ ticks }) => {
+    renewed.add(ticks)
+    return price(2)
   }
   requests[0]?.request.socket.terminate()
   await until(() => renewed.size === symbols.length, 'all of them are back')
@@ -206,10 +195,11 @@ await test('a stream that upstream does not renew', async (t) => {
   await t.test('tells all who have come since, whatever history each has asked for', async (t) => {
     const asked = { ticks_history: 'R_5', subscribe: 1, end: 'latest' }
     const browser = await join()
-    browser.send(asked)
-    const request = await market.next('ticks_history')
-    reply(request, { msg_type: 'history', history: { prices: [1], times: [1] }, subscription: { id: 'h' } })
-    await browser.next()
+    const request = await market.serve(browser, asked, {
+      msg_type: 'history',
+      history: { prices: [1], times: [1] },
+      subscription: { id: 'h' },
+    })
     request.socket.terminate()
     t.same(await browser.client.closed, LOST)
     const renewed = await market.next('ticks_history')

@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { feedWorld, reply, tick, type FeedBrowser, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedBrowser, type FeedWorld, feedWorld, refusal, served } from '../support/feed/world.ts'
 
 const SERVED = { tick: {} }
 const LIMITED = { error: { code: 'RateLimit' } }
@@ -8,14 +8,7 @@ const REFUSED = { error: { code: 'AlreadySubscribed' } }
 /** A world whose upstream takes everything but the symbol REFUSED, which it says it has already. */
 async function crowdedWorld(t: Test, settings: Record<string, string>): Promise<FeedWorld> {
   const world = await feedWorld(t, { FEED_MAX_OWN_SOCKETS: '0', ...settings })
-  world.market.auto = (request) => {
-    const { ticks } = request.message
-    if (ticks === undefined) reply(request, { forget: 1 })
-    else if (ticks === 'REFUSED')
-      reply(request, { msg_type: 'tick', error: { code: 'AlreadySubscribed', message: '' } })
-    else tick(request, 1, 1, `id-${ticks as string}`, ticks as string)
-    return true
-  }
+  world.market.auto = (message) => (message['ticks'] === 'REFUSED' ? refusal('AlreadySubscribed') : served(message))
   return world
 }
 

@@ -1,42 +1,33 @@
 import { test } from 'tap'
-import { FeedBrowser, feedWorld, reply, tick, type FeedWorld } from '../support/feed/world.ts'
-import { PUBLIC } from '../support/sockets/relay-world.ts'
+import { feedWorld, price, refusal, reply, served } from '../support/feed/world.ts'
 
 const OF_THIS_SERVER = 'You have reached the rate limit for ticks.'
 
-async function from(world: FeedWorld, address: string): Promise<FeedBrowser> {
-  return new FeedBrowser(await world.connect(PUBLIC, { headers: { 'x-forwarded-for': address } }).opened())
-}
-
 await test('subscriptions count in the share of an address as reads do, refused ones too', async (t) => {
   const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
-  const { market } = world
+  const { market, join } = world
   let isLimited = false
-  market.auto = (request) => {
-    const symbol = String(request.message['ticks'])
-    const code = isLimited ? 'RateLimit' : 'InvalidSymbol'
-    if (isLimited || symbol.startsWith('X'))
-      reply(request, { msg_type: 'tick', error: { code, message: 'of upstream' } })
-    else tick(request, 1, 1, `id-${symbol}`, symbol)
-    return true
+  market.auto = (message) => {
+    if (isLimited) return refusal('RateLimit')
+    return String(message['ticks']).startsWith('X') ? refusal('InvalidSymbol') : served(message)
   }
-  const greedy = await Promise.all(Array.from({ length: 3 }, () => from(world, '192.0.2.1')))
+  const greedy = await Promise.all(Array.from({ length: 3 }, () => join('192.0.2.1')))
   for (const [index, browser] of greedy.entries()) {
     for (const symbol of [`X${index}1`, `X${index}2`, `X${index}3`]) {
       t.match(await browser.ask({ ticks: symbol, subscribe: 1 }), { error: { message: 'of upstream' } })
     }
   }
   isLimited = true
-  t.match(await (await from(world, '192.0.2.2')).ask({ ticks: 'A', subscribe: 1 }), {
+  t.match(await (await join('192.0.2.2')).ask({ ticks: 'A', subscribe: 1 }), {
     error: { message: 'of upstream' },
   })
   isLimited = false
   for (const [index, browser] of greedy.entries()) {
     t.match(await browser.ask({ ticks: `B${index}`, subscribe: 1 }), { error: { message: OF_THIS_SERVER } })
   }
-  const honest = await from(world, '192.0.2.3')
+  const honest = await join('192.0.2.3')
   for (const symbol of ['C', 'D']) t.match(await honest.ask({ ticks: symbol, subscribe: 1 }), { tick: { symbol } })
-  const late = await from(world, '192.0.2.1')
+  const late = await join('192.0.2.1')
   t.match(await late.ask({ ticks: 'C', subscribe: 1 }), { tick: { symbol: 'C' } }, 'a stream that exists costs nothing')
   t.equal(market.asked('ticks').length, 12)
 })
@@ -46,12 +37,9 @@ const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) 
 
 await test('lists of unknown symbols start as many subscriptions in a minute as five browsers of the address may have', async (t) => {
   const world = await feedWorld(t, { FEED_SUBSCRIPTIONS: '10', TRUST_PROXY: '1' })
-  const { market } = world
-  market.auto = (request) => {
-    reply(request, { msg_type: 'tick', error: { code: 'InvalidSymbol', message: 'of upstream' } })
-    return true
-  }
-  const greedy = [await from(world, '192.0.2.1'), await from(world, '192.0.2.1')]
+  const { market, join } = world
+  market.auto = () => refusal('InvalidSymbol')
+  const greedy = [await join('192.0.2.1'), await join('192.0.2.1')]
   const codes: unknown[] = []
   for (let round = 0; round < 10; round++) {
     const { error } = (await greedy[round % 2]?.ask({ ticks: list(round), subscribe: 1 })) ?? {}
@@ -61,7 +49,7 @@ await test('lists of unknown symbols start as many subscriptions in a minute as 
   t.equal(refused, 5, 'nine subscriptions of each list count, besides its request')
   t.same(new Set(codes.slice(refused)), new Set(['RateLimit']))
   t.ok(market.asked('ticks').length <= 50)
-  const honest = await from(world, '192.0.2.2')
+  const honest = await join('192.0.2.2')
   t.match(await honest.ask({ ticks: list(10), subscribe: 1 }), { error: { code: 'InvalidSymbol' } })
   t.match(
     await greedy[0]?.ask({ ticks: 'X', subscribe: 1 }),
@@ -87,14 +75,8 @@ await test('a shared operation with a member that it is not known to have goes t
   ]
   const { market, join } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const stream = await market.next('ticks')
-  tick(stream, 1)
-  await browser.next()
-  browser.send({ time: 1 })
-  const single = await market.next('time')
-  reply(single, { time: 1 })
-  await browser.next()
+  const stream = await market.serve(browser, { ticks: 'R_1', subscribe: 1 }, price(1))
+  const single = await market.serve(browser, { time: 1 }, { time: 1 })
   for (const [index, message] of foreign.entries()) {
     const text = JSON.stringify({ ...message, req_id: index })
     const own = await join()

@@ -1,12 +1,13 @@
 import { test, type Test } from 'tap'
 import {
+  type FeedBrowser,
+  type FeedWorld,
   feedWorld,
+  type Message,
+  price,
   quotes,
   reply,
   tick,
-  type FeedBrowser,
-  type FeedWorld,
-  type Message,
 } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
@@ -21,9 +22,7 @@ async function slowWorld(t: Test): Promise<SlowWorld> {
   const world = await feedWorld(t, { FEED_CACHE_SECONDS: '60', MAX_BUFFERED_BYTES: '16777216' })
   const { market, join, metric } = world
   const browser = await join()
-  browser.send({ active_symbols: 'brief' })
-  reply(await market.next('active_symbols'), { active_symbols: 'x'.repeat(100_000) })
-  await browser.next()
+  await market.serve(browser, { active_symbols: 'brief' }, { active_symbols: 'x'.repeat(100_000) })
   browser.client.socket.pause()
   await until(async () => {
     for (let count = 0; count < 10; count++) browser.send({ active_symbols: 'brief' })
@@ -61,8 +60,7 @@ await test('the first price of a stream is an answer, which a slow browser gets 
   await taken(world, 'ticks', 2)
   const request = await market.next('ticks')
   for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1')
-  slow.send({ time: 1, req_id: 3 })
-  reply(await market.next('time'), { time: 0 })
+  reply(await market.askedBy(slow, { time: 1, req_id: 3 }), { time: 0 })
   t.same(await readUntil(3), [
     [1, 10],
     [2, 'AlreadySubscribed'],
@@ -96,14 +94,12 @@ await test('a slow browser gets nothing of a stream after the answer to its forg
 await test('a slow browser gets nothing of a stream after the answer to its forget', async (t) => {
   const world = await slowWorld(t)
   const { market, slow, readUntil } = world
-  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
+  const request = await market.askedBy(slow, { ticks: 'R_1', subscribe: 1, req_id: 1 })
   for (const quote of [10, 11]) tick(request, quote, quote, 'id-1')
   const other = await world.join()
   t.match(await other.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 11 } }, 'the prices are there')
   slow.send({ forget: 'id-1', req_id: 2 })
-  slow.send({ time: 1, req_id: 3 })
-  reply(await market.next('time'), { time: 0 })
+  reply(await market.askedBy(slow, { time: 1, req_id: 3 }), { time: 0 })
   await readUntil(2)
   t.match(await slow.next(), { req_id: 3, time: 0 })
   t.same(await slow.rest(), [])
@@ -116,12 +112,10 @@ for (const [what, ticks, ended] of [
   await test(`a slow browser gets the last price of a ${what} before the end of it, and nothing after`, async (t) => {
     const world = await slowWorld(t)
     const { market, slow, readUntil } = world
-    slow.send({ ticks, subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(slow, { ticks, subscribe: 1, req_id: 1 })
     for (const quote of [10, 11, 12]) tick(request, quote, quote, 'id-1', 'R_1')
     reply(request, { ...ended, msg_type: 'tick', error: { code: 'MarketIsClosed', message: '' } })
-    slow.send({ time: 1, req_id: 3 })
-    reply(await market.next('time'), { time: 0 })
+    reply(await market.askedBy(slow, { time: 1, req_id: 3 }), { time: 0 })
     t.same(await readUntil(3), [
       [1, 10],
       [1, 12],
@@ -135,8 +129,7 @@ for (const [what, ticks, ended] of [
 await test('the counters of what browsers have got never fall, however short the messages that replace others', async (t) => {
   const world = await slowWorld(t)
   const { market, metric, slow, readUntil } = world
-  slow.send({ ticks: 'R_1', subscribe: 1, req_id: 1 })
-  const request = await market.next('ticks')
+  const request = await market.askedBy(slow, { ticks: 'R_1', subscribe: 1, req_id: 1 })
   const longer = (quote: number): void =>
     reply(request, { msg_type: 'tick', subscription: { id: 'id-1' }, tick: { quote }, padding: 'x'.repeat(50 - quote) })
   for (const quote of [1, 2]) longer(quote)
@@ -153,8 +146,7 @@ await test('the counters of what browsers have got never fall, however short the
     await until(async () => (await conflated()) === quote - 2, 'another has given way')
     t.same(await totals(), before, 'what may still give way does not count')
   }
-  slow.send({ time: 1, req_id: 2 })
-  reply(await market.next('time'), { time: 0 })
+  reply(await market.askedBy(slow, { time: 1, req_id: 2 }), { time: 0 })
   t.same(await readUntil(2), [
     [1, 1],
     [2, 0],
@@ -171,20 +163,14 @@ await test('a slow browser gets what follows its history before the answer to it
   const asked = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
   const history = { msg_type: 'history', history: { prices: [99, 100], times: [99, 100] } }
   const other = await world.join()
-  other.send(asked)
-  const request = await market.next('ticks_history')
-  reply(request, { ...history, subscription: { id: 'h' } })
-  await other.next()
-  slow.send({ ...asked, count: 2, req_id: 1 })
-  const fetch = await market.next('ticks_history')
+  const request = await market.serve(other, asked, { ...history, subscription: { id: 'h' } })
+  const fetch = await market.askedBy(slow, { ...asked, count: 2, req_id: 1 })
   for (const quote of [101, 102]) {
     tick(request, quote, quote, 'h')
     await other.next()
   }
   reply(fetch, history)
-  other.send({ time: 1 })
-  reply(await market.next('time'), { time: 0 })
-  await other.next()
+  await market.serve(other, { time: 1 }, { time: 0 })
   slow.send({ forget: 'h', req_id: 2 })
   t.same(await readUntil(2), [
     [1, undefined],
@@ -197,10 +183,7 @@ await test('a slow browser gets what follows its history before the answer to it
 await test('a slow browser gets the newest of long messages once it reads, without asking for anything', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const browser = await join()
-  browser.send({ ticks: 'R_1', subscribe: 1 })
-  const request = await market.next('ticks')
-  tick(request, 1, 1, 'id-1')
-  await browser.next()
+  const request = await market.serve(browser, { ticks: 'R_1', subscribe: 1 }, price(1, 'id-1'))
   browser.client.socket.pause()
   let last = 1
   await until(async () => {

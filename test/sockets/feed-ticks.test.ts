@@ -48,8 +48,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     reply(request, { msg_type: 'tick', error: { code: 'MarketIsClosed', message: 'closed' } })
     t.match(await first.next(), { req_id: -7, error: { code: 'MarketIsClosed' } })
     t.match(await second.next(), { echo_req: { ticks: 'R_1' }, error: { code: 'MarketIsClosed' } })
-    first.send({ ticks: 'R_1', subscribe: 1, req_id: 0 })
-    const again = await market.next('ticks')
+    const again = await market.askedBy(first, { ticks: 'R_1', subscribe: 1, req_id: 0 })
     tick(again, 3, 3, 'two')
     t.match(await first.next(), { req_id: 0, tick: { quote: 3 } }, 'an error is not kept')
     t.same(await second.rest(), [], 'nobody gets what he has not asked for')
@@ -57,22 +56,19 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('an error reaches all who wait, and is not kept', async (t) => {
     const [first, second] = [await join(), await join()]
-    first.send({ ticks: 'NONE', subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(first, { ticks: 'NONE', subscribe: 1, req_id: 1 })
     second.send({ ticks: 'NONE', subscribe: 1, req_id: 2 })
     await second.rest()
     reply(request, { msg_type: 'tick', error: { code: 'InvalidSymbol', message: 'Symbol NONE invalid' } })
     t.match(await first.next(), { req_id: 1, error: { code: 'InvalidSymbol' } })
     t.match(await second.next(), { req_id: 2, error: { code: 'InvalidSymbol' } })
-    first.send({ ticks: 'NONE', subscribe: 1, req_id: 3 })
-    tick(await market.next('ticks'), 5)
+    tick(await market.askedBy(first, { ticks: 'NONE', subscribe: 1, req_id: 3 }), 5)
     t.match(await first.next(), { req_id: 3, tick: { quote: 5 } })
   })
 
   await t.test('a second equal subscription is refused once the first is answered', async (t) => {
     const browser = await join()
-    browser.send({ ticks: 'R_2', subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(browser, { ticks: 'R_2', subscribe: 1, req_id: 1 })
     browser.send({ ticks: 'R_2', subscribe: 1, req_id: 2 })
     browser.send({ ticks: ['R_3', 'R_2'], subscribe: 1, req_id: 3 })
     t.same(await browser.rest(), [])
@@ -87,8 +83,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     })
     t.match(await browser.next(), { req_id: 3, error })
 
-    browser.send({ ticks: 'R_4', subscribe: 1, req_id: 4 })
-    const refused = await market.next('ticks')
+    const refused = await market.askedBy(browser, { ticks: 'R_4', subscribe: 1, req_id: 4 })
     browser.send({ ticks: 'R_4', subscribe: 1, req_id: 5 })
     await browser.rest()
     reply(refused, { error: { code: 'InvalidSymbol', message: '' } })
@@ -99,8 +94,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('a stream is forgotten a while after its last browser has left', async (t) => {
     const [first, second] = [await join(), await join()]
-    first.send({ ticks: 'R_5', subscribe: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(first, { ticks: 'R_5', subscribe: 1 })
     first.client.socket.terminate()
     await until(async () => (await metric('bff_relays')).get('kind="public"') !== undefined)
     tick(request, 1, 1, 'id-5')
@@ -109,8 +103,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
     const forget = await market.next('forget', 'id-5')
     t.ok(forget.socket === request.socket)
     // The answer is still on its way when the stream is wanted again.
-    second.send({ ticks: 'R_5', subscribe: 1 })
-    const again = await market.next('ticks')
+    const again = await market.askedBy(second, { ticks: 'R_5', subscribe: 1 })
     tick(request, 2, 2, 'id-5')
     reply(forget, { forget: 1, msg_type: 'forget' })
     tick(again, 3, 3, 'id-6')
@@ -119,8 +112,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('a stream that upstream takes for another one moves to another connection', async (t) => {
     const browser = await join()
-    browser.send({ ticks: 'R_6', subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(browser, { ticks: 'R_6', subscribe: 1, req_id: 1 })
     reply(request, { error: { code: 'AlreadySubscribed', message: '' } })
     const moved = await market.next('ticks')
     t.ok(moved.socket !== request.socket)
@@ -138,8 +130,7 @@ await test('browsers with PUBLIC_FEED=shared', async (t) => {
 
   await t.test('a message that answers no request is sent to no browser', async (t) => {
     const browser = await join()
-    browser.send({ ticks: 'R_7', subscribe: 1, req_id: 1 })
-    const request = await market.next('ticks')
+    const request = await market.askedBy(browser, { ticks: 'R_7', subscribe: 1, req_id: 1 })
     request.socket.send('{"msg_type":"tick","tick":{"quote":0}}')
     request.socket.send('{"msg_type":"tick","req_id":987654321,"tick":{"quote":0}}')
     request.socket.send('{"msg_type":"tick","req_id":987654320,"subscription":{"id":"zombie"},"tick":{"quote":0}}')

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { feedWorld, tick, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, tick } from '../support/feed/world.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
@@ -13,8 +13,7 @@ const streams = async ({ metric }: FeedWorld): Promise<unknown> => (await metric
 async function abandoned(world: FeedWorld) {
   const { market, join, metric } = world
   const browser = await join()
-  browser.send(TICKS)
-  const request = await market.next('ticks')
+  const request = await market.askedBy(browser, TICKS)
   browser.client.socket.close()
   await until(async () => (await metric('bff_relays')).get('kind="public"') === 0, 'the browser is gone')
   return request
@@ -31,8 +30,7 @@ await test('a stream that upstream never starts gives its place back when nobody
   t.equal((await metric('bff_feed_taken_places')).get(''), 0)
 
   const browser = await join()
-  browser.send(TICKS)
-  tick(await market.next('ticks'), 2, 2, 'new')
+  tick(await market.askedBy(browser, TICKS), 2, 2, 'new')
   t.match(await browser.next(), { tick: { quote: 2 } }, 'upstream is asked again')
   tick(request, 1, 1, 'late')
   t.ok(await market.next('forget', 'late'), 'a late start is forgotten')
@@ -57,10 +55,7 @@ await test('a stream that upstream does not renew gives its place back when its 
   const { market, join } = world
   const held = new HeldTimers(t, 'setTimeout', UNANSWERED_MS)
   const browser = await join()
-  browser.send(TICKS)
-  const request = await market.next('ticks')
-  tick(request, 1)
-  await browser.next()
+  const request = await market.serve(browser, TICKS, price(1))
   request.socket.terminate()
   t.match(await browser.client.closed, { code: 1013 })
   await market.next('ticks')

@@ -1,8 +1,7 @@
 import { test } from 'tap'
-import { feedWorld, quotes, reply, tick, type FeedWorld } from '../support/feed/world.ts'
+import { type FeedWorld, feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
 import { Beats } from '../support/feed/beats.ts'
 import { breakConnection } from '../support/feed/broken-connection.ts'
-import { until } from '../support/time/until.ts'
 
 /** The messages of upstream that were for nobody. */
 async function unattributed({ metric }: FeedWorld): Promise<unknown> {
@@ -14,10 +13,7 @@ async function withTwoStreams({ join, market }: FeedWorld) {
   const browser = await join()
   const requests = []
   for (const symbol of ['R_1', 'R_2'] as const) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    const request = await market.next('ticks', symbol)
-    tick(request, 1, 1, `id-${symbol}`, symbol)
-    await browser.next()
+    const request = await market.serve(browser, { ticks: symbol, subscribe: 1 }, price(1, `id-${symbol}`, symbol))
     requests.push(request)
   }
   const [first, second] = requests
@@ -47,41 +43,20 @@ await test('what upstream sends of a forgotten stream is ignored until the forge
   t.equal(market.asked('forget').length, 2)
 })
 
-await test('for a minute after upstream has refused a subscription, a stream that it starts all the same is forgotten', async (t) => {
-  const beats = new Beats(t)
+await test('a stream that upstream starts although it has refused the subscription is forgotten', async (t) => {
   const world = await feedWorld(t)
   const { market } = world
-  market.auto = (request) => {
-    const isPing = 'ping' in request.message
-    if (isPing) reply(request, { ping: 'pong' })
-    return isPing
-  }
   const { browser, second } = await withTwoStreams(world)
   const error = { code: 'MarketIsClosed', message: '' }
-  const refusals = []
-  for (const symbol of ['R_3', 'R_4']) {
-    browser.send({ ticks: symbol, subscribe: 1 })
-    const request = await market.next('ticks', symbol)
-    reply(request, { msg_type: 'tick', error })
-    t.match(await browser.next(), { error })
-    refusals.push(request)
-  }
-  for (const request of refusals) reply(request, { msg_type: 'tick', error })
-  const [late] = refusals
-  beats.pass(2)
-  if (late !== undefined) tick(late, 1, 1, 'late', 'R_3')
+  const request = await market.askedBy(browser, { ticks: 'R_3', subscribe: 1 })
+  reply(request, { msg_type: 'tick', error })
+  t.match(await browser.next(), { error })
+  for (const quote of [1, 2]) tick(request, quote, quote, 'late', 'R_3')
   reply(await market.next('forget', 'late'), { msg_type: 'forget', forget: 1 })
-  t.equal(await unattributed(world), 0)
-  for (let pings = 1; pings <= 2; pings++) {
-    beats.pass(pings === 1 ? 1 : 3)
-    await until(() => market.asked('ping').length === pings)
-    tick(second, pings, pings, 'id-R_2', 'R_2')
-    await browser.next()
-  }
-  for (const request of refusals) reply(request, { msg_type: 'tick', error })
   tick(second, 2, 2, 'id-R_2', 'R_2')
   t.same(quotes([await browser.next()]), [2])
-  t.equal(await unattributed(world), 2, 'nothing is remembered any more')
+  t.equal(await unattributed(world), 1, 'its first message')
+  t.equal(market.asked('forget').length, 1)
 })
 
 await test('a forget that upstream has refused is repeated every ten seconds until upstream takes it', async (t) => {
@@ -138,8 +113,7 @@ await test('an id that upstream has given to another stream is not forgotten for
     reply(forget, { msg_type: 'forget', error: { code: 'RateLimit', message: '' } })
     tick(second, 2, 2, 'id-R_2', 'R_2')
     t.match(await browser.next(), { tick: { symbol: 'R_2' } }, 'the refusal has arrived')
-    browser.send({ ticks: 'R_1', subscribe: 1 })
-    tick(await market.next('ticks', 'R_1'), 2, 2, 'id-R_1', 'R_1')
+    tick(await market.askedBy(browser, { ticks: 'R_1', subscribe: 1 }), 2, 2, 'id-R_1', 'R_1')
     t.match(await browser.next(), { tick: { quote: 2 } })
     beats.pass()
   })
@@ -147,8 +121,7 @@ await test('an id that upstream has given to another stream is not forgotten for
   await t.test('when upstream sends a late price of the first', async (t) => {
     t.match(await browser.ask({ forget: 'id-R_2' }), { forget: 1 })
     reply(await market.next('forget', 'id-R_2'), { msg_type: 'forget', forget: 1 })
-    browser.send({ ticks: 'R_3', subscribe: 1 })
-    tick(await market.next('ticks', 'R_3'), 2, 2, 'id-R_2', 'R_3')
+    tick(await market.askedBy(browser, { ticks: 'R_3', subscribe: 1 }), 2, 2, 'id-R_2', 'R_3')
     t.match(await browser.next(), { tick: { symbol: 'R_3', quote: 2 } })
     tick(second, 3, 3, 'id-R_2', 'R_2')
   })

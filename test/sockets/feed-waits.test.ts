@@ -1,37 +1,31 @@
 import { test } from 'tap'
 import { Beats } from '../support/feed/beats.ts'
-import { CacheQuota } from '../../src/sockets/feed/streams/cache-quota.ts'
+import { CacheQuota } from '../../src/sockets/feed/streams/reads.ts'
 import { clockAhead } from '../support/time/clock-ahead.ts'
-import { feedWorld, quotes, reply, tick } from '../support/feed/world.ts'
+import { feedWorld, history, quotes, reply, tick } from '../support/feed/world.ts'
 import { until } from '../support/time/until.ts'
 
 /** How long a history on its way is shared, and how long any other answer. */
 const HISTORY_MS = 30_000
 
-const history = (last: number) => ({
-  msg_type: 'history',
-  history: { prices: [last - 1, last], times: [last - 1, last] },
-})
-
 await test('a history that arrives so late that messages since then are gone is asked for again', async (t) => {
   const pass = clockAhead(t)
   const { market, join } = await feedWorld(t)
   const [first, second, third] = [await join(), await join(), await join()]
-  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
+  const request = await market.serve(
+    first,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { ...history(100), subscription: { id: 'h' } },
+  )
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
-  second.send({ ...wanted, req_id: 2 })
-  const late = await market.next('ticks_history')
+  const late = await market.askedBy(second, { ...wanted, req_id: 2 })
   pass(HISTORY_MS)
   const all = Array.from({ length: 200 }, (_, index) => 101 + index)
   for (const epoch of all) {
     tick(request, epoch, epoch, 'h')
     await first.next()
   }
-  third.send({ ...wanted, req_id: 3 })
-  const again = await market.next('ticks_history')
+  const again = await market.askedBy(third, { ...wanted, req_id: 3 })
   reply(late, history(100))
   reply(again, history(290))
   for (const [browser, req_id] of [
@@ -53,11 +47,8 @@ await test('a history that takes the place of another one is kept for its own ti
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest' }
   const browsers = [await join(), await join(), await join(), await join()] as const
   const [first, second, third, fourth] = browsers
-  first.send(wanted)
-  reply(await market.next('ticks_history'), { ...history(100), subscription: { id: 'h' } })
-  await first.next()
-  second.send({ ...wanted, count: 2 })
-  const late = await market.next('ticks_history')
+  await market.serve(first, wanted, { ...history(100), subscription: { id: 'h' } })
+  const late = await market.askedBy(second, { ...wanted, count: 2 })
   pass(HISTORY_MS)
   third.send({ ...wanted, count: 2 })
   for (const [browser, fetch] of [
@@ -77,14 +68,13 @@ await test('a history that is ahead of its stream is still kept when the browser
   t.intercept(CacheQuota.prototype, 'keep', { value: () => true })
   const { market, join } = await feedWorld(t)
   const [first, second, third] = [await join(), await join(), await join()]
-  first.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await first.next()
+  const request = await market.serve(
+    first,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { ...history(100), subscription: { id: 'h' } },
+  )
   const wanted = { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 }
-  second.send(wanted)
-  reply(await market.next('ticks_history'), history(103))
-  await second.next()
+  await market.serve(second, wanted, history(103))
   t.match(await second.ask({ forget: 'h' }), { forget: 1 })
   t.match(await third.ask(wanted), history(103))
   for (const epoch of [101, 102, 103, 104]) tick(request, epoch, epoch, 'h')
@@ -95,18 +85,16 @@ await test('a history that is ahead of its stream is still kept when the browser
 await test('a browser that leaves while its history is on its way is sent nothing', async (t) => {
   const { market, join, metric } = await feedWorld(t)
   const [stays, gone] = [await join(), await join()]
-  stays.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest' })
-  const request = await market.next('ticks_history')
-  reply(request, { ...history(100), subscription: { id: 'h' } })
-  await stays.next()
-  gone.send({ ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
-  const fetch = await market.next('ticks_history')
+  const request = await market.serve(
+    stays,
+    { ticks_history: 'R_1', subscribe: 1, end: 'latest' },
+    { ...history(100), subscription: { id: 'h' } },
+  )
+  const fetch = await market.askedBy(gone, { ticks_history: 'R_1', subscribe: 1, end: 'latest', count: 2 })
   gone.client.socket.terminate()
   await until(async () => (await metric('bff_feed_subscribers')).get('') === 1, 'it is gone')
   reply(fetch, history(100))
-  stays.send({ time: 1 })
-  reply(await market.next('time'), { time: 1 })
-  await stays.next()
+  await market.serve(stays, { time: 1 }, { time: 1 })
   tick(request, 101, 101, 'h')
   t.same(quotes(await stays.rest()), [101])
   const sent = (await metric('bff_relay_messages_total')).get('direction="to_browser"')
@@ -118,11 +106,9 @@ await test('a late answer reaches those who wait for it, and whoever asks after 
   const { market, join } = await feedWorld(t, { FEED_CACHE_SECONDS: '0' })
   const [first, second, third] = [await join(), await join(), await join()]
   const wanted = { active_symbols: 'brief' }
-  first.send({ ...wanted, req_id: 1 })
-  const late = await market.next('active_symbols')
+  const late = await market.askedBy(first, { ...wanted, req_id: 1 })
   beats.pass()
-  second.send({ ...wanted, req_id: 2 })
-  const again = await market.next('active_symbols')
+  const again = await market.askedBy(second, { ...wanted, req_id: 2 })
   reply(late, { active_symbols: ['late'] })
   t.match(await first.next(), { req_id: 1, active_symbols: ['late'] })
   third.send({ ...wanted, req_id: 3 })
@@ -136,14 +122,12 @@ await test('an answer that nobody waits for any more is given up', async (t) => 
   const beats = new Beats(t)
   const { market, join, metric } = await feedWorld(t)
   const [stays, gone] = [await join(), await join()]
-  gone.send({ time: 1 })
-  const late = await market.next('time')
+  const late = await market.askedBy(gone, { time: 1 })
   gone.client.socket.terminate()
   await until(async () => (await metric('bff_relays')).get('kind="public"') === 1, 'it is gone')
   beats.pass()
   reply(late, { time: 1 })
-  stays.send({ time: 1 })
-  reply(await market.next('time'), { time: 2 })
+  reply(await market.askedBy(stays, { time: 1 }), { time: 2 })
   t.match(await stays.next(), { time: 2 })
   t.equal((await metric('bff_feed_unattributed_messages_total')).get(''), 1)
 })

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Peer, writeAtOnce } from '../../src/sockets/peer.ts'
+import { Peer } from '../../src/sockets/peer.ts'
 import { wholeFrame } from '../../src/sockets/whole-frame.ts'
 import { frame } from '../support/sockets/raw-frames.ts'
 import { until } from '../support/time/until.ts'
@@ -18,6 +18,8 @@ function asRead(opcode: number, bytes: number, fin = true): { head: Buffer; payl
   return { head: whole.subarray(0, head), payload: Buffer.from(read.buffer, 3 + head, bytes) }
 }
 
+const ignore = (): void => undefined
+
 /** A peer, the wire it writes to, and the client at the other end. */
 async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; client: WebSocket }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false })
@@ -30,7 +32,9 @@ async function connectedPeer(t: Test): Promise<{ peer: Peer; wire: Socket; clien
   const opened = once(client, 'open')
   const [socket, { socket: wire }] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   await opened
-  return { peer: new Peer({ socket, wire }, false), wire, client }
+  const peer = new Peer({ socket, wire }, false)
+  peer.listen({ message: ignore, error: ignore, closed: ignore, tooManyControls: ignore })
+  return { peer, wire, client }
 }
 
 await test('wholeFrame returns the frame of a message that was received in one piece, and nothing otherwise', async (t) => {
@@ -100,28 +104,27 @@ await test('if pings outpace pongs, a peer answers the first and then only the l
   const { peer, client } = await connectedPeer(t)
   const pongs: string[] = []
   client.on('pong', (data: Buffer) => pongs.push(data.toString()))
-  for (const ping of ['first', 'second', 'latest']) peer.pong(Buffer.from(ping))
+  for (const ping of ['first', 'second', 'latest']) peer.socket.emit('ping', Buffer.from(ping))
   await until(() => pongs.length === 2)
   t.same(pongs, ['first', 'latest'])
 })
 
 const text = (payload: string): Buffer => frame({ opcode: 1, payload: Buffer.from(payload), masked: false })
 
-await test('writeAtOnce writes nothing behind what waits, and nothing to a connection that ends', async (t) => {
+await test('a peer watches a small write only behind what still waits', async (t) => {
   const { peer, wire, client } = await connectedPeer(t)
   const received: string[] = []
   client.on('message', (data: Buffer) => received.push(data.toString()))
-  t.ok(writeAtOnce(wire, text('at once')))
+  let sent = 0
+  peer.onSent = () => sent++
+  peer.write(text('at once'), 1000)
   wire.cork()
   wire.write(text('waits'))
-  t.notOk(writeAtOnce(wire, text('behind')))
+  peer.write(text('behind'), 1000)
   wire.uncork()
-  await until(() => received.length === 2)
-  t.same(received, ['at once', 'waits'])
-  wire.on('error', (error) => t.fail(error.message))
-  peer.hangUp()
-  t.notOk(writeAtOnce(wire, text('late')))
-  await once(client, 'close')
+  await until(() => received.length === 3)
+  t.same(received, ['at once', 'waits', 'behind'])
+  t.equal(sent, 1)
 })
 
 await test('what waits for a peer counts with an overhead for each write, and as nothing once it has left', async (t) => {
@@ -172,15 +175,16 @@ await test('a peer that is hung up on is read no more, and gets everything that 
 })
 
 await test('a peer is silent since its last sign of life, without the time for which it was not read', async (t) => {
-  const { peer, client } = await connectedPeer(t)
+  const { peer, wire, client } = await connectedPeer(t)
   let now = Math.ceil(performance.now())
   t.intercept(performance, 'now', { value: () => now })
   const silentAfter = (ms: number): number => peer.silentMs((now += ms))
-  peer.received()
+  const pong = () => peer.socket.emit('pong', Buffer.alloc(0))
+  pong()
   for (const sign of [
-    () => peer.received(),
-    () => peer.receivedMessage(),
-    () => peer.receivedControl(Buffer.alloc(0)),
+    pong,
+    () => peer.socket.emit('ping', Buffer.alloc(0)),
+    () => peer.socket.emit('message', Buffer.alloc(0), true),
     () => peer.excuse(1000),
   ]) {
     t.equal(silentAfter(1000), 1000)
@@ -196,8 +200,9 @@ await test('a peer is silent since its last sign of life, without the time for w
   t.equal(silentAfter(0), 1000)
 
   const more = async (): Promise<void> => {
-    client.send('x')
-    await once(peer.socket, 'message')
+    const before = wire.bytesRead
+    client.send('the middle of a message', { fin: false })
+    await until(() => wire.bytesRead > before)
   }
   await more()
   peer.checkBytes(now - 300)
@@ -205,7 +210,7 @@ await test('a peer is silent since its last sign of life, without the time for w
   peer.checkBytes(now)
   t.equal(silentAfter(0), 300, 'none have come')
   await more()
-  peer.received()
+  pong()
   peer.checkBytes(now - 300)
   t.equal(silentAfter(0), 0)
 })

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { rawBrowser } from '../support/browser/raw-browser.ts'
 import { closeCode, frame, switchProtocols } from '../support/sockets/raw-frames.ts'
 import { PUBLIC, relayWorld, type RelayWorld } from '../support/sockets/relay-world.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
 
 const TEXT = 1

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { JarBrowser } from '../support/browser/jar-browser.ts'
 import { ready, serverProcess } from '../support/server/server-process.ts'
 import { tokenEndpoint } from '../support/login/token-endpoint.ts'
@@ -19,13 +19,7 @@ function block(ms: number): void {
 await test('a process whose event loop was blocked does not report Redis as unavailable', async (t) => {
   const redis = await testRedis(t)
   const warnings: object[] = []
-  const store = RedisStore.connect(redis.url, {
-    warn: (details) => void warnings.push(details),
-    info: () => undefined,
-    error: () => undefined,
-  })
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, redis.url, { warn: (details: object) => void warnings.push(details) })
   let changes = 0
   store.onChange((key) => {
     if (key === undefined) changes++

@@ -1,7 +1,8 @@
 import { test, type Test } from 'tap'
 import type { RedisProcess } from '../../sandbox/redis-process.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import type { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable, type ConfirmableWrites } from '../../src/store/store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
@@ -23,9 +24,7 @@ async function replicated(t: Test, replicas = 1): Promise<Replicated> {
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const events: string[] = []
   const note = (_details: object, message: string): void => void events.push(message)
-  const store = RedisStore.connect(master.url, { error: note, warn: note, info: note })
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, master.url, { error: note, warn: note, info: note })
   // A new replica confirms nothing for up to a second.
   await until(async () => (await store.isReplicated('any')) === true)
   store.observe({ asked: () => undefined, refusedWrite: () => undefined, failed: (kind) => void events.push(kind) })

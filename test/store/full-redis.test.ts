@@ -1,19 +1,16 @@
 import { test } from 'tap'
 import { tombstoneKey } from '../../src/store/keys.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 const soon = (): number => Date.now() + 60_000
 const NONE = { orders: 0, otps: 0, reads: 0 }
 
 await test('a full Redis takes no new session, but whatever keeps sessions going, ends them and counts their calls', async (t) => {
   const redis = await testRedis(t)
-  const store = RedisStore.connect(redis.url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, redis.url)
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const ledger = await store.openLedger('default', { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 })
   const document = await store.openRefusals('default', () => undefined)
@@ -38,6 +35,7 @@ await test('a full Redis takes no new session, but whatever keeps sessions going
   t.match(await index.look('subject', 'b'), { endedAgoMs: Number })
   t.ok(await store.limits.claim({ key: 'permits', holder: 'one', count: 1 }, 1))
   t.notOk(await store.limits.claim({ key: 'permits', holder: 'two', count: 1 }, 1))
+  await store.limits.hold([{ key: 'permits', holder: 'one', count: 0 }])
   t.match(await store.limits.leaseCalls('calls', 10), { calls: 5 })
   t.equal(await store.limits.enqueue('queue', 1000), 0)
   t.ok(await document.write('', 'text', 1000))

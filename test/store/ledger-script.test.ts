@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { test } from 'tap'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
-import { settleScript } from '../../src/store/ledger/ledger-script.ts'
+import { settleScript } from '../../src/store/ledger/redis-ledger.ts'
 import type { LedgerReply, LedgerReport, LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import { seededRandom } from '../support/time/seeded-random.ts'
 import { testRedis } from '../support/server/world.ts'

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
 import { mayLackDatabase } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
+import { QUIET } from '../support/redis/connected-store.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
 
@@ -19,12 +20,7 @@ await test('--check and a start name a database of REDIS_URL that Redis has not 
   t.match(await probeRedis(`${redis.url}/15`, { timeoutMs: 5000, replicas: 0 }), [{ is: 'ok' }])
 
   const warnings: object[] = []
-  const log = {
-    error: () => undefined,
-    info: () => undefined,
-    warn: (details: object) => void warnings.push(details),
-  }
-  const store = RedisStore.connect(url, log)
+  const store = RedisStore.connect(url, { ...QUIET, warn: (details) => void warnings.push(details) })
   t.teardown(() => store.close())
   await until(() => warnings.length > 0, 'a warning at the start')
   t.same(warnings, [{ reason: 'ERR: the database at the end of REDIS_URL may not exist' }])

@@ -1,15 +1,13 @@
 import { test } from 'tap'
 import { sessionKey } from '../../src/store/keys.ts'
 import { probeRedis } from '../../src/store/probe.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { DOCUMENTED_COMMANDS, deniedOn, withDocumentedRights } from '../support/redis/rights.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
-import { ledgerContract } from './ledger-contract.ts'
-import { storeContract } from './store-contract.ts'
+import { sharedStoreContract } from './store-contract.ts'
 
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 /** Commands of this test, of a replica, and those that need no right. */
 const OTHERS: ReadonlySet<string> = new Set(['acl|log', 'config|resetstat', 'replconf', 'psync', 'hello', 'auth'])
 
@@ -19,16 +17,9 @@ await test('a user of Redis with the rights that the documentation names may do 
   const url = `${await withDocumentedRights({ url: master.url, nodes: [master] })}/1`
   await askRedis(master, ['CONFIG', 'RESETSTAT'])
 
-  const open = async (): Promise<RedisStore> => {
-    const store = RedisStore.connect(url, quiet)
-    t.teardown(() => store.close())
-    await store.connected(5000)
-    return store
-  }
-  const store = await open()
+  const store = await connectedStore(t, url)
   await until(async () => (await store.isReplicated(sessionKey('any'))) === true)
-  await storeContract(t, open, true)
-  await ledgerContract(t, await open(), await open())
+  await sharedStoreContract(t, () => connectedStore(t, url), true)
   const writes = await store.openConfirmed(1)
   t.ok(await writes.create(sessionKey('confirmed'), 'v', Date.now() + 1000))
   let news = 0
@@ -41,7 +32,7 @@ await test('a user of Redis with the rights that the documentation names may do 
   // More keys than are counted one by one.
   const fill = "for at = 1, 600 do redis.call('SET', 'bff:1:other:' .. at, '') end"
   await askRedis({ url: `${master.url}/1` }, ['EVAL', fill, '0'])
-  t.match(await (await open()).facts(), facts)
+  t.match(await (await connectedStore(t, url)).facts(), facts)
   t.match(await probeRedis(url, { timeoutMs: 5000, replicas: 1 }), [{ is: 'ok' }, { message: /append-only/ }])
 
   t.same(await deniedOn([master]), [], 'nothing was denied')

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { probeRedis } from '../../src/store/probe.ts'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 import { testRedis } from '../support/server/world.ts'
@@ -29,10 +29,7 @@ await test('--check and /readyz warn of replicas that do not fit IDEMPOTENCY_REP
   await askRedis(master, ['ACL', 'SETUSER', 'default', '-wait'])
   t.match(await warned(1), /forbids WAIT to this user/)
   await askRedis(master, ['ACL', 'SETUSER', 'default', '+wait'])
-  const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
-  const store = RedisStore.connect(master.url, quiet)
-  t.teardown(() => store.close())
-  await store.connected(5000)
+  const store = await connectedStore(t, master.url)
   t.same(store.warnings(), [])
   await store.openConfirmed(1)
   await until(() => store.warnings().length === 2)

@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts'
 let keys = 0
 const fresh = (): string => `bff:1:limits:${++keys}`
 
-/** The behaviour of {@link Store.limits} that every store must have. @param open returns a new handle on the same store */
+/** The behaviour of {@link Store.limits} that every store of several instances must have. @param open returns a new handle on the same store */
 export async function sharedLimitsContract(t: Test, open: () => Promise<Store>): Promise<void> {
   const { limits } = await open()
   const { limits: elsewhere } = await open()

@@ -3,10 +3,18 @@ import { tombstoneKey } from '../../src/store/keys.ts'
 import type { Store } from '../../src/store/store.ts'
 import { sharedLimitsContract } from './shared-limits-contract.ts'
 import { indexContract } from './index-contract.ts'
+import { ledgerContract } from './ledger-contract.ts'
 
 let keys = 0
 const fresh = (): string => `bff:1:contract:${++keys}`
 const soon = (): number => Date.now() + 60_000
+
+/** The behaviour of a store that instances share. See {@link storeContract}. */
+export async function sharedStoreContract(t: Test, open: () => Promise<Store>, isReplicated?: boolean): Promise<void> {
+  await storeContract(t, open, isReplicated)
+  await sharedLimitsContract(t, open)
+  await ledgerContract(t, await open(), await open())
+}
 
 /**
  * The behaviour that every store must have.
@@ -119,7 +127,6 @@ export async function storeContract(t: Test, open: () => Promise<Store>, isRepli
   })
 
   await indexContract(t, store)
-  await sharedLimitsContract(t, open)
 
   await t.test('the store is available', async (t) => {
     t.equal(store.unavailableSince(), undefined)

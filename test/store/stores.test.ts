@@ -7,43 +7,42 @@ import { MemoryStore } from '../../src/store/memory-store.ts'
 import { newConnection } from '../../src/store/redis-link.ts'
 import { RedisStore } from '../../src/store/redis-store.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { connectedStore, QUIET } from '../support/redis/connected-store.ts'
 import { askRedis } from '../support/redis/topologies.ts'
 import { testRedis } from '../support/server/world.ts'
-import { ledgerContract } from './ledger-contract.ts'
-import { storeContract } from './store-contract.ts'
+import { sharedStoreContract, storeContract } from './store-contract.ts'
+import { earlyInAMinute } from '../support/time/clock-minute.ts'
 import { until } from '../support/time/until.ts'
-
-async function connected(url: string): Promise<RedisStore> {
-  const store = RedisStore.connect(url, quiet)
-  await store.connected(5000)
-  return store
-}
 
 /** Timers that keep the process alive. */
 const timers = (): number => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
-
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 await test('the memory store keeps the contract', async (t) => {
   const store = new MemoryStore()
   await storeContract(t, async () => store)
 })
 
+await test('the memory store leases all calls of a minute at once, and lets nobody wait for others', async (t) => {
+  const { limits } = new MemoryStore()
+  await earlyInAMinute()
+  const { calls, endsInMs } = await limits.leaseCalls('calls', 20)
+  t.equal(calls, 20)
+  t.ok(endsInMs > 0 && endsInMs <= 60_000)
+  t.match(await limits.leaseCalls('calls', 20), { calls: 0 })
+  t.match(await limits.leaseCalls('other calls', 20), { calls: 20 })
+  t.equal(await limits.claim({ key: 'permits', holder: 'one', count: 2 }, 2), true)
+  t.equal(await limits.claim({ key: 'permits', holder: 'one', count: 3 }, 2), false)
+  for (const durationMs of [3000, 500]) t.equal(await limits.enqueue('queue', durationMs), 0)
+})
+
 await test('the Redis store keeps the contract', async (t) => {
   const redis = await testRedis(t)
-  const open = async () => {
-    const store = await connected(redis.url)
-    t.teardown(() => store.close())
-    return store
-  }
-  await storeContract(t, open)
-  await ledgerContract(t, await open(), await open())
+  await sharedStoreContract(t, () => connectedStore(t, redis.url))
 })
 
 await test('a ledger that an empty Redis has never seen grants nothing until the leases of its predecessor have ended', async (t) => {
   const { url } = await testRedis(t)
-  const store = await connected(url)
-  t.teardown(() => store.close())
+  const store = await connectedStore(t, url)
   const windows = [{ windowMs: 60_000, ceilings: { orders: 10, otps: 8, reads: 5 } }]
   const terms = { windows, leaseMs: 5000, marginMs: 1000, bucketMs: 100 }
   const ledger = await store.openLedger('empty', terms)
@@ -55,8 +54,7 @@ await test('a ledger that an empty Redis has never seen grants nothing until the
 
 await test('reads and writes reject with StoreUnavailable while Redis is down, and cached values are invalidated', async (t) => {
   const redis = await testRedis(t)
-  const store = await connected(redis.url)
-  t.teardown(() => store.close())
+  const store = await connectedStore(t, redis.url)
   const invalidated = new Promise<void>((resolve) => {
     store.onChange((key) => {
       if (key === undefined) resolve()
@@ -71,8 +69,7 @@ await test('reads and writes reject with StoreUnavailable while Redis is down, a
 
 await test('a Redis that hangs is unavailable, and is used again once it responds', async (t) => {
   const redis = await testRedis(t)
-  const store = await connected(redis.url)
-  t.teardown(() => store.close())
+  const store = await connectedStore(t, redis.url)
   await store.create('k', 'v', Date.now() + 60_000)
   const warnings = { count: 0 }
   const doubted = new Promise<void>((resolve) => {
@@ -90,23 +87,21 @@ await test('a Redis that hangs is unavailable, and is used again once it respond
   await t.rejects(store.read('k'), StoreUnavailable)
   t.equal(warnings.count, 1, 'the outage is logged once')
   redis.process.kill('SIGCONT')
-  const back = async (): Promise<string | undefined> => {
+  const valueOf = async (key: string): Promise<string | undefined> => {
     try {
-      return (await store.read('k'))?.value
+      return (await store.read(key))?.value
     } catch (error) {
       t.type(error, StoreUnavailable)
-      await new Promise((resolve) => void setTimeout(resolve, 50))
-      return back()
+      return undefined
     }
   }
-  t.equal(await back(), 'v')
+  await until(async () => (await valueOf('k')) === 'v')
   t.equal(store.unavailableSince(), undefined)
 })
 
 await test('a store counts anew for how long it has been available after each interruption', async (t) => {
   const redis = await testRedis(t)
-  const store = await connected(redis.url)
-  t.teardown(() => store.close())
+  const store = await connectedStore(t, redis.url)
   redis.process.kill('SIGSTOP')
   await until(() => store.unavailableSince() !== undefined)
   t.equal(store.availableForMs(), 0)
@@ -117,7 +112,7 @@ await test('a store counts anew for how long it has been available after each in
 })
 
 await test('a failed command interrupts a store whose link is healthy, and a refused write does not', async (t) => {
-  const health = new LinkHealth({ abandon: () => undefined }, quiet, () => undefined)
+  const health = new LinkHealth({ abandon: () => undefined }, QUIET, () => undefined)
   t.teardown(() => health.close())
   health.noteAlive()
   const aliveAt = performance.now()
@@ -135,23 +130,22 @@ await test('a failed command interrupts a store whose link is healthy, and a ref
 
 await test('a connection that stays silent is replaced by a new one', async (t) => {
   const redis = await testRedis(t)
-  const store = await connected(redis.url)
-  t.teardown(() => store.close())
+  const store = await connectedStore(t, redis.url)
   // A peer that vanished silently: no command to it gets a reply.
   redis.process.kill('SIGSTOP')
-  while (store.unavailableSince() === undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
+  await until(() => store.unavailableSince() !== undefined)
   const { port } = redis
   await redis.close()
   const next = await startRedis([], port)
   t.teardown(() => next.close())
-  while (store.unavailableSince() !== undefined) await new Promise((resolve) => void setTimeout(resolve, 20))
+  await until(() => store.unavailableSince() === undefined)
   t.equal(await store.create('k', 'v', Date.now() + 1000), true)
 })
 
 await test('a store that is closed while it cannot connect closes at once', async (t) => {
   const redis = await testRedis(t)
   await redis.close()
-  const store = RedisStore.connect(redis.url, quiet)
+  const store = RedisStore.connect(redis.url, QUIET)
   await store.close()
   t.type(store.unavailableSince(), 'number')
 })
@@ -160,16 +154,13 @@ await test('a store that is closed while it cannot connect closes at once', asyn
 async function watched(t: Test, url: string): Promise<{ store: RedisStore; reasons: string[] }> {
   const reasons: string[] = []
   const warn = (details: object): unknown => reasons.push((details as { reason: string }).reason)
-  const store = RedisStore.connect(url, { ...quiet, warn })
-  t.teardown(() => store.close())
-  await store.connected(5000)
-  return { store, reasons }
+  return { store: await connectedStore(t, url, { warn }), reasons }
 }
 
 await test('a store leaves nothing behind when its Redis dies while the last replies are awaited', async (t) => {
   const redis = await testRedis(t)
   const before = timers()
-  const store = await connected(redis.url)
+  const store = await connectedStore(t, redis.url)
   // It reads the commands, but does not run them. So the connection ends without an error.
   await askRedis(redis, ['CLIENT', 'PAUSE', '60000', 'ALL'])
   const unanswered = t.rejects(store.read('k'), StoreUnavailable)
@@ -229,10 +220,8 @@ await test('the store does not use a replica', async (t) => {
   const master = await testRedis(t)
   const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
   const reasons: string[] = []
-  const store = RedisStore.connect(replica.url, {
-    ...quiet,
-    warn: (details) => reasons.push((details as { reason: string }).reason),
-  })
+  const warn = (details: object): unknown => reasons.push((details as { reason: string }).reason)
+  const store = RedisStore.connect(replica.url, { ...QUIET, warn })
   t.teardown(() => store.close())
   await until(() => reasons.length > 0)
   t.same(reasons, ['it is a slave'])
@@ -264,9 +253,7 @@ await test('the store waits while Redis loads its data', async (t) => {
 await test('closing the store logs no outage', async (t) => {
   const redis = await testRedis(t)
   const warnings: unknown[] = []
-  const log = { ...quiet, warn: (details: object) => void warnings.push(details) }
-  const store = RedisStore.connect(redis.url, log)
-  await store.connected(5000)
+  const store = await connectedStore(t, redis.url, { warn: (details: object) => void warnings.push(details) })
   await store.close()
   t.same(warnings, [])
   await t.rejects(store.read('k'), StoreUnavailable)

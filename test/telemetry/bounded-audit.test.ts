@@ -1,17 +1,10 @@
 import { mock } from 'node:test'
-import { pino } from 'pino'
 import { test } from 'tap'
 import { auditBounded } from '../../src/telemetry/audit/audit.ts'
 import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
-import { loggerOptions } from '../../src/telemetry/log.ts'
-
-type Line = Record<string, unknown>
+import { logInto, type Line } from '../support/telemetry/lines.ts'
 
 const WINDOW_MS = 10_000
-
-function logInto(lines: Line[]) {
-  return pino(loggerOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line) as Line) })
-}
 
 /** How many events the lines stand for. */
 const total = (lines: readonly Line[]): number => lines.reduce((sum, { count = 1 }) => sum + Number(count), 0)

@@ -1,16 +1,8 @@
-import { pino } from 'pino'
 import { test } from 'tap'
 import { flushBoundedLines } from '../../src/telemetry/bounded-lines.ts'
 import { logFailure } from '../../src/telemetry/failure-log.ts'
-import { loggerOptions } from '../../src/telemetry/log.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount, logInto, type Line } from '../support/telemetry/lines.ts'
 import { until } from '../support/time/until.ts'
-
-type Line = Record<string, unknown>
-
-function logInto(lines: Line[]) {
-  return pino(loggerOptions('info'), { write: (line: string) => void lines.push(JSON.parse(line) as Line) })
-}
 
 await test('logFailure logs the first failure at once and counts the others in one line after a second', async (t) => {
   const lines: Line[] = []

@@ -1,13 +1,10 @@
 import { test, type Test } from 'tap'
-import { RedisStore } from '../../src/store/redis-store.ts'
-import { ledgerContract } from '../store/ledger-contract.ts'
-import { storeContract } from '../store/store-contract.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
+import { sharedStoreContract } from '../store/store-contract.ts'
 import { testCa, trust, type TestCa } from '../support/redis/tls.ts'
 import { deniedOn, withDocumentedRights } from '../support/redis/rights.ts'
 import type { Topology } from '../support/redis/topologies.ts'
 import { assertEndedSessionsAreNoticed, assertMasterLossIsSurvived, freeze } from './failover.ts'
-
-const silentLog = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 /** The tests of every topology in which a replica replaces a lost master. */
 export async function testReplicatedStore(
@@ -17,14 +14,7 @@ export async function testReplicatedStore(
   await test(`${where}, RedisStore fulfils the contract of Store with the rights that the documentation names`, async (t) => {
     const topology = await start(t)
     const url = await withDocumentedRights(topology, where === 'On a Cluster')
-    const open = async () => {
-      const store = RedisStore.connect(url, silentLog)
-      t.teardown(() => store.close())
-      await store.connected(5000)
-      return store
-    }
-    await storeContract(t, open, true)
-    await ledgerContract(t, await open(), await open())
+    await sharedStoreContract(t, () => connectedStore(t, url), true)
     t.same(await deniedOn(topology.nodes), [], 'nothing was denied')
   })
 

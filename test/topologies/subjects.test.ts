@@ -1,5 +1,5 @@
 import { test, type Test } from 'tap'
-import { RedisStore } from '../../src/store/redis-store.ts'
+import { connectedStore } from '../support/redis/connected-store.ts'
 import { assertNoneSurvives } from '../sessions/everywhere-races.ts'
 import { BrowserSocket } from '../support/browser/browser-socket.ts'
 import { identityWorld, operate } from '../support/login/identity-world.ts'
@@ -9,7 +9,6 @@ import { testRedis, testServer } from '../support/server/world.ts'
 const LOGINS = 1000
 const SOCKETS = 60
 const MEASURED = 60
-const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined }
 
 async function testSingle(t: Test): Promise<Topology> {
   const redis = await testRedis(t)
@@ -23,13 +22,7 @@ for (const [where, start] of [
 ] as const) {
   await test(`${where}, of ${LOGINS} logins none survives an end of all sessions that came later`, async (t) => {
     const { url } = await start(t)
-    const open = async (): Promise<RedisStore> => {
-      const store = RedisStore.connect(url, quiet)
-      t.teardown(() => store.close())
-      await store.connected(5000)
-      return store
-    }
-    await assertNoneSurvives(t, open, LOGINS)
+    await assertNoneSurvives(t, () => connectedStore(t, url), LOGINS)
   })
 
   await test(`${where}, DELETE /sessions closes ${SOCKETS} sockets on three instances`, async (t) => {

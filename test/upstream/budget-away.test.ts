@@ -5,8 +5,7 @@ import { ManualBudget } from '../support/budget/manual-budget.ts'
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
 await test('without the ledger a process spends its lease, and then its part, in every window', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: WINDOW, alone: 0.3, instances: 3 })
   world.isAway = true
   const ready = await world.sendMany(20, 'orders')
   t.ok(ready >= 1 && ready <= 4, `${ready} orders with the tokens at hand`)
@@ -51,8 +50,7 @@ await test('what is left is not known before the ledger has replied, nor while i
 
 await test('whenever the ledger goes away, a process keeps its tokens for five seconds at least', async (t) => {
   for (let phaseMs = 0; phaseMs <= 12_000; phaseMs += 500) {
-    const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-    await world.budget.opened()
+    const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }] })
     await world.pass(phaseMs)
     world.isAway = true
     await world.pass(4900)
@@ -61,8 +59,7 @@ await test('whenever the ledger goes away, a process keeps its tokens for five s
 })
 
 await test('a second after the time of day has jumped, a process has tokens again that outlast the ledger', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }] })
   world.sleep(60_000)
   await world.pass(1000)
   world.isAway = true
@@ -71,8 +68,7 @@ await test('a second after the time of day has jumped, a process has tokens agai
 })
 
 await test('while a ledger grants nothing, because it may have forgotten something, a process spends its part', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW, alone: 0.3, instances: 3 })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: WINDOW, alone: 0.3, instances: 3 })
   await world.pass(11_250)
   t.equal(world.budget.counts.alone, 0)
   world.quietMs = 5250
@@ -94,8 +90,7 @@ for (const { lateMs, spent, given } of [
   { lateMs: 15_500, spent: 0, given: 0 },
 ]) {
   await test(`a ledger that is quiet gives ${given} tokens back ${lateMs} ms after they lapsed`, async (t) => {
-    const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-    await world.budget.opened()
+    const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }] })
     world.isAway = true
     t.equal(await world.sendMany(spent, 'orders'), spent)
     await world.pass(15_000 + lateMs - 500)
@@ -136,8 +131,7 @@ await test('a start waits for three leases and no longer', async (t) => {
 })
 
 await test('a ledger that has lost its memory hears from a process what it has spent', async (t) => {
-  const world = new ManualBudget({ windows: WINDOW })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: WINDOW })
   t.equal(await world.sendMany(120, 'orders'), 100)
   world.loseLedger()
   const before = world.reports.length
@@ -194,8 +188,7 @@ await test('tokens that lapsed longer ago than half of the shortest window are n
 })
 
 await test('without the ledger, one user gets no more than half of what there is beside another', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }], alone: 0.1, instances: 1 })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 3000, windowMs: 60_000 }], alone: 0.1, instances: 1 })
   await world.pass(62_000)
   world.isAway = true
   await world.pass(16_000)
@@ -219,8 +212,7 @@ await test('without the ledger, one user gets no more than half of what there is
 })
 
 await test('while a new ledger is quiet, a user of few orders may have the tokens at hand, though others were here', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 5 })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 5 })
   t.ok(await world.send('reads', 'another'))
   world.quietMs = 15_000
   world.loseLedger()

@@ -3,9 +3,9 @@ import { test } from 'tap'
 import { readConfig } from '../../src/config/config.ts'
 import { MemoryStore } from '../../src/store/memory-store.ts'
 import { UpstreamBudget } from '../../src/upstream/budget/upstream-budget.ts'
-import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { restClient } from '../support/upstream/rest-client.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { until } from '../support/time/until.ts'
 
@@ -17,8 +17,7 @@ await test('a request that waits for a connection is not sent when upstream refu
   if (config.budget === undefined) throw new Error('there is no budget')
   const budget = await UpstreamBudget.open(config.budget, store, (user) => user)
   t.teardown(() => budget.close())
-  const rest = new RestClient(config, { connections: 1 }, budget)
-  t.teardown(() => rest.close())
+  const rest = restClient(t, upstream, 1, {}, budget)
   let held: Socket | undefined
   upstream.answer = (_request, socket) => void (held = socket)
   const send = (path: string, subject = 'a') =>
@@ -58,8 +57,7 @@ for (const { retryAfter, ms } of [
   { retryAfter: 'Fri, 31 Dec 9999 23:59:59 GMT', ms: 60_000 },
 ]) {
   await test(`a 429 with Retry-After ${JSON.stringify(retryAfter)} holds its user back for ${ms} ms, in its class`, async (t) => {
-    const world = new ManualBudget({})
-    await world.budget.opened()
+    const world = await ManualBudget.opened()
     const reservation = await world.reserve('reads', 'a')
     reservation?.answered(429, retryAfter)
     t.match(await world.admit('reads', 'a'), { is: 'refused', limited: 'user', retryAfterMs: ms })
@@ -73,8 +71,7 @@ for (const { retryAfter, ms } of [
 }
 
 await test('a shorter hold never shortens a longer one', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   const [first, second] = [await world.reserve('reads', 'a'), await world.reserve('reads', 'a')]
   first?.answered(429, '30')
   second?.answered(429, '1')
@@ -82,8 +79,7 @@ await test('a shorter hold never shortens a longer one', async (t) => {
 })
 
 await test('a 429 to a call without a session, and an informational response, hold nobody back', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   const admission = await world.budget.admit('reads', '')
   if (admission.is === 'granted') admission.reservation.answered(429, '30')
   t.match(await world.budget.admit('reads', ''), { is: 'granted' })
@@ -93,8 +89,7 @@ await test('a 429 to a call without a session, and an informational response, ho
 })
 
 await test('an order that is refused when it is about to be written counts as one that upstream limits', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   const [first, second] = [await world.reserve('orders', 'a'), await world.reserve('orders', 'a')]
   first?.start()
   first?.answered(429, '7')
@@ -104,8 +99,7 @@ await test('an order that is refused when it is about to be written counts as on
 })
 
 await test('a probe for which the budget has no token lets another call be the probe', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 8, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 8, windowMs: 10_000 }] })
   for (const user of ['a', 'b', 'c', 'probe']) {
     const reservation = await world.reserve('orders', user)
     t.equal(reservation?.start(), undefined)

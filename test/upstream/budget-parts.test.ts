@@ -1,13 +1,12 @@
 import { test } from 'tap'
 import { LedgerModel } from '../support/budget/ledger-model.ts'
-import { PresentSubjects } from '../../src/upstream/budget/present-subjects.ts'
+import { PresentSubjects } from '../../src/upstream/budget/subject-calls.ts'
 import { ManualBudget } from '../support/budget/manual-budget.ts'
 
 const WINDOW = [{ calls: 100, windowMs: 10_000 }]
 
 await test('most calls wait for no report, and a report brings the tokens of several seconds', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 3000, windowMs: 60_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 3000, windowMs: 60_000 }] })
   let sent = 0
   for (let tick = 0; tick < 600; tick++) {
     if (await world.send('reads')) sent++
@@ -18,8 +17,7 @@ await test('most calls wait for no report, and a report brings the tokens of sev
 })
 
 await test('an order finds a token at hand, without a report', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   t.notOk(world.budget.admit('orders', 'a') instanceof Promise)
   await world.pass(60_000)
   t.notOk(world.budget.admit('orders', 'a') instanceof Promise, 'also after a minute without calls')
@@ -30,8 +28,7 @@ for (const [how, stop] of [
   ['slept with its machine', (world: ManualBudget) => world.sleep(5001)],
 ] as const) {
   await test(`a token is worth nothing to a process that ${how} for longer than its lease`, async (t) => {
-    const world = new ManualBudget({})
-    await world.budget.opened()
+    const world = await ManualBudget.opened()
     const reservation = await world.reserve('orders')
     world.isAway = true
     stop(world)
@@ -41,8 +38,7 @@ for (const [how, stop] of [
 }
 
 await test('a process whose timers are late sets none for a time that has passed', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   await world.pass(2000)
   // The timer is due in a second, and so is the next report shortly after it.
   world.stop(1500)
@@ -52,8 +48,7 @@ await test('a process whose timers are late sets none for a time that has passed
 })
 
 await test('a request that is written twice spends two tokens', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 4, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 4, windowMs: 10_000 }] })
   const first = await world.reserve('orders')
   const second = await world.reserve('orders')
   await world.pass(0)
@@ -66,8 +61,7 @@ await test('a request that is written twice spends two tokens', async (t) => {
 })
 
 await test('a call that waits for tokens is not written when upstream refuses its user meanwhile', async (t) => {
-  const world = new ManualBudget({})
-  await world.budget.opened()
+  const world = await ManualBudget.opened()
   const first = await world.reserve('reads', 'a')
   const { promise, resolve } = Promise.withResolvers<void>()
   world.replies = promise
@@ -83,8 +77,7 @@ await test('a call that waits for tokens is not written when upstream refuses it
 })
 
 await test('a session that was alone may have used everything, and gets no more than half of what comes when another asks', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 80, windowMs: 10_000 }] })
   t.equal(await world.sendMany(100, 'reads', 'greedy'), 40, 'alone it may have all')
   t.equal(await world.sendMany(1, 'reads', 'modest'), 0, 'another goes short')
   let greedy = 0
@@ -99,8 +92,7 @@ await test('a session that was alone may have used everything, and gets no more 
 })
 
 await test('one of seven sessions that all want more than there is gets less than a third, in whatever portions the tokens come', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 60, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 60, windowMs: 10_000 }] })
   let greedy = 0
   let others = 0
   for (let tenth = 0; tenth < 1200; tenth++) {
@@ -119,8 +111,7 @@ await test('one of seven sessions that all want more than there is gets less tha
 
 /** Sessions that send thirty calls at once ten times a second, and others that send one twice a second: what they can send. */
 async function crowd(greedy: readonly string[], modest: number): Promise<{ greedy: number; others: number }> {
-  const world = new ManualBudget({ windows: [{ calls: 60, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 60, windowMs: 10_000 }] })
   const sent = { greedy: 0, others: 0 }
   for (let tenth = 0; tenth < 1200; tenth++) {
     const send = async (subject: string, kind: 'greedy' | 'others'): Promise<void> => {
@@ -146,8 +137,7 @@ await test('two sessions with many calls at once keep nothing from each other', 
 })
 
 await test('one who sends an order a second is never refused, although all tokens come once a minute and another takes all it can', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }] })
   let greedy = 0
   let modest = 0
   for (let second = 0; second < 360; second++) {
@@ -167,8 +157,7 @@ await test('one who sends an order a second is never refused, although all token
 })
 
 await test('before another has gone short, a session is held to half of the tokens, and only until it is alone again', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 80, windowMs: 10_000 }] })
   t.ok(await world.send('reads', 'modest'))
   t.equal(
     await world.sendMany(60, 'reads', 'greedy'),
@@ -187,8 +176,7 @@ await test('a session that was alone and used most of a longer window gets more 
     { calls: 100, windowMs: 10_000 },
     { calls: 400, windowMs: 100_000 },
   ]
-  const world = new ManualBudget({ windows })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows })
   for (const alone of [90, 90, 90]) {
     t.equal(await world.sendMany(90, 'orders', 'greedy'), alone)
     await world.pass(12_000)
@@ -200,8 +188,7 @@ await test('a session that was alone and used most of a longer window gets more 
 })
 
 await test('one of three instances has all the traffic: a session beside others gets half of all tokens', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 3 })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 300, windowMs: 60_000 }], instances: 3 })
   let sent = 0
   for (let turn = 0; turn < 6; turn++) {
     await world.send('orders', 'modest')
@@ -212,15 +199,13 @@ await test('one of three instances has all the traffic: a session beside others 
 })
 
 await test('a session that asks for calls of another class is another, too', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 80, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 80, windowMs: 10_000 }] })
   t.ok(await world.send('reads', 'modest'))
   t.ok((await world.sendMany(90, 'orders', 'greedy')) <= 40)
 })
 
 await test('all sessions that use more than an equal part stay together within half of the tokens', async (t) => {
-  const world = new ManualBudget({ windows: [{ calls: 400, windowMs: 10_000 }] })
-  await world.budget.opened()
+  const world = await ManualBudget.opened({ windows: [{ calls: 400, windowMs: 10_000 }] })
   for (let each = 0; each < 40; each++) t.ok(await world.send('reads', `modest ${each}`))
   await world.pass(9000)
   const first = await world.sendMany(100, 'reads', 'greedy')

@@ -1,6 +1,5 @@
 import { test } from 'tap'
 import type { BudgetConfig } from '../../src/config/upstream-budget.ts'
-import type { LedgerTerms } from '../../src/store/ledger/ledger.ts'
 import type { Run, Schedule } from '../support/budget/schedule.ts'
 import { simulate } from '../support/budget/simulation.ts'
 import { mostWithin } from '../support/budget/most-within.ts'
@@ -67,26 +66,4 @@ await test(`no window has more calls than the budget, in ${SCHEDULES} random sch
     }
   }
   t.ok(calls > SCHEDULES * 20, `${calls} calls were made, SEED=${first}`)
-})
-
-const withoutLease = (terms: LedgerTerms): LedgerTerms => ({ ...terms, leaseMs: 0 })
-
-await test('with the lease left out of the count, some schedule breaks the promise', async (t) => {
-  const { random, seed } = seededRandom()
-  // Tokens that wait for a wave are spent when the ledger has forgotten them. About five schedules of six break the promise.
-  const config: BudgetConfig = {
-    name: 'default',
-    windows: [{ calls: 60, windowMs: 1500 }],
-    shares: { orders: 1, otps: 0.8, reads: 0.5 },
-    alone: 0,
-    instances: 3,
-  }
-  const load = { orders: 80, otps: 0, reads: 0 }
-  for (let count = 0; count < 100; count++) {
-    const schedule = { config, random, instances: 3, lengthMs: 60_000, waveMs: 6000, load }
-    t.same(broken(await simulate(schedule), config), [], `with the lease, SEED=${seed}`)
-    const faults = broken(await simulate({ ...schedule, ledgerTerms: withoutLease }), config)
-    if (faults.length > 0) return t.pass(`schedule ${count} of SEED=${seed}: ${faults.join(', ')}`)
-  }
-  t.fail(`no schedule of SEED=${seed} does`)
 })

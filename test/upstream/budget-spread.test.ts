@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { spreadMs } from '../../src/upstream/budget/spread.ts'
+import { spreadMs } from '../../src/upstream/budget/terms.ts'
 
 const ceilings = (calls: number) => ({ orders: calls, otps: calls * 0.8, reads: calls * 0.5 })
 

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
-import { readConfig } from '../../src/config/config.ts'
-import { RestClient } from '../../src/upstream/rest-client.ts'
 import { awakeClock } from '../support/time/awake-clock.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
-import { ALONE } from '../support/server/settings.ts'
+import { restClient } from '../support/upstream/rest-client.ts'
 
 const MAX_AGE_MS = 1000
 const LOAD_MS = 4500
@@ -17,9 +15,7 @@ for (const [what, connections, loops] of [
 ] as const) {
   await test(`no connection is used for longer than maxConnectionMs, while ${what}`, async (t) => {
     const upstream = await rawUpstream(t)
-    const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: String(MAX_AGE_MS / 1000) }
-    const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream, { connections })
-    t.teardown(() => rest.close())
+    const rest = restClient(t, upstream, connections, { UPSTREAM_MAX_CONNECTION_SECONDS: String(MAX_AGE_MS / 1000) })
     const clock = awakeClock(t)
     const spans = new Map<number, { first: number; last: number }>()
     upstream.answer = ({ connection, target }, socket) => {
@@ -53,9 +49,7 @@ for (const [what, connections, loops] of [
 
 await test('an idle connection is reused within maxConnectionMs and not after it, whatever keep-alive upstream announces', async (t) => {
   const upstream = await rawUpstream(t)
-  const settings = { API_URL: upstream.url, UPSTREAM_MAX_CONNECTION_SECONDS: '2' }
-  const rest = new RestClient(readConfig({ ...ALONE, ...settings }).upstream)
-  t.teardown(() => rest.close())
+  const rest = restClient(t, upstream, 8, { UPSTREAM_MAX_CONNECTION_SECONDS: '2' })
   upstream.answer = (_request, socket) => void socket.write(ok('{}', 'Keep-Alive: timeout=60\r\n'))
   const connectionOfNext = async (): Promise<number | undefined> => {
     await rest.exchange({ method: 'POST', path: '/', headers: [], body: null })

@@ -1,22 +1,11 @@
 import { test } from 'tap'
-import { readConfig } from '../../src/config/config.ts'
-import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { restClient } from '../support/upstream/rest-client.ts'
 import { relayWorld, TRADING } from '../support/sockets/relay-world.ts'
 
 await test('a call waits for a free connection for UPSTREAM_CONNECT_SECONDS at most', async (t) => {
   const upstream = await rawUpstream(t)
-  const config = readConfig({
-    PUBLIC_URL: 'http://localhost:3000',
-    AUTH_URL: 'http://127.0.0.1:9',
-    API_URL: upstream.url,
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'test-client',
-    UPSTREAM_CONNECT_SECONDS: '1',
-    UPSTREAM_HEADERS_SECONDS: '600',
-  })
-  const rest = new RestClient(config.upstream, { connections: 2 })
-  t.teardown(() => rest.close())
+  const rest = restClient(t, upstream, 2, { UPSTREAM_CONNECT_SECONDS: '1', UPSTREAM_HEADERS_SECONDS: '600' })
   const ask = (path: string) => rest.exchange({ method: 'POST', path, headers: [], body: null })
   const answers: (() => void)[] = []
   upstream.answer = (_request, socket) => void answers.push(() => void socket.write(ok()))

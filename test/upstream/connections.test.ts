@@ -11,7 +11,7 @@ import { proxyProcess } from '../support/proxies/process.ts'
 import { ok } from '../support/upstream/raw-upstream.ts'
 import { testCa, trust } from '../support/redis/tls.ts'
 import { TRADING } from '../support/sockets/relay-world.ts'
-import { failureCount } from '../support/telemetry/failure-count.ts'
+import { failureCount } from '../support/telemetry/lines.ts'
 import { logIn, testWorld } from '../support/server/world.ts'
 
 const ACCOUNTS = '/api/trading/v1/options/accounts'

@@ -25,7 +25,7 @@ class Fleet {
   start(): UpstreamRefusals {
     const clock: Clock = { now: () => this.now, timeOfDay: () => 1.7e12 + this.now, after: () => () => undefined }
     const refusals = new UpstreamRefusals(clock, (user) => user)
-    refusals.share(this.store.open(() => refusals.reread()))
+    refusals.suspicions.share(this.store.open(() => refusals.suspicions.reread()))
     return refusals
   }
 

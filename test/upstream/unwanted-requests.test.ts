@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
 import { test, type Test } from 'tap'
-import { readConfig } from '../../src/config/config.ts'
 import type { Admission, Budget } from '../../src/upstream/budget/admission.ts'
-import { RestClient } from '../../src/upstream/rest-client.ts'
 import { ok, rawUpstream } from '../support/upstream/raw-upstream.ts'
+import { restClient } from '../support/upstream/rest-client.ts'
 
 /** A budget that admits when it is told to, and what becomes of its tokens. */
 function heldBudget() {
@@ -26,17 +25,8 @@ function heldBudget() {
 
 async function client(t: Test, budget?: Budget) {
   const upstream = await rawUpstream(t)
-  const { upstream: config } = readConfig({
-    PUBLIC_URL: 'http://localhost:3000',
-    AUTH_URL: 'http://127.0.0.1:9',
-    API_URL: upstream.url,
-    WS_URL: 'ws://127.0.0.1:9',
-    CLIENT_ID: 'test-client',
-    UPSTREAM_CONNECT_SECONDS: '600',
-    UPSTREAM_HEADERS_SECONDS: '600',
-  })
-  const rest = new RestClient(config, { connections: 1 }, budget)
-  t.teardown(() => rest.close())
+  const patient = { UPSTREAM_CONNECT_SECONDS: '600', UPSTREAM_HEADERS_SECONDS: '600' }
+  const rest = restClient(t, upstream, 1, patient, budget)
   const send = (path: string, isCurrent = () => true) =>
     rest.exchange({ method: 'POST', path, headers: [], body: Buffer.from('{}'), isCurrent })
   return { upstream, send }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { FastifyReply } from 'fastify'
 import type { ResponseSink } from '../../upstream/forwarding.ts'
 import { passedOn, responseHeaders, type UpstreamHeaders } from '../../upstream/headers.ts'
+import { JoinedPieces } from '../../upstream/request-body.ts'
 import type { KeptAnswer } from './record.ts'
 
 /** Statuses whose responses have no body and need no length (RFC 9110 §6.4.1). */
@@ -22,8 +23,7 @@ interface SinkOptions {
 export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implements ResponseSink {
   readonly #reply: FastifyReply
   readonly #options: SinkOptions
-  readonly #chunks: Buffer[] = []
-  #bytes = 0
+  #body = new JoinedPieces()
   #status = 0
   #headers: UpstreamHeaders = {}
   #isStreaming = false
@@ -46,7 +46,7 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
 
   /** The response, once it is complete, unless it is streamed. */
   get answer(): KeptAnswer {
-    const body = Buffer.concat(this.#chunks)
+    const body = this.#body.joined()
     const needsLength = this.#headers['content-length'] === undefined && !BODILESS.has(this.#status)
     const headers = needsLength ? { ...this.#headers, 'content-length': String(body.length) } : this.#headers
     return { status: this.#status, headers, body }
@@ -61,9 +61,8 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
 
   write(chunk: Buffer): boolean {
     if (this.#isStreaming) return this.#reply.raw.write(chunk)
-    this.#chunks.push(chunk)
-    this.#bytes += chunk.length
-    return this.#bytes <= this.#options.maxBytes || this.#stream()
+    this.#body.add(chunk)
+    return this.#body.length <= this.#options.maxBytes || this.#stream()
   }
 
   end(last?: Buffer | string, encoding?: 'latin1'): void {
@@ -89,9 +88,8 @@ export class AnswerSink extends EventEmitter<{ close: []; drain: [] }> implement
     }
     raw.writeHead(this.#status, responseHeaders(this.#reply.getHeaders(), this.#headers, this.#options.hasBudget))
     this.#reply.hijack()
-    let hasRoom = true
-    for (const chunk of this.#chunks) hasRoom = raw.write(chunk)
-    this.#chunks.length = 0
-    return hasRoom
+    const received = this.#body.joined()
+    this.#body = new JoinedPieces()
+    return received.length === 0 || raw.write(received)
   }
 }

@@ -1,22 +1,13 @@
 import { callerOnAccount } from '../../http/requester.ts'
-import { audit } from '../../telemetry/audit/audit.ts'
+import { audit, type AuditFields } from '../../telemetry/audit/audit.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Call } from '../call.ts'
 import type { Ending } from './claim.ts'
 
-/** The outcome of a request with an Idempotency-Key. */
-type KeyedOutcome =
-  | Ending
-  | 'replayed'
-  | 'in_progress'
-  | 'repeated_unknown'
-  | 'repeated_not_kept'
-  | 'key_reused'
-  | 'too_many'
-  | 'record_lost'
+/** An outcome that is logged for the audit. The others are the usual ones, and are only counted. */
+type AuditedOutcome = AuditFields<'idempotency'>['outcome']
 
-/** The messages for the audit. Outcomes without one are the usual ones, and are only counted. */
-const MESSAGES = {
+const MESSAGES: Readonly<Record<AuditedOutcome, string>> = {
   unknown: 'the outcome of a call with an Idempotency-Key is unknown',
   replayed: 'a repeated call got the response of the first',
   in_progress: 'a repeated call was refused while the first runs',
@@ -25,13 +16,13 @@ const MESSAGES = {
   key_reused: 'another call with a used Idempotency-Key was refused',
   too_many: 'a call was refused, because its session has used too many Idempotency-Keys',
   record_lost: 'the record of a call with an Idempotency-Key was replaced or lost while the call ran',
-} as const satisfies Partial<Record<KeyedOutcome, string>>
+}
 
 /** Counts the outcome of a request with a key, and logs it for the audit. Neither the key nor the body is ever logged. */
 export function auditKeyed(
   metrics: Pick<Metrics, 'idempotency'>,
   { endpoint, request }: Call,
-  outcome: KeyedOutcome,
+  outcome: Ending | AuditedOutcome,
 ): void {
   metrics.idempotency.inc({ outcome })
   if (!isAudited(outcome)) return
@@ -45,6 +36,6 @@ export function auditKeyed(
   )
 }
 
-function isAudited(outcome: KeyedOutcome): outcome is keyof typeof MESSAGES {
+function isAudited(outcome: string): outcome is AuditedOutcome {
   return outcome in MESSAGES
 }

@@ -105,15 +105,10 @@ export class IdempotencyRecords {
       const text = sealRecord(envelope, place, { is: 'running', digest, leaseUntil })
       const own = { ...place, session, digest, text, leaseUntil, expiresAt }
       if (await this.#create(own)) return this.#admit(own)
-      const found = await this.#find(own)
+      const found = await this.find(own)
       if (found !== undefined) return found
     }
     return { is: 'running' }
-  }
-
-  /** The present record of a claim that is lost. Undefined if there is none. @throws StoreUnavailable */
-  find({ own }: HeldClaim): Promise<Repetition | undefined> {
-    return this.#find(own)
   }
 
   /** Has the shutdown wait for a call. */
@@ -153,8 +148,8 @@ export class IdempotencyRecords {
     }
   }
 
-  /** Undefined if the record is gone again. */
-  async #find(own: OwnRecord): Promise<Repetition | undefined> {
+  /** The present record of a call, which may be another's. Undefined if there is none. @throws StoreUnavailable */
+  async find(own: OwnRecord): Promise<Repetition | undefined> {
     const { store, envelope } = this.#deps
     const stored = await store.readUntracked(own.recordKey)
     if (stored === undefined) return undefined

@@ -40,7 +40,7 @@ export interface RecordPlace {
   readonly sessionId: string
 }
 
-/** Seals a record. Each result is unique, even for equal records, so it identifies who wrote it. */
+/** Seals a record. Each result is unique, even for equal records, so it identifies its writer. */
 export function sealRecord(envelope: Envelope, { recordKey, sessionId }: RecordPlace, record: CallRecord): string {
   return envelope.seal(recordKey, sessionId, JSON.stringify(record))
 }

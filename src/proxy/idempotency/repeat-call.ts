@@ -21,7 +21,7 @@ export function repeatCall(
   switch (claimed.is) {
     case 'answered':
       audit('replayed')
-      return sendAnswer(call.reply, claimed.answer, { hasBudget: upstream.budget !== undefined, isReplayed: true })
+      return sendAnswer(call.reply, claimed.answer, upstream.budget !== undefined, true)
     case 'running':
       audit('in_progress')
       throw new Problem('idempotency_in_progress', { retryAfterSeconds: IN_PROGRESS_SECONDS })
@@ -46,17 +46,12 @@ export function repeatCall(
   }
 }
 
-interface SendOptions {
-  readonly hasBudget: boolean
-  /** Whether the response belongs to an earlier request. */
-  readonly isReplayed?: boolean
-}
-
-/** Sends a response that was received whole. */
+/** Sends a response that was received whole. @param isReplayed whether it belongs to an earlier request */
 export function sendAnswer(
   reply: FastifyReply,
   { status, headers, body }: KeptAnswer,
-  { hasBudget, isReplayed = false }: SendOptions,
+  hasBudget: boolean,
+  isReplayed = false,
 ): void {
   reply.hijack()
   const list = responseHeaders(reply.getHeaders(), headers, hasBudget)

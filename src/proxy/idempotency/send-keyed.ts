@@ -2,13 +2,12 @@ import { Problem } from '../../problem.ts'
 import type { Session } from '../../sessions/index.ts'
 import type { Stale } from '../../upstream/exchange.ts'
 import type { ForwardOutcome } from '../../upstream/forwarding.ts'
-import { JoinedPieces } from '../../upstream/joined-pieces.ts'
+import { JoinedPieces } from '../../upstream/request-body.ts'
 import { BodyRefused, type OutgoingBody } from '../../upstream/request-body.ts'
 import { liveSession, renewedSession } from '../authorized-session.ts'
 import type { Call, CallDependencies } from '../call.ts'
-import { conclude } from '../conclude.ts'
 import { send } from '../send.ts'
-import { upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
+import { conclude, upstreamOutcome, upstreamProblem } from '../upstream-problem.ts'
 import { AnswerSink } from './answer-sink.ts'
 import { auditKeyed } from './audit-keyed.ts'
 import type { Ending, HeldClaim } from './claim.ts'
@@ -91,7 +90,7 @@ async function sendClaimed(
   const sent = await send(deps, original, framed(content), { claim, sink }).catch(async (error: unknown) => {
     auditKeyed(deps.metrics, original, await claim.free())
     // This process was stopped, or had no store, for so long that others may have said what became of the call.
-    const said = claim.isLost ? await deps.records.find(claim) : undefined
+    const said = claim.isLost ? await deps.records.find(claim.own) : undefined
     if (said !== undefined) return said
     throw error
   })
@@ -102,7 +101,7 @@ async function sendClaimed(
   auditKeyed(deps.metrics, call, ending)
   if (sink.isStreaming) return outcome.is === 'answered' ? undefined : conclude(outcome, call)
   if (reply.raw.destroyed) return conclude(left(outcome), call)
-  if (outcome.is === 'answered') return sendAnswer(reply, sink.answer, { hasBudget })
+  if (outcome.is === 'answered') return sendAnswer(reply, sink.answer, hasBudget)
   if (outcome.is === 'withheld' && outcome.status === 401) {
     await renewedSession(deps, call.request, call.session, true)
     throw new Problem('credential_renewed', { retryAfterSeconds: 0 })

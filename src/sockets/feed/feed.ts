@@ -12,15 +12,7 @@ import {
   type PoolLimits,
   StreamPool,
 } from './upstream/index.ts'
-import {
-  type FeedRequest,
-  RequestReader,
-  type UpstreamMessage,
-  WriteBatch,
-  localAnswer,
-  prefixOf,
-  rateLimitError,
-} from './wire/index.ts'
+import { type FeedRequest, RequestReader, WriteBatch, localAnswer, prefixOf, rateLimitError } from './wire/index.ts'
 import { CacheQuota, Reads, Streams, Subscriber, forgetAll, forgetStream, isKnownForgetAll } from './streams/index.ts'
 import { type Member, type MemberHost, type MemberLimits, OwnSocket } from './browser/index.ts'
 import { serviceOf } from './services.ts'
@@ -77,17 +69,18 @@ export class Feed implements MemberHost {
     const { maxUpstreamMessageBytes: maxMessageBytes, heartbeatMs, reconnectSpreadMs, cacheMs, lingerMs } = limits
     const link: LinkDependencies = { url: this.#url, maxMessageBytes, batch, log, metrics: feedMetrics, heartbeatMs }
     const share = new FairShare(limits.requestsPerMinute, limits.maxSubscriptions)
-    this.#oneShots = new OneShots(link, reconnectSpreadMs, share, () => this.#members.size > 0)
+    this.#oneShots = new OneShots(link, reconnectSpreadMs, () => this.#members.size > 0)
     const kept = new CacheQuota()
     this.#reads = new Reads(this.#oneShots, share, kept, feedMetrics)
     this.#pool = new StreamPool(link, limits)
     const historyMs = Math.min(cacheMs, HISTORY_MS)
     const returnMs = reconnectSpreadMs + PATIENCE_MS
-    const context = { feedMetrics, log, kept, oneShots: this.#oneShots, share, lingerMs, returnMs, historyMs }
-    this.#streams = new Streams(this.#pool, context, limits.maxSubscriptions)
+    const [pool, oneShots] = [this.#pool, this.#oneShots]
+    const context = { feedMetrics, log, kept, pool, oneShots, share, lingerMs, returnMs, historyMs }
+    this.#streams = new Streams(context, limits.maxSubscriptions)
     Object.assign(feedMetrics.counts, {
-      upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.isOpen),
-      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.isRetrying),
+      upstreamSockets: () => this.#pool.openSockets + Number(this.#oneShots.link.isOpen),
+      retryingSockets: () => this.#pool.retryingSockets + Number(this.#oneShots.link.isRetrying),
       streams: () => this.#streams.size,
       subscribers: () => this.#streams.subscribers,
       ownSockets: () => this.#ownSockets,
@@ -155,42 +148,30 @@ export class Feed implements MemberHost {
   }
 
   #forget(member: Member, subscriber: Subscriber, request: FeedRequest, message: Buffer): void {
-    const id = request.fields.get('forget')
-    if (typeof id === 'string' && forgetStream(subscriber, id)) member.answer(localAnswer(request, 1))
+    if (forgetStream(subscriber, request.fields.get('forget'))) member.answer(localAnswer(request, 1))
     else if (member.own !== undefined) this.#pass(member, message, false)
-    else if (typeof id === 'string') member.answer(localAnswer(request, 0))
-    else this.#reads.single(member, request)
+    else member.answer(localAnswer(request, 0))
   }
 
   #forgetAll(member: Member, subscriber: Subscriber, request: FeedRequest): void {
-    const { own } = member
-    if (own === undefined) {
-      const ask = (answered: (message: UpstreamMessage) => void): boolean => this.#reads.ask(member, request, answered)
-      return forgetAll(subscriber, request, isKnownForgetAll(request) ? undefined : ask)
-    }
-    if (!member.spend()) return member.answer(rateLimitError(request))
+    if (member.own === undefined && isKnownForgetAll(request)) return forgetAll(subscriber, request, undefined)
+    const own = member.spend() ? this.#ownOf(member) : undefined
+    if (own === undefined) return member.answer(rateLimitError(request))
     forgetAll(subscriber, request, (answered) => own.ask((reqId) => request.toUpstream(reqId), answered))
   }
 
-  /** Counts a message as a request, and sends it on the browser's own upstream socket. Beyond the limit it is refused. */
+  /** Sends a message on the browser's own upstream socket, and counts it as a request. Beyond a limit it is refused. */
   #pass(member: Member, message: Buffer, isBinary: boolean): void {
-    if (member.spend()) this.#send(member, message, isBinary)
-    else this.#refuse(member, message, isBinary)
-  }
-
-  /** Sends a message on the browser's own upstream socket. It has been counted. */
-  #send(member: Member, message: Buffer, isBinary: boolean): void {
-    if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) {
-      return this.#refuse(member, message, isBinary)
-    }
-    member.own ??= this.#openOwn(member)
-    member.own.send(message, isBinary)
-  }
-
-  /** Answers a message that exceeds a limit. */
-  #refuse(member: Member, message: Buffer, isBinary: boolean): void {
+    const own = member.spend() ? this.#ownOf(member) : undefined
+    if (own !== undefined) return own.send(message, isBinary)
     const operation = isBinary ? 'other' : operationOf(message)
     member.answer(rateLimitError({ operation, prefix: prefixOf(message) }))
+  }
+
+  /** The browser's own upstream socket, which is opened if it has none. Undefined when there are too many. */
+  #ownOf(member: Member): OwnSocket | undefined {
+    if (member.own === undefined && this.#ownSockets >= this.limits.maxOwnSockets) return undefined
+    return (member.own ??= this.#openOwn(member))
   }
 
   #openOwn(member: Member): OwnSocket {

@@ -3,8 +3,8 @@ import type { FeedRequest } from './wire/index.ts'
 /**
  * How a request is served:
  * - `ticks`, `history`: by a stream.
- * - `kept`, `brief`: by one upstream request for all who ask the same. The answer is kept for FEED_CACHE_SECONDS, or for a
- *   quarter of a second at most.
+ * - `kept`, `brief`: by one upstream request for all browsers that ask the same. The answer is kept for FEED_CACHE_SECONDS, or
+ *   for a quarter of a second at most.
  * - `single`: by an upstream request for this browser alone, on the connection that all browsers share.
  * - `ping`, `forget`, `forget_all`: here, together with the browser's own socket if it has one.
  * - `own`: by an upstream socket of this browser's own.
@@ -13,7 +13,7 @@ export type Service = 'ticks' | 'history' | 'kept' | 'brief' | 'single' | 'ping'
 
 /**
  * The members that each operation is known to have, besides its own name, `req_id` and `passthrough` (docs/upstream.md,
- * Messages). A request with any other one never goes upstream on a shared socket: the member might change that socket for all.
+ * Messages). A request with any other one never goes upstream on a shared socket: the member might change that socket for others.
  */
 const MEMBERS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
@@ -39,8 +39,8 @@ const SERVICES: ReadonlyMap<string, (request: FeedRequest) => Service> = new Map
   ['contracts_list', () => 'kept'],
   ['trading_times', () => 'kept'],
   ['time', () => 'single'],
-  ['ping', ({ fields }) => (fields.get('ping') === 1 ? 'ping' : 'single')],
-  ['forget', () => 'forget'],
+  ['ping', ({ fields }) => (fields.get('ping') === 1 ? 'ping' : 'own')],
+  ['forget', ({ fields }) => (typeof fields.get('forget') === 'string' ? 'forget' : 'own')],
   ['forget_all', () => 'forget_all'],
 ])
 

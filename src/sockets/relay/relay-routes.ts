@@ -1,10 +1,31 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Config } from '../../config/config.ts'
 import { Problem } from '../../problem.ts'
+import type { CallLimit } from '../../limits/call-limit.ts'
 import { ID } from '../../http/known-paths.ts'
+import { requesterOf } from '../../http/requester.ts'
+import { refusalSource, sharerOf, type Session } from '../../sessions/index.ts'
+import { logFailure } from '../../telemetry/failure-log.ts'
 import { accountTag } from '../../telemetry/log-tag.ts'
+import type { RestClients } from '../../upstream/rest-clients.ts'
+import { after, CLOSE, closeOf } from '../close-codes.ts'
+import type { Handshake, Opened } from '../handshake.ts'
+import type { SocketDependencies } from '../socket-dependencies.ts'
+import type { SocketSlot } from '../slot.ts'
 import { socketRoute } from '../socket-route.ts'
-import { openPublicRelay, openTradingRelay, type RelayDependencies } from './open-relay.ts'
+import type { SocketIdentity, SocketKind } from '../socket-log.ts'
 import { OtpClient } from './otp.ts'
+import { Relay, type RelayPeers } from './relay.ts'
+import { openUpstreamSocket, PUBLIC_SOCKET_PATH } from '../upstream-socket.ts'
+
+/** What relays work with. */
+interface RelayDependencies extends SocketDependencies {
+  readonly config: Pick<Config, 'relay' | 'feed' | 'upstream' | 'secrets'>
+  readonly clients: RestClients
+  readonly otp: OtpClient
+  /** Absent without API_REQUESTS_PER_MINUTE. */
+  readonly callLimit: CallLimit | undefined
+}
 
 /** `GET /ws/trading/:accountId` and, unless browsers share the market data, `GET /ws/public`. */
 export async function relayRoutes(fastify: FastifyInstance, deps: Omit<RelayDependencies, 'otp'>): Promise<void> {
@@ -27,4 +48,137 @@ function accountIdOf({ params }: FastifyRequest): string {
   const { accountId = '' } = params as { accountId?: string }
   if (!ID.test(accountId)) throw new Problem('not_found')
   return accountId
+}
+
+/** Opens the public market data socket. */
+async function openPublicRelay(handshake: Handshake, deps: RelayDependencies): Promise<Opened | undefined> {
+  if (!handshake.acquirePublic()) return
+  return openUpstream(handshake, deps.config.relay.wsUrl + PUBLIC_SOCKET_PATH, deps)
+}
+
+/** Opens the trading socket of an account, for the session of the browser. */
+async function openTradingRelay(
+  handshake: Handshake,
+  accountId: string,
+  deps: RelayDependencies,
+): Promise<Opened | undefined> {
+  const { caps } = deps
+  if (!handshake.acquire(caps.acquireProcess())) return
+  const session = await handshake.authorize()
+  if (session === undefined) return
+  // Before the permit, since the session may end while that is claimed.
+  handshake.endWith(session)
+  handshake.withReturn = (close) => deps.returns?.refused(session.key, close) ?? close
+  if (!handshake.acquire(await caps.acquireSession(session.key))) return
+  if (!(await isCallAllowed(handshake, session, deps))) return
+  const url = await oneTimeUrl(handshake, accountId, session, deps)
+  if (url === undefined) return
+  handshake.purpose = { ...handshake.purpose, kind: kindOf(url) }
+  const opened = await openUpstream(handshake, url, deps)
+  if (opened === undefined || (await handshake.current(session)) !== undefined) return opened
+  opened.drop()
+}
+
+/** Counts the request for a one-time URL as a call of its session. False when the handshake is over. */
+async function isCallAllowed(
+  handshake: Handshake,
+  session: Session,
+  { callLimit }: RelayDependencies,
+): Promise<boolean> {
+  const verdict = await callLimit?.count(session.key)
+  if (verdict?.is === 'refused') handshake.end(after(CLOSE.rateLimited, 1000 * verdict.retryAfterSeconds))
+  return !handshake.isOver
+}
+
+/**
+ * A fresh one-time URL. If upstream refuses the bearer, the token is renewed and the URL requested once more. A session that
+ * has changed while the request waited is read again before anything is sent.
+ */
+async function oneTimeUrl(
+  handshake: Handshake,
+  accountId: string,
+  session: Session,
+  deps: RelayDependencies,
+  mayRenew = true,
+): Promise<URL | undefined> {
+  const { request, signal } = handshake
+  if (handshake.isOver) return
+  const outcome = await deps.otp.request(accountId, session.record.accessToken, {
+    id: request.id,
+    signal,
+    subject: sharerOf(session),
+    source: () => refusalSource(session, request.ip),
+    isCurrent: () => deps.sessions.isCurrent(session),
+  })
+  switch (outcome.is) {
+    case 'url':
+      return handshake.isOver ? undefined : outcome.url
+    case 'refused': {
+      const { close, why, cause } = outcome
+      if (!handshake.isOver) {
+        logFailure(request.log, 'no one-time URL for a relay', { why, code: close.code }, cause)
+      }
+      return handshake.end(close)
+    }
+    case 'stale': {
+      const current = await handshake.current(session)
+      return current && oneTimeUrl(handshake, accountId, current, deps, mayRenew)
+    }
+    case 'overBudget':
+      return handshake.end(
+        after(outcome.limited === 'user' ? CLOSE.upstreamLimit : CLOSE.upstreamBudget, outcome.retryAfterMs),
+      )
+    case 'unauthorized': {
+      const found = await deps.sessions.renewAfterRefusal(session, mayRenew, requesterOf(request))
+      if (found.is !== 'authorized') return handshake.end(closeOf(found))
+      return oneTimeUrl(handshake, accountId, found.session, deps, false)
+    }
+  }
+}
+
+async function openUpstream(
+  handshake: Handshake,
+  url: URL | string,
+  deps: RelayDependencies,
+): Promise<Opened | undefined> {
+  const { relay: limits } = deps.config
+  const outcome = await openUpstreamSocket(url, limits.maxUpstreamMessageBytes, handshake.signal)
+  if (outcome.is === 'open') {
+    const { connection: upstream } = outcome
+    return {
+      join: (browser, slot, identity) => joinRelay({ browser, upstream }, slot, identity, deps),
+      drop: () => upstream.socket.terminate(),
+    }
+  }
+  if (handshake.isOver) return
+  const { why, cause, close } = outcome
+  const { kind } = handshake.purpose
+  logFailure(handshake.request.log, 'upstream refused a socket', { why, kind }, cause)
+  return handshake.end(close)
+}
+
+function joinRelay(peers: RelayPeers, slot: SocketSlot, identity: SocketIdentity, deps: RelayDependencies): void {
+  const { metrics, log, config } = deps
+  const ended = slot.opened(identity)
+  // A public relay comes back without a one-time URL.
+  const returns = identity.kind === 'public' ? undefined : deps.returns
+  if (returns !== undefined) slot.onRelease(returns.join())
+  slot.owner = new Relay(peers, {
+    limits: config.relay,
+    metrics,
+    withReturn: returns && ((close) => returns.closed(close)),
+    onEnd: (close, violation) => {
+      const { kind, reqId } = identity
+      if (violation !== undefined) {
+        logFailure(log.child({ reqId }), 'upstream broke the WebSocket protocol', { kind, why: violation })
+      }
+      ended(close)
+    },
+  })
+}
+
+/** Demo or real, where the path of the one-time URL says so. */
+function kindOf(url: URL): SocketKind {
+  const last = url.pathname.split('/').at(-1)
+  return last === 'demo' || last === 'real' ? last : 'trading'
 }

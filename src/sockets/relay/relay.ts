@@ -69,7 +69,7 @@ export class Relay implements Registered {
     this.#listenToUpstream()
     const { socket } = peers.upstream
     if (socket.readyState === WebSocket.OPEN) socket.resume()
-    // Upstream closed during the browser's handshake, when nobody was listening.
+    // Upstream closed during the browser's handshake, before the relay listened.
     else this.end(CLOSE.upstreamLost)
   }
 
@@ -140,7 +140,7 @@ export class Relay implements Registered {
 
   #gone(peer: Peer): void {
     if (peer === this.#upstream) this.end(CLOSE.upstreamLost)
-    // Nobody reads a close frame there; the `close` event of the socket ends the relay.
+    // A lost browser reads no close frame; the `close` event of the socket ends the relay.
     else peer.socket.terminate()
   }
 

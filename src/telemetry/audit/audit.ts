@@ -1,6 +1,28 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { BoundedLines } from '../bounded-lines.ts'
-import { AUDIT_EVENTS, type AuditFields, type AuditName } from './events.ts'
+import { CALL_EVENTS } from './call-events.ts'
+import type { FieldSchema, FieldValue } from './fields.ts'
+import { SESSION_EVENTS } from './session-events.ts'
+
+/**
+ * Every kind of audit line, by its name. Types, docs/audit.schema.json and the tests are derived from this table, so a line
+ * that is not described here cannot be written.
+ */
+export const AUDIT_EVENTS = { ...SESSION_EVENTS, ...CALL_EVENTS } as const
+
+/** The name of a kind of audit line. */
+type AuditName = keyof typeof AUDIT_EVENTS
+
+type Fields<Schemas extends Readonly<Record<string, FieldSchema>>> = {
+  readonly [Name in keyof Schemas]: FieldValue<Schemas[Name]>
+}
+type OptionalFields<Schemas extends Readonly<Record<string, FieldSchema>>> = {
+  readonly [Name in keyof Schemas]?: FieldValue<Schemas[Name]> | undefined
+}
+
+/** What the caller says in an audit line of this kind. */
+export type AuditFields<Name extends AuditName> = Fields<(typeof AUDIT_EVENTS)[Name]['required']> &
+  OptionalFields<(typeof AUDIT_EVENTS)[Name]['optional']>
 
 /** The kinds of lines that a stranger can cause at will. */
 type BoundedName = 'refused' | 'relay_refused' | 'login_failed' | 'login_not_started' | 'ops_refused'
@@ -30,7 +52,7 @@ export function audit<Name extends AuditName>(
 /**
  * Like `audit`, but a stranger cannot fill the log: after a few lines of a source within ten seconds, the next one is written
  * when that time is over, with the `count` of events that it stands for.
- * @param source who or what is counted together: the network of a client, for instance
+ * @param source the name under which events are counted together: the network of a client, for instance
  */
 export function auditBounded<Name extends BoundedName>(
   log: FastifyBaseLogger,

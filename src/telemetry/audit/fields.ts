@@ -1,4 +1,4 @@
-/** The values that a field may have, as a fragment of JSON Schema. `description` is for the people who read the log. */
+/** The values that a field may have, as a fragment of JSON Schema. `description` is for readers of the log. */
 export type FieldSchema =
   | { readonly description: string; readonly enum: readonly string[] }
   | { readonly description: string; readonly type: 'string'; readonly pattern?: string; readonly maxLength?: number }

@@ -19,7 +19,7 @@ import {
 const OF_USER = { subject: SUBJECT } as const
 const UNKNOWN_COUNT = 'absent if `incomplete`, where the lines session_ended with the same reqId say it'
 
-/** How logins and sessions begin, go on and end, and who looked at them. */
+/** How logins and sessions begin, go on and end, and which operators looked at them. */
 export const SESSION_EVENTS = {
   login: {
     level: 'info',

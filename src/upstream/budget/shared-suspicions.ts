@@ -6,7 +6,7 @@ import { pruned, UNSUSPECTED, type Suspicion } from './suspicion.ts'
 /** The suspicion of each class. */
 type Suspicions = Readonly<Record<BudgetClass, Suspicion>>
 
-/** Turns what is known of a class into what is known after an event. Called again where another instance was faster. */
+/** Turns the suspicion of a class into the suspicion after an event. Called again where another instance was faster. */
 export type Change = (suspicion: Suspicion, now: number) => Suspicion
 
 interface Pending {
@@ -55,7 +55,7 @@ export class SharedSuspicions {
     return this.#current[budgetClass]
   }
 
-  /** Shares what is known through this document. Without one, this process is alone. */
+  /** Shares the suspicions through this document. Without one, this process is alone. */
   share(document: SharedDocument | undefined): void {
     this.#document = document
     this.reread()
@@ -83,7 +83,7 @@ export class SharedSuspicions {
     this.#document = undefined
   }
 
-  /** Writes what is pending, or reads what others have written: one after the other. */
+  /** Writes the pending changes, or reads the document again: one after the other. */
   async #exchange(): Promise<void> {
     if (this.#isExchanging) return
     this.#isExchanging = true

@@ -2,8 +2,7 @@ import { BUDGET_CLASSES, byClass, type BudgetClass } from '../../config/upstream
 import type { LedgerTerms, LedgerWindow } from '../../store/ledger/ledger.ts'
 import type { Clock } from './clock.ts'
 import type { Leaseholder } from './leaseholder.ts'
-import { SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
-import { PresentSubjects } from './present-subjects.ts'
+import { PresentSubjects, SubjectCalls, type Portion, type Stock } from './subject-calls.ts'
 
 /** The subjects that use more than an equal part may together have this part of the tokens of the shortest window. */
 const GREEDY_PART = 1 / 2
@@ -31,7 +30,7 @@ export class Shares {
   /** For each window. */
   readonly #calls: Readonly<Record<BudgetClass, readonly SubjectCalls[]>>
 
-  /** @param instances how many processes there are at most: each can count on its part of what is left */
+  /** @param instances how many processes there are at most: each can count on its part of the tokens left */
   constructor(clock: Clock, { windows }: LedgerTerms, instances: number, tokens: Leaseholder) {
     this.#clock = clock
     this.#windows = windows
@@ -111,7 +110,7 @@ export class Shares {
       return { tokens, spare, part: 1, subjects, most, greedy: atHand * GREEDY_PART }
     }
     const spare = left - reserved
-    // A subject that was alone may have used most of a longer window. What is left of it need not lie idle until that has passed.
+    // A subject that was alone may have used most of a longer window. The rest need not lie idle until that window has passed.
     return { tokens, spare, part, subjects, most, greedy: at === 0 ? most : Infinity }
   }
 

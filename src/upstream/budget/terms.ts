@@ -38,8 +38,8 @@ export function advanceMs({ leaseMs }: LedgerTerms): number {
 }
 
 /**
- * How old what a process knows of the tokens left may be, before it asks again for a subject that has had its share: as often as
- * the ledger wants to hear from processes under overload.
+ * How old the number of tokens left that a process has heard may be, before the process asks again for a subject that has had its
+ * share: as often as the ledger wants to hear from processes under overload.
  */
 export function refreshMs({ windows }: LedgerTerms, instances: number): number {
   return ((windows[0]?.windowMs ?? 0) / REPORTS_PER_WINDOW) * instances
@@ -54,6 +54,26 @@ export function readyOrders({ windows }: LedgerTerms): number {
 /** The calls that one process may make while it cannot reach the ledger. */
 export function aloneWindows(config: BudgetConfig): LedgerWindow[] {
   return ceilingsOf(config, (window) => callsAlone(window, config))
+}
+
+/**
+ * The time (ms) over which this many one-time URLs have to be spread, so that each window has room for them beside the other
+ * classes, and at least for a quarter of their ceiling. Within the shortest window they are spread evenly. 0 for one.
+ * @param windows shortest first
+ * @param others for each window the calls of other classes that count now
+ */
+export function spreadMs(count: number, windows: readonly LedgerWindow[], others: readonly number[]): number {
+  let left = count
+  let totalMs = 0
+  for (const [at, { ceilings, windowMs }] of [...windows.entries()].toReversed()) {
+    if (left <= 1) break
+    const room = Math.max(1, Math.floor(Math.max(ceilings.otps - (others[at] ?? 0), ceilings.otps / 4)))
+    const full = Math.floor((left - 1) / room)
+    totalMs += full * windowMs
+    left -= full * room
+    if (at === 0) totalMs += ((left - 1) / room) * windowMs
+  }
+  return totalMs
 }
 
 function ceilingsOf({ windows, shares }: BudgetConfig, callsOf: (window: BudgetWindow) => number): LedgerWindow[] {

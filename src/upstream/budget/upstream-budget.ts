@@ -10,15 +10,13 @@ import type { SharedState } from '../../store/store.ts'
 import type { Admission, Budget, Refused } from './admission.ts'
 import { PROCESS_CLOCK, type Clock } from './clock.ts'
 import { BudgetCall, type TokenSource } from './budget-call.ts'
-import { Demand } from './demand.ts'
+import { Demand, wantedTokens, type Demands } from './demand.ts'
 import type { Portion } from './subject-calls.ts'
 import { Leaseholder, RETRY_MS } from './leaseholder.ts'
 import type { Token } from './lease.ts'
 import { Shares } from './shares.ts'
-import { spreadMs } from './spread.ts'
-import { advanceMs, ledgerTerms, readyOrders, refreshMs } from './terms.ts'
+import { advanceMs, ledgerTerms, readyOrders, refreshMs, spreadMs } from './terms.ts'
 import { WaitingLine } from './waiting-line.ts'
-import { wantedTokens, type Demands } from './wanted-tokens.ts'
 import { UpstreamRefusals, type Hold } from './upstream-refusals.ts'
 
 /** How often a process looks whether its lease has ended early, since the time of day has jumped. */
@@ -78,7 +76,8 @@ export class UpstreamBudget implements Budget {
     const terms = ledgerTerms(config)
     const ledger = await store.openLedger(config.name, terms)
     const refusals = new UpstreamRefusals(PROCESS_CLOCK, name)
-    refusals.share(await store.openRefusals(config.name, () => refusals.reread()))
+    const { suspicions } = refusals
+    suspicions.share(await store.openRefusals(config.name, () => suspicions.reread()))
     return new UpstreamBudget(config, terms, ledger, PROCESS_CLOCK, refusals)
   }
 

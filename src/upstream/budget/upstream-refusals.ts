@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { BUDGET_CLASSES, byClass, type BudgetClass, type ByClass } from '../../config/upstream-budget.ts'
 import { retryAfterMs } from '../../http/retry-after.ts'
-import type { SharedDocument } from '../../store/shared-document.ts'
 import type { Clock } from './clock.ts'
 import { SharedSuspicions } from './shared-suspicions.ts'
 import {
@@ -37,34 +36,25 @@ const MAX_USERS = 10_000
  * when several users are refused within a short time may it concern the class: then the call of another user decides, the probe.
  */
 export class UpstreamRefusals {
+  /** The suspicions of all instances, once they are shared. */
+  readonly suspicions: SharedSuspicions
   readonly #clock: Clock
   readonly #nameOf: (user: string) => string
-  readonly #suspicions: SharedSuspicions
   readonly #holds: Readonly<Record<BudgetClass, UserHolds>>
   #isCalm = true
   #cancelWatch: () => void = () => undefined
 
-  /** @param nameOf names a user, or an address, for all instances, so that the name does not reveal who it is */
+  /** @param nameOf gives a user, or an address, a name that all instances compute alike, and that does not reveal the user */
   constructor(clock: Clock, nameOf: (user: string) => string) {
     this.#clock = clock
     this.#nameOf = nameOf
     this.#holds = byClass(() => new UserHolds(clock))
-    this.#suspicions = new SharedSuspicions(clock, () => this.#onNews())
+    this.suspicions = new SharedSuspicions(clock, () => this.#onNews())
   }
 
   /** Whether no user is held back and no class suspected, so that no call need be looked at. */
   get isCalm(): boolean {
     return this.#isCalm
-  }
-
-  /** See {@link SharedSuspicions.share}. */
-  share(document: SharedDocument | undefined): void {
-    this.#suspicions.share(document)
-  }
-
-  /** Another instance has been refused, or may have been. */
-  reread(): void {
-    this.#suspicions.reread()
   }
 
   /** The name of a caller for all other methods. */
@@ -77,13 +67,13 @@ export class UpstreamRefusals {
   hold(budgetClass: BudgetClass, caller: Caller | undefined): Hold | undefined {
     const ofUser = caller === undefined ? 0 : this.#holds[budgetClass].leftMs(caller.user)
     if (ofUser > 0) return { limited: 'user', leftMs: ofUser }
-    const ofAll = this.#suspicions.of(budgetClass).heldUntil - this.#suspicions.now
+    const ofAll = this.suspicions.of(budgetClass).heldUntil - this.suspicions.now
     return ofAll > 0 ? { limited: 'all', leftMs: ofAll } : undefined
   }
 
   /** Whether a call of this caller would be a probe, as far as this process knows. */
   mayProbe(budgetClass: BudgetClass, caller: Caller): boolean {
-    return mayProbe(this.#suspicions.of(budgetClass), caller, this.#suspicions.now)
+    return mayProbe(this.suspicions.of(budgetClass), caller, this.suspicions.now)
   }
 
   /**
@@ -93,7 +83,7 @@ export class UpstreamRefusals {
   takeProbe(budgetClass: BudgetClass, caller: Caller): { readonly probe: string; readonly taken: Promise<boolean> } {
     const probe = randomUUID()
     let isTaken = false
-    const written = this.#suspicions.change(budgetClass, (suspicion, now) => {
+    const written = this.suspicions.change(budgetClass, (suspicion, now) => {
       const after = takeProbe(suspicion, probe, caller, now)
       isTaken = after.probe?.id === probe
       return after
@@ -105,24 +95,24 @@ export class UpstreamRefusals {
   refused(budgetClass: BudgetClass, caller: Caller, retryAfter: string | undefined, probe: string | undefined): void {
     const waitMs = Math.ceil(Math.min(MAX_HOLD_MS, Math.max(LEAST_MS, retryAfterMs(retryAfter) ?? DEFAULT_MS)))
     this.#holds[budgetClass].hold(caller.user, waitMs)
-    void this.#suspicions.change(budgetClass, (suspicion, now) =>
+    void this.suspicions.change(budgetClass, (suspicion, now) =>
       noteRefusal(suspicion, { ...caller, waitMs, probe }, now),
     )
   }
 
   /** Upstream has answered a probe otherwise. */
   answered(budgetClass: BudgetClass, probe: string): void {
-    void this.#suspicions.change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
+    void this.suspicions.change(budgetClass, (suspicion, now) => noteAnswer(suspicion, probe, now))
   }
 
   /** A probe is over without an answer, or was not sent. */
   unanswered(budgetClass: BudgetClass, probe: string): void {
-    void this.#suspicions.change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
+    void this.suspicions.change(budgetClass, (suspicion) => releaseProbe(suspicion, probe))
   }
 
   /** Whether all calls of a class are held back at present. */
   isHeldBack(budgetClass: BudgetClass): boolean {
-    return this.#suspicions.of(budgetClass).heldUntil > this.#suspicions.now
+    return this.suspicions.of(budgetClass).heldUntil > this.suspicions.now
   }
 
   /** How many users are held back at present, by class. */
@@ -132,13 +122,13 @@ export class UpstreamRefusals {
 
   close(): void {
     this.#cancelWatch()
-    this.#suspicions.close()
+    this.suspicions.close()
   }
 
   #onNews(): void {
-    const { now } = this.#suspicions
+    const { now } = this.suspicions
     for (const each of BUDGET_CLASSES) {
-      for (const [name, [, until]] of Object.entries(this.#suspicions.of(each).users)) {
+      for (const [name, [, until]] of Object.entries(this.suspicions.of(each).users)) {
         this.#holds[each].hold(name, until - now)
       }
     }
@@ -148,7 +138,7 @@ export class UpstreamRefusals {
   #watch(): void {
     this.#cancelWatch()
     this.#isCalm = BUDGET_CLASSES.every(
-      (each) => this.#holds[each].size === 0 && !isSuspected(this.#suspicions.of(each), this.#suspicions.now),
+      (each) => this.#holds[each].size === 0 && !isSuspected(this.suspicions.of(each), this.suspicions.now),
     )
     if (!this.#isCalm) this.#cancelWatch = this.#clock.after(WATCH_MS, () => this.#watch())
   }

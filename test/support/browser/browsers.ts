@@ -1,5 +1,5 @@
 import { launch, type Browser, type BrowserContext, type LaunchOptions, type Page } from 'puppeteer-core'
-import type { Test } from 'tap'
+import { t as root, type Test } from 'tap'
 import { CHROMIUM, CHROMIUM_ARGUMENTS } from './chromium.ts'
 
 /** Debian's path; the variable FIREFOX names another one. */
@@ -19,24 +19,21 @@ export function browsersOr(usual: BrowserName): readonly BrowserName[] {
   return process.env['ALL_BROWSERS'] === undefined ? [usual] : BROWSERS
 }
 
-/** Starts a real headless browser, which the caller closes. */
-export function startBrowser(name: BrowserName): Promise<Browser> {
-  return launch({ headless: true, ...LAUNCH[name] })
-}
+const shared = new Map<BrowserName, Promise<Browser>>()
 
-/** A real headless browser that ends with the test. */
-export async function testBrowser(t: Test, name: BrowserName): Promise<Browser> {
-  const browser = await startBrowser(name)
-  t.teardown(() => browser.close())
+function start(name: BrowserName): Promise<Browser> {
+  const browser = launch({ headless: true, ...LAUNCH[name] })
+  shared.set(name, browser)
+  root.teardown(async () => (await browser).close())
   return browser
 }
 
 /**
- * A private window, with cookies and storage of its own, that ends with the test. Tests that share a browser save its
- * start, which takes longer than most of them.
+ * A private window of a real headless browser, with cookies and storage of its own, that ends with the test. The tests of a
+ * file share the browser, whose start takes longer than most of them.
  */
-export async function testWindow(t: Test, browser: Browser): Promise<BrowserContext> {
-  const window = await browser.createBrowserContext()
+export async function testWindow(t: Test, name: BrowserName): Promise<BrowserContext> {
+  const window = await (await (shared.get(name) ?? start(name))).createBrowserContext()
   t.teardown(() => window.close())
   return window
 }

@@ -1,5 +1,6 @@
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
-import type { Test } from 'tap'
+import { fileURLToPath } from 'node:url'
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
+import { t as root, type Test } from 'tap'
 import type { Place } from '../telemetry/token-hunt.ts'
 
 /** Debian's path; the variable CHROMIUM names another one. */
@@ -15,6 +16,9 @@ export const CHROMIUM_ARGUMENTS = [
   '--disable-sync',
 ]
 
+/** The STATIC_DIR of the demo page. */
+export const DEMO_PAGE = fileURLToPath(new URL('../../../sandbox/page', import.meta.url))
+
 /** Runs in the page: everything that it can read without a request. */
 const HELD_BY_A_PAGE = `({
   'document.cookie': document.cookie,
@@ -27,11 +31,35 @@ const HELD_BY_A_PAGE = `({
   'performance entries': JSON.stringify(performance.getEntries()),
 })`
 
-/** A real headless browser that ends with the test. */
-export async function testChromium(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS })
-  t.teardown(() => browser.close())
+let shared: Promise<Browser> | undefined
+
+function launch(): Promise<Browser> {
+  const browser = chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGUMENTS })
+  root.teardown(async () => (await browser).close())
   return browser
+}
+
+/**
+ * A private window of a real headless Chromium, with cookies and storage of its own, that ends with the test. The tests of
+ * a file share the browser, whose start takes longer than most of them.
+ */
+export async function testChromium(t: Test, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  shared ??= launch()
+  const window = await (await shared).newContext(options)
+  t.teardown(() => window.close())
+  return window
+}
+
+/** Fills in and sends the provider's form. */
+export async function sendForm(page: Page, email = 'demo@example.test'): Promise<void> {
+  await page.fill('input[name=email]', email)
+  await page.fill('input[name=password]', 'any')
+  await page.click('[data-action=continue]')
+}
+
+/** Waits until the demo page shows this session state. */
+export async function sessionIs(page: Page, state: 'authenticated' | 'anonymous'): Promise<void> {
+  await page.locator(`[data-testid=session-state][data-state=${state}]`).waitFor()
 }
 
 /** Collects everything that a page could read while it runs. */

@@ -36,6 +36,12 @@ export class JarBrowser {
   readonly cookies = new Map<string, JarCookie>()
   /** The page the browser shows; undefined: a new tab. */
   page: URL | undefined
+  readonly #unvisited: string | undefined
+
+  /** @param unvisited an origin where nothing listens: a navigation that is led there ends with its address */
+  constructor(unvisited?: string) {
+    this.#unvisited = unvisited
+  }
 
   /** Opens an address from the address bar, or from a link of the current page. */
   async navigate(address: string, options: { from?: URL | 'address bar' } = {}): Promise<Arrival> {
@@ -94,7 +100,7 @@ export class JarBrowser {
 
   /** Another browser with the same cookies, as a restored tab or a copy of the profile would be. */
   clone(): JarBrowser {
-    const copy = new JarBrowser()
+    const copy = new JarBrowser(this.#unvisited)
     for (const [key, cookie] of this.cookies) copy.cookies.set(key, cookie)
     copy.page = this.page
     return copy
@@ -124,7 +130,11 @@ export class JarBrowser {
     const body = await response.text()
     const seen = [...hops, { url, status: response.status, headers: response.headers }]
     const location = response.headers.get('location')
-    if (location !== null) return this.#go(new URL(location, url), from, undefined, seen)
+    if (location !== null) {
+      const next = new URL(location, url)
+      if (next.origin === this.#unvisited) return { url: next, response, body, hops: seen }
+      return this.#go(next, from, undefined, seen)
+    }
     this.page = url
     return { url, response, body, hops: seen }
   }

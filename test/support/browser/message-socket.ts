@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { nextEvent, within } from '../time/until.ts'
 
@@ -58,12 +57,4 @@ export class MessageSocket {
     if (index === -1) this.#unread.push(message)
     else this.#waiting.splice(index, 1)[0]?.take(message)
   }
-}
-
-/** The HTTP status that a WebSocket handshake is refused with. */
-export async function handshakeStatus(url: string): Promise<number | undefined> {
-  const socket = new WebSocket(url)
-  const [, response] = (await nextEvent(socket, 'unexpected-response')) as [unknown, IncomingMessage]
-  response.resume()
-  return response.statusCode
 }

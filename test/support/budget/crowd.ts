@@ -57,6 +57,20 @@ export async function outcome({
   return { of, all, reportsPerCall: reports.filter((at) => at > fromMs).length / all.sent }
 }
 
+/** The orders of the users named `other` that were sent and refused in runs with these seeds, from their start. */
+export async function ordersOfOthers(
+  crowd: Crowd,
+  seeds: number,
+): Promise<{ sent: number; refused: number; part: number }> {
+  const orders = { sent: 0, refused: 0 }
+  for (let seed = 1; seed <= seeds; seed++) {
+    const { sent, refused } = (await outcome({ ...crowd, fromMs: 0, seed })).of(/other/)
+    orders.sent += sent
+    orders.refused += refused
+  }
+  return { ...orders, part: orders.refused / (orders.sent + orders.refused) }
+}
+
 /** So many users, each with a call every ten seconds, unless said otherwise. */
 export function others(count: number, budgetClass: BudgetClass = 'orders', everyMs = 10_000): SimulatedUser[] {
   return Array.from({ length: count }, (_value, at) => ({ subject: `other ${at}`, budgetClass, everyMs }))

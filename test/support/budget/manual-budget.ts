@@ -57,6 +57,13 @@ export class ManualBudget {
     this.budget = new UpstreamBudget(whole, terms, ledger, clock)
   }
 
+  /** A budget that has had its first reply of the ledger. */
+  static async opened(config: Partial<BudgetConfig> = {}, book?: LedgerModel): Promise<ManualBudget> {
+    const world = new ManualBudget(config, book)
+    await world.budget.opened()
+    return world
+  }
+
   /** Asks for a call and sends it. Returns whether it could. */
   async send(budgetClass: 'orders' | 'otps' | 'reads', subject = 'somebody'): Promise<boolean> {
     const reservation = await this.reserve(budgetClass, subject)

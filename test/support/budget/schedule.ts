@@ -1,6 +1,5 @@
 import type { BudgetClass, BudgetConfig } from '../../../src/config/upstream-budget.ts'
 import type { Limited } from '../../../src/upstream/budget/upstream-refusals.ts'
-import type { LedgerTerms } from '../../../src/store/ledger/ledger.ts'
 
 /** What may happen to a simulated world beside calls: how many times in a schedule on average. */
 interface Faults {
@@ -32,8 +31,6 @@ export interface Schedule {
   readonly waveMs?: number
   /** The user whom upstream answers with 429 all the time, one of six; without, it answers all with 200. */
   readonly limitedUser?: string
-  /** Replaces the terms of the ledger, but not those of the instances: for the test of the test. */
-  readonly ledgerTerms?: (terms: LedgerTerms) => LedgerTerms
 }
 
 /** One who asks again and again. */

@@ -44,7 +44,7 @@ export class SimulatedInstance {
       settle: (report) => world.settle(report, this),
     }
     const refusals = new UpstreamRefusals(this.clock, (user) => user)
-    refusals.share(world.openText(this, () => refusals.reread()))
+    refusals.suspicions.share(world.openText(this, () => refusals.suspicions.reread()))
     this.budget = new UpstreamBudget(world.plan.config, world.terms, ledger, this.clock, refusals)
   }
 }

@@ -28,7 +28,6 @@ class World {
   readonly plan: Schedule
   readonly random: () => number
   readonly terms: LedgerTerms
-  readonly #ledgerTerms: LedgerTerms
   readonly #events = new EventQueue<Event>()
   readonly arrivals: Happening[] = []
   readonly refusals: Happening[] = []
@@ -51,7 +50,6 @@ class World {
     this.plan = schedule
     this.random = schedule.random
     this.terms = ledgerTerms(schedule.config)
-    this.#ledgerTerms = schedule.ledgerTerms?.(this.terms) ?? this.terms
     for (let count = 0; count < schedule.instances; count++) this.#start()
   }
 
@@ -88,7 +86,7 @@ class World {
       this.reports.push(this.now)
       const quietMs = this.terms.leaseMs + LEASE_SKEW_MS
       const keeper = { timeOfDay: this.#redisTime(), run: String(this.#run), quietMs }
-      return this.#book.settle(this.#ledgerTerms, structuredClone(report), keeper)
+      return this.#book.settle(this.terms, structuredClone(report), keeper)
     })
   }
 

@@ -2,11 +2,9 @@ import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import {
   createClient,
-  createSession,
   type Client,
   type PublicSocket,
   type ServerOptions,
-  type SessionStore,
   type SocketStatus,
 } from '../../../client/dist/client.js'
 import type { JarBrowser } from '../browser/jar-browser.ts'
@@ -67,24 +65,6 @@ export function reaches(
   return within(reached, `the state ${state}`, 30_000)
 }
 
-/** A session store alone, in a tab without cookies. It ends with the test. */
-export function tabSession(t: Test, url: string, options: ServerOptions = {}): SessionStore {
-  const session = createSession({
-    baseUrl: url,
-    WebSocket: QuietSocket as unknown as NonNullable<ServerOptions['WebSocket']>,
-    ...options,
-  })
-  t.teardown(() => session.close())
-  return session
-}
-
-class QuietSocket extends WebSocket {
-  constructor(url: string) {
-    super(url)
-    this.on('error', () => undefined)
-  }
-}
-
 /** The reason that a promise rejects with. @throws Error if it resolves */
 export function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
@@ -93,4 +73,13 @@ export function failure(promise: Promise<unknown>): Promise<unknown> {
     },
     (reason: unknown) => reason,
   )
+}
+
+/** The errors that the package reports to the page, as a list that grows until the end of the test. */
+export function reports(t: Test): readonly unknown[] {
+  const reported: unknown[] = []
+  const page = globalThis as { reportError?: (error: unknown) => void }
+  page.reportError = (error) => void reported.push(error)
+  t.teardown(() => delete page.reportError)
+  return reported
 }

@@ -42,9 +42,9 @@ export class SessionServer {
   readonly #server = createServer((request, response) => void this.#respond(request, response))
   readonly #sockets = new WebSocketServer({ noServer: true })
 
-  /** Starts a server on a free port. It ends with the test. */
-  static async start(t: Test): Promise<SessionServer> {
-    const server = new SessionServer()
+  /** Starts a server on a free port, whose user is logged in unless the state says otherwise. It ends with the test. */
+  static async start(t: Test, state: Partial<SessionServer> = {}): Promise<SessionServer> {
+    const server = Object.assign(new SessionServer(), { isLoggedIn: true }, state)
     server.#server.on('upgrade', (request: IncomingMessage, socket, head) => {
       server.handshakes++
       if (!server.hasSocket) return void socket.end('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n')

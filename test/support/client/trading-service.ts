@@ -11,8 +11,8 @@ export class TradingService {
   connections = 0
   /** Sends nothing, as if the network were lost. */
   isMute = false
-  /** Handles a message in place of the service if it returns true. */
-  intercept: (message: Message, socket: WebSocket) => boolean = () => false
+  /** Handle messages in place of the service, by operation. */
+  readonly instead: Record<string, (message: Message, reply: (body: Message) => void, socket: WebSocket) => void> = {}
   readonly #streams = new Map<string, { socket: WebSocket; base: Message }>()
   #issued = 0
 
@@ -44,8 +44,10 @@ export class TradingService {
   #handle(message: Message, socket: WebSocket, on: number): void {
     if ('ping' in message) this.pings++
     else this.seen.push({ ...message, on })
-    if (this.isMute || this.intercept(message, socket)) return
+    if (this.isMute) return
     const { req_id } = message
+    const instead = Object.entries(this.instead).find(([operation]) => operation in message)?.[1]
+    if (instead) return instead(message, (body) => socket.send(JSON.stringify({ req_id, ...body })), socket)
     const send = (body: Message): void => socket.send(JSON.stringify({ echo_req: message, req_id, ...body }))
     if ('ping' in message) send({ msg_type: 'ping', ping: 'pong' })
     else if ('forget' in message) {

@@ -16,16 +16,15 @@ export const message = (body: unknown): UpstreamMessage => {
   return dissected
 }
 /** A history of ticks. */
-export const historyOf = (ticks: readonly Tick[]): UpstreamMessage =>
+const historyOf = (ticks: readonly Tick[]): UpstreamMessage =>
   message({
     history: { prices: ticks.map(({ quote }) => quote), times: ticks.map(({ epoch }) => epoch) },
     msg_type: 'history',
   })
 /** The place of a tick in the series is hidden in it, where only the test looks. */
-export const tickOf = ({ epoch, quote }: Tick, place: number): UpstreamMessage =>
-  message({ tick: { epoch, quote, place } })
+const tickOf = ({ epoch, quote }: Tick, place: number): UpstreamMessage => message({ tick: { epoch, quote, place } })
 /** The place that is hidden in a message. */
-export const placeOf = ({ body }: UpstreamMessage): number => Number(/"place":(\d+)/.exec(body.toString())?.[1])
+const placeOf = ({ body }: UpstreamMessage): number => Number(/"place":(\d+)/.exec(body.toString())?.[1])
 
 /** Ticks of which several may have one epoch, and the same quote. */
 export const seriesOf = (
@@ -60,7 +59,7 @@ export function courseOf(ticks: readonly Tick[], [a = 0, b = 0, c = 0, d = 0]: r
 }
 
 /** Events of a stream, each told by the number of ticks that there were then. */
-export interface Course {
+interface Course {
   /** The stream begins with a history. */
   readonly begin: number
   /** Another history is asked for. */
@@ -73,7 +72,7 @@ export interface Course {
 }
 
 /** How upstream tells a series of ticks. */
-export interface Telling {
+interface Telling {
   readonly isCandles: boolean
   readonly history: (ticks: readonly Tick[]) => UpstreamMessage
   /** The message for the last of these ticks. */
@@ -141,15 +140,4 @@ export function ended(
   { since = 0, isCandles = false, isLatest = true }: Partial<HistoryEnd> = {},
 ): HistoryEnd {
   return { tail: tailOf(history), isCandles, isLatest, since, arrived: recent.nextSequence }
-}
-
-/** The places of the messages so far that follow a history. */
-export function following(
-  recent: RecentMessages,
-  history: UpstreamMessage,
-  since: number,
-  isCandles: boolean,
-): number[] {
-  const { next } = recent.after(ended(recent, history, { since, isCandles }))
-  return next === undefined ? [] : recent.from(next).map(placeOf)
 }

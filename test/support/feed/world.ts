@@ -7,6 +7,13 @@ import { until } from '../time/until.ts'
 /** A parsed message. */
 export type Message = Record<string, unknown>
 
+/** The names by which requests are found. */
+const OPERATIONS = new Set(
+  'ticks ticks_history active_symbols contracts_for contracts_list trading_times time ping forget forget_all proposal'.split(
+    ' ',
+  ),
+)
+
 /** A request as upstream got it. */
 export interface UpstreamRequest {
   readonly message: Message
@@ -20,8 +27,8 @@ export interface UpstreamRequest {
 class FeedUpstream {
   readonly requests: UpstreamRequest[] = []
   readonly sockets: WebSocket[] = []
-  /** Answers requests without a test waiting for them. Returns false for those that it leaves to the test. */
-  auto: (request: UpstreamRequest) => boolean = () => false
+  /** Answers requests without a test waiting for them. Returns nothing for those that it leaves to the test. */
+  auto: (message: Message, request: UpstreamRequest) => Message | undefined = () => undefined
 
   /** Listens to a new socket. */
   accept(socket: WebSocket): void {
@@ -31,7 +38,10 @@ class FeedUpstream {
       const message = parsed(text)
       const request = { message, text, socket, isTaken: false }
       this.requests.push(request)
-      if (this.auto(request)) request.isTaken = true
+      const answer = this.auto(message, request)
+      if (answer === undefined) return
+      request.isTaken = true
+      reply(request, answer)
     })
   }
 
@@ -52,6 +62,22 @@ class FeedUpstream {
     request.isTaken = true
     return request
   }
+
+  /** Has a browser send a request. @returns it as it arrives here */
+  askedBy(browser: FeedBrowser, message: Message): Promise<UpstreamRequest> {
+    browser.send(message)
+    const operation = Object.keys(message).find((key) => OPERATIONS.has(key)) ?? ''
+    const value = message[operation]
+    return this.next(operation, typeof value === 'object' ? undefined : value)
+  }
+
+  /** Has a browser send a request, answers it, and has the browser read the answer. @returns the request as it arrived here */
+  async serve(browser: FeedBrowser, message: Message, answer: Message): Promise<UpstreamRequest> {
+    const request = await this.askedBy(browser, message)
+    reply(request, answer)
+    await browser.next()
+    return request
+  }
 }
 
 /** Sends a message that belongs to a request, as upstream does. */
@@ -59,9 +85,32 @@ export function reply({ message, socket }: UpstreamRequest, body: Message): void
   socket.send(JSON.stringify({ echo_req: message, ...body, req_id: message['req_id'] }))
 }
 
+/** A tick of a subscription. */
+export function price(quote: number, id = 'sub-1', symbol = 'R_100', epoch = quote): Message {
+  return { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } }
+}
+
+/** How upstream answers subscriptions to ticks, and forgets. @param quote of each price */
+export function served({ ticks, forget }: Message, quote = 1): Message {
+  return forget === undefined ? price(quote, `id-${String(ticks)}`, String(ticks)) : { msg_type: 'forget', forget: 1 }
+}
+
+/** The end of a history of ticks, one a second. */
+export function history(last: number): Message {
+  return { msg_type: 'history', history: { prices: [last - 1, last], times: [last - 1, last] } }
+}
+
+/** How upstream refuses. */
+export function refusal(code: string): Message {
+  return { msg_type: 'tick', error: { code, message: 'of upstream' } }
+}
+
+/** How browsers are closed that may have missed something. */
+export const LOST = { code: 1013, reason: 'upstream_lost' }
+
 /** Sends a tick of a subscription. */
 export function tick(request: UpstreamRequest, quote: number, epoch = quote, id = 'sub-1', symbol = 'R_100'): void {
-  reply(request, { msg_type: 'tick', subscription: { id }, tick: { epoch, id, quote, symbol } })
+  reply(request, price(quote, id, symbol, epoch))
 }
 
 /** The prices of messages, to compare all of them: `t.match` takes a list that is longer than its pattern. */
@@ -118,7 +167,14 @@ export class FeedBrowser {
 export interface FeedWorld extends RelayWorld {
   readonly market: FeedUpstream
   readonly metric: (name: string) => Promise<Map<string, number>>
-  readonly join: () => Promise<FeedBrowser>
+  /** @param address of the browser, as a trusted proxy names it */
+  readonly join: (address?: string) => Promise<FeedBrowser>
+}
+
+/** A browser with a living stream of a symbol, and upstream's request. */
+export async function subscribed({ join, market }: FeedWorld, ticks: string) {
+  const browser = await join()
+  return { browser, request: await market.serve(browser, { ticks, subscribe: 1, req_id: 1 }, served({ ticks })) }
 }
 
 /** Starts a world that ends with the test. */
@@ -129,7 +185,10 @@ export async function feedWorld(t: Test, settings: Record<string, string> = {}):
   return {
     ...world,
     market,
-    join: async () => new FeedBrowser(await world.connect(PUBLIC).opened()),
+    join: async (address) => {
+      const headers = address === undefined ? {} : { 'x-forwarded-for': address }
+      return new FeedBrowser(await world.connect(PUBLIC, { headers }).opened())
+    },
   }
 }
 

@@ -106,13 +106,6 @@ export class KeyedStorm {
     return faults
   }
 
-  /** The longest time that one request took, and that of all but 1 % (ms). */
-  get requestMs(): { longest: number; p99: number } {
-    const times = [...this.#sent.values()].flat().map(({ startedAt, endedAt }) => Math.round(endedAt - startedAt))
-    times.sort((one, other) => one - other)
-    return { longest: times.at(-1) ?? 0, p99: times[Math.floor(times.length * 0.99)] ?? 0 }
-  }
-
   /** The keys that upstream saw more than once. */
   get sentTwice(): string[] {
     const { seen } = this.#options.upstream

@@ -1,42 +1,52 @@
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
 
-/** The way of one instance to a store that all share. */
-export class SharedStoreLink extends MemoryStore {
-  /** `silent`: commands are carried out, and their replies are lost. */
-  is: 'up' | 'silent' | 'down' = 'up'
-  removals = 0
-  override availableForMs = () => Infinity
+/** A store whose commands about records pass a gate, behind which instances may share another store. */
+export abstract class GatedStore extends MemoryStore {
   readonly #shared: MemoryStore
 
-  constructor(shared: MemoryStore) {
+  constructor(shared = new MemoryStore()) {
     super()
     this.#shared = shared
   }
 
-  async #ask<Reply>(command: (store: MemoryStore) => Promise<Reply>): Promise<Reply> {
+  /** Carries a command out, or not, and returns its reply, or not. */
+  protected abstract pass<Reply>(command: () => Promise<Reply>): Promise<Reply>
+
+  override create(...args: Parameters<MemoryStore['create']>) {
+    return this.pass(() => this.#shared.create(...args))
+  }
+  override readUntracked(key: string) {
+    return this.pass(() => this.#shared.readUntracked(key))
+  }
+  override replace(...args: Parameters<MemoryStore['replace']>) {
+    return this.pass(() => this.#shared.replace(...args))
+  }
+  override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
+    return this.pass(() => this.#shared.removeIf(...args))
+  }
+  override count(...args: Parameters<MemoryStore['count']>) {
+    return this.pass(() => this.#shared.count(...args))
+  }
+}
+
+/** The way of one instance to a store that all share. */
+export class SharedStoreLink extends GatedStore {
+  /** `silent`: commands are carried out, and their replies are lost. */
+  is: 'up' | 'silent' | 'down' = 'up'
+  removals = 0
+  override availableForMs = () => Infinity
+
+  protected override async pass<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     if (this.is === 'down') throw new StoreUnavailable('down')
-    const reply = await command(this.#shared)
+    const reply = await command()
     if (this.is === 'silent') throw new StoreUnavailable('no reply')
     return reply
   }
 
-  override create(...args: Parameters<MemoryStore['create']>) {
-    return this.#ask((store) => store.create(...args))
-  }
-  override readUntracked(key: string) {
-    return this.#ask((store) => store.readUntracked(key))
-  }
-  override replace(...args: Parameters<MemoryStore['replace']>) {
-    return this.#ask((store) => store.replace(...args))
-  }
-
   override removeIf(...args: Parameters<MemoryStore['removeIf']>) {
     this.removals++
-    return this.#ask((store) => store.removeIf(...args))
-  }
-  override count(...args: Parameters<MemoryStore['count']>) {
-    return this.#ask((store) => store.count(...args))
+    return super.removeIf(...args)
   }
   override unavailableSince(): undefined {
     return (this.is === 'up' ? undefined : 1) as undefined

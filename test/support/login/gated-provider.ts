@@ -2,9 +2,11 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { RedisProcess } from '../../../sandbox/redis-process.ts'
+import { startUpstream, type SandboxUpstream } from '../../../sandbox/upstream.ts'
 import { freePort } from '../../../sandbox/listening.ts'
 import { keepOutOfLogs } from '../telemetry/log-scan.ts'
-import { CLIENT_ID } from '../server/world.ts'
+import { CLIENT_ID, testRedis } from '../server/world.ts'
 
 /** The sandbox's provider behind a gate at its token endpoint. */
 export interface GatedProvider {
@@ -21,13 +23,43 @@ export interface GatedProvider {
   after: () => Promise<boolean>
 }
 
+/** A gated provider, an upstream and a Redis, for servers that share them. */
+export interface GatedWorld {
+  readonly gate: GatedProvider
+  readonly upstream: SandboxUpstream
+  readonly redis: RedisProcess
+  /** Where one of the servers must listen. */
+  readonly port: number
+  readonly publicUrl: string
+  readonly settings: Record<string, string>
+}
+
+/** Starts one that ends with the test. */
+export async function gatedWorld(t: Test, options: Partial<ProviderOptions> = {}): Promise<GatedWorld> {
+  const port = await freePort()
+  const publicUrl = `http://localhost:${port}`
+  const gate = await gatedProvider(t, { redirectUris: [`${publicUrl}/auth/callback`], ...options })
+  const upstream = await startUpstream({ provider: gate.provider })
+  t.teardown(() => upstream.close())
+  const redis = await testRedis(t)
+  const settings = {
+    PUBLIC_URL: publicUrl,
+    AUTH_URL: gate.url,
+    REVOCATION_URL: `${gate.url}/oauth2/revoke`,
+    API_URL: upstream.url,
+    WS_URL: upstream.wsUrl,
+    REDIS_URL: redis.url,
+  }
+  return { gate, upstream, redis, port, publicUrl, settings }
+}
+
 const open = async (): Promise<boolean> => true
 
 /**
  * Starts one that ends with the test: refresh tokens are given, rotate, and revoke everything when used twice.
  * Provider and gate have the same port, on two loopback addresses, so that the provider's own address is the gate's.
  */
-export async function gatedProvider(
+async function gatedProvider(
   t: Test,
   options: Partial<ProviderOptions> & { redirectUris: string[] },
 ): Promise<GatedProvider> {

@@ -1,18 +1,15 @@
-import { createHash } from 'node:crypto'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { readConfig } from '../../../src/config/config.ts'
 import { createMetrics } from '../../../src/telemetry/metrics.ts'
 import { AccessTokens } from '../../../src/sessions/access-tokens.ts'
+import { TokenRenewal } from '../../../src/sessions/token-renewal.ts'
 import { Provider } from '../../../src/oauth/provider.ts'
-import { SessionCookie } from '../../../src/sessions/session-cookie.ts'
-import { SessionReader } from '../../../src/sessions/session-reader.ts'
-import { SessionRepository, type Session } from '../../../src/sessions/repository.ts'
-import type { SessionRecord } from '../../../src/sessions/session-record.ts'
-import { Envelope } from '../../../src/sessions/envelope.ts'
+import type { SessionRepository } from '../../../src/sessions/repository.ts'
+import type { Session, SessionRecord } from '../../../src/sessions/session.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
 import { StoreUnavailable } from '../../../src/store/store.ts'
-import { logNames } from '../server/settings.ts'
+import { instanceOn, newSession } from '../sessions/session-instance.ts'
 import { tokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
 /** In milliseconds. */
@@ -61,31 +58,22 @@ export async function tokenWorld(t: Test): Promise<TokenWorld> {
     CLIENT_ID: 'test-client',
   })
   const store = new FaultyStore()
-  const sessions = new SessionRepository(store, new Envelope(config.secrets), config.session, logNames('tag'))
-  const reader = new SessionReader(new SessionCookie(config.cookies, config.secrets), sessions, store)
+  const instance = instanceOn(store)
+  const { sessions, reader } = instance
   const log = pino({ level: 'silent' })
-  const instance = (): AccessTokens => {
+  const tokensOfAnInstance = (): AccessTokens => {
     const provider = new Provider(config.oauth)
     t.teardown(() => provider.close())
-    return new AccessTokens({ store, sessions, reader, provider, metrics: createMetrics(), log })
+    const renewal = new TokenRenewal({ store, sessions, provider, metrics: createMetrics(), log })
+    return new AccessTokens(sessions, reader, renewal)
   }
-  let created = 0
   const session: TokenWorld['session'] = async (endsInMs, more) => {
-    const id = createHash('sha256').update(`session ${++created}`).digest('base64url')
     const now = Date.now()
-    await sessions.create(id, {
-      accessToken: 'first',
-      tokenExpiresAt: now + endsInMs,
-      tokenLifetimeMs: HOUR,
-      refreshToken: 'refresh-1',
-      scope: 'trade',
-      endsAt: now + 8 * HOUR,
-      loginKey: 'login',
-      ...more,
-    })
+    const tokens = { accessToken: 'first', refreshToken: 'refresh-1', tokenExpiresAt: now + endsInMs }
+    const id = await newSession(instance, { ...tokens, endsAt: now + 8 * HOUR, ...more })
     const made = await sessions.load(id)
     if (made === undefined) throw new Error('no session')
     return made
   }
-  return { endpoint, store, sessions, here: instance(), there: instance(), session }
+  return { endpoint, store, sessions, here: tokensOfAnInstance(), there: tokensOfAnInstance(), session }
 }

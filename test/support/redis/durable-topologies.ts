@@ -1,11 +1,15 @@
-import { execFileSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startRedis } from '../../../sandbox/redis-process.ts'
 import { DurableRedis } from './durable-redis.ts'
-import { askRedis } from './topologies.ts'
+import {
+  askRedis,
+  clusterPort,
+  isWholeCluster,
+  joinCluster,
+  mastersOf,
+  replicationOf,
+  startSentinels,
+} from './topologies.ts'
 import { untilSlow } from '../time/until.ts'
 
 /** Long enough for a busy machine not to be taken for a dead master. */
@@ -36,29 +40,7 @@ export async function durableSentinel(t: Test, replicas: number): Promise<Durabl
     return infos.some((info) => info.split('state=online').length === replicas + 1)
   }
   await untilSlow(isWhole, 'all replicas are online')
-  const dir = t.testdir({})
-  const lines = [
-    `sentinel monitor bff 127.0.0.1 ${master.port} 2`,
-    `sentinel down-after-milliseconds bff ${DOWN_MS}`,
-    'sentinel failover-timeout bff 5000',
-    '',
-  ].join('\n')
-  const sentinels = await Promise.all(
-    ['one', 'two', 'three'].map(async (name) => {
-      const file = join(dir, `${name}.conf`)
-      await writeFile(file, lines)
-      const sentinel = await startRedis(['--sentinel'], undefined, file)
-      t.teardown(() => sentinel.close())
-      return sentinel
-    }),
-  )
-  for (const sentinel of sentinels) {
-    await untilSlow(async () => String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'))
-    await untilSlow(async () => {
-      const known = await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])
-      return Array.isArray(known) && known.length === replicas
-    })
-  }
+  const sentinels = await startSentinels(t, master.port, { replicas, downMs: DOWN_MS, failoverMs: 5000 })
   return {
     url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/bff`,
     nodes,
@@ -77,18 +59,9 @@ export async function durableSentinel(t: Test, replicas: number): Promise<Durabl
 export async function durableCluster(t: Test): Promise<DurableTopology> {
   const lines = ['cluster-enabled yes', `cluster-node-timeout ${DOWN_MS}`]
   const nodes: DurableRedis[] = []
-  // Nodes use the port 10000 above theirs to talk to each other.
-  for (let count = 0; count < 6; count++) nodes.push(await DurableRedis.start(t, await freePort(10_000), lines))
-  const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`)
-  execFileSync('redis-cli', ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes'])
-  const isWhole = async (): Promise<boolean> => {
-    const infos = await Promise.all(nodes.map(replicationOf))
-    const states = await Promise.all(nodes.map((node) => askRedis(node, ['CLUSTER', 'INFO'])))
-    return (
-      states.every((state) => String(state).includes('cluster_state:ok')) &&
-      infos.every((info) => /state=online|master_link_status:up/.test(info))
-    )
-  }
+  for (let count = 0; count < 6; count++) nodes.push(await DurableRedis.start(t, await clusterPort(), lines))
+  joinCluster(nodes.map(({ port }) => `127.0.0.1:${port}`))
+  const isWhole = () => isWholeCluster(nodes)
   await untilSlow(isWhole, 'the cluster is whole')
   return {
     url: nodes.map(({ url }) => url).join(','),
@@ -104,13 +77,4 @@ export async function durableCluster(t: Test): Promise<DurableTopology> {
       }
     },
   }
-}
-
-async function mastersOf(nodes: readonly DurableRedis[]): Promise<DurableRedis[]> {
-  const infos = await Promise.all(nodes.map(replicationOf))
-  return nodes.filter((_node, index) => infos[index]?.includes('role:master') === true)
-}
-
-async function replicationOf(redis: DurableRedis): Promise<string> {
-  return String(await askRedis(redis, ['INFO', 'replication']))
 }

@@ -55,33 +55,49 @@ export async function testSentinel(
   const master = await node(t, AT_ONCE, { ca })
   const replicaOf = ['--replicaof', '127.0.0.1', String(master.peerPort), ...AT_ONCE]
   const nodes = [master, await node(t, replicaOf, { ca }), await node(t, replicaOf, { ca })]
-  await untilSlow(async () => (await info(master)).split('state=online').length === 3)
+  await untilSlow(async () => (await replicationOf(master)).split('state=online').length === 3)
+  const sentinels = await startSentinels(t, master.peerPort, { replicas: 2, downMs, failoverMs: 3000, ca })
+  const hosts = sentinels.map(({ peerPort }) => `127.0.0.1:${peerPort}`).join(',')
+  const url = ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
+  return { url, nodes, sentinels, masters: () => mastersOf(nodes) }
+}
+
+/** Starts three Sentinels that watch the master at a port as `bff`, and waits until all know of each other and its replicas. */
+export async function startSentinels(
+  t: Test,
+  masterPort: number,
+  {
+    replicas,
+    downMs,
+    failoverMs,
+    ca,
+  }: { replicas: number; downMs: number; failoverMs: number; ca?: TestCa | undefined },
+): Promise<Node[]> {
   const dir = await mkdtemp(join(tmpdir(), 'bff-sentinel-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const lines = [
+    `sentinel monitor bff 127.0.0.1 ${masterPort} 2`,
+    `sentinel down-after-milliseconds bff ${downMs}`,
+    `sentinel failover-timeout bff ${failoverMs}`,
+    ...(ca === undefined ? [] : [`sentinel auth-pass bff ${PASSWORD}`]),
+    '',
+  ].join('\n')
   const sentinels: Node[] = []
   for (let count = 0; count < 3; count++) {
     const port = await freePort()
     const file = join(dir, `${port}.conf`)
-    await writeFile(
-      file,
-      [
-        `sentinel monitor bff 127.0.0.1 ${master.peerPort} 2`,
-        `sentinel down-after-milliseconds bff ${downMs}`,
-        'sentinel failover-timeout bff 3000',
-        ...(ca === undefined ? [] : [`sentinel auth-pass bff ${PASSWORD}`]),
-        '',
-      ].join('\n'),
-    )
+    await writeFile(file, lines)
     // The file comes first on the command line. The other options are added to it.
     sentinels.push(await node(t, ['--sentinel'], { ca, port, file, isOpen: true }))
   }
   for (const sentinel of sentinels) {
     await untilSlow(async () => String(await askRedis(sentinel, ['SENTINEL', 'CKQUORUM', 'bff'])).startsWith('OK 3'))
-    await untilSlow(async () => ((await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])) as unknown[]).length === 2)
+    await untilSlow(async () => {
+      const known = await askRedis(sentinel, ['SENTINEL', 'REPLICAS', 'bff'])
+      return Array.isArray(known) && known.length === replicas
+    })
   }
-  const hosts = sentinels.map(({ peerPort }) => `127.0.0.1:${peerPort}`).join(',')
-  const url = ca === undefined ? `redis+sentinel://${hosts}/bff` : `rediss+sentinel://:${URL_PASSWORD}@${hosts}/bff`
-  return { url, nodes, sentinels, masters: () => mastersOf(nodes) }
+  return sentinels
 }
 
 /**
@@ -97,19 +113,30 @@ export async function testCluster(t: Test, ca?: TestCa): Promise<Topology> {
   }
   const hosts = nodes.map(({ peerPort }) => `127.0.0.1:${peerPort}`)
   const access = ca === undefined ? [] : ['--tls', '--cacert', ca.caFile, '-a', PASSWORD, '--no-auth-warning']
-  const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
-  execFileSync('redis-cli', [...access, ...create])
-  for (const each of nodes) {
-    await untilSlow(async () => String(await askRedis(each, ['CLUSTER', 'INFO'])).includes('cluster_state:ok'))
-    // A replica that is still synchronising confirms nothing.
-    await untilSlow(async () => /state=online|master_link_status:up/.test(await info(each)))
-  }
+  joinCluster(hosts, access)
+  await untilSlow(() => isWholeCluster(nodes), 'the cluster is whole')
   const scheme = ca === undefined ? 'redis://' : `rediss://:${URL_PASSWORD}@`
   return { url: hosts.map((host) => scheme + host).join(','), nodes, masters: () => mastersOf(nodes) }
 }
 
+/** Makes a Cluster of servers: the first half are masters, the others their replicas. */
+export function joinCluster(hosts: readonly string[], access: readonly string[] = []): void {
+  const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', '1', '--cluster-yes']
+  execFileSync('redis-cli', [...access, ...create])
+}
+
+/** Whether all nodes serve. A replica that is still synchronising confirms nothing. */
+export async function isWholeCluster(nodes: readonly Pick<RedisProcess, 'url'>[]): Promise<boolean> {
+  const infos = await Promise.all(nodes.map(replicationOf))
+  const states = await Promise.all(nodes.map((each) => askRedis(each, ['CLUSTER', 'INFO'])))
+  return (
+    states.every((state) => String(state).includes('cluster_state:ok')) &&
+    infos.every((info) => /state=online|master_link_status:up/.test(info))
+  )
+}
+
 /** Nodes use the port 10000 above theirs to talk to each other. */
-const clusterPort = (): Promise<number> => freePort(10_000)
+export const clusterPort = (): Promise<number> => freePort(10_000)
 
 /** A server, and the port that its peers use. */
 type Node = RedisProcess & { readonly peerPort: number }
@@ -135,11 +162,13 @@ async function node(
   return { ...redis, url, peerPort: ca === undefined ? redis.port : tlsPort }
 }
 
-async function mastersOf(nodes: readonly RedisProcess[]): Promise<RedisProcess[]> {
-  const roles = await Promise.all(nodes.map((each) => askRedis(each, ['ROLE'])))
-  return nodes.filter((_node, index) => (roles[index] as unknown[] | undefined)?.[0] === 'master')
+/** Those of the servers that reply and are masters. */
+export async function mastersOf<Server extends Pick<RedisProcess, 'url'>>(nodes: readonly Server[]): Promise<Server[]> {
+  const infos = await Promise.all(nodes.map(replicationOf))
+  return nodes.filter((_node, index) => infos[index]?.includes('role:master') === true)
 }
 
-async function info(redis: RedisProcess): Promise<string> {
+/** What a server says of its replication; no such text if it does not reply. */
+export async function replicationOf(redis: Pick<RedisProcess, 'url'>): Promise<string> {
   return String(await askRedis(redis, ['INFO', 'replication']))
 }

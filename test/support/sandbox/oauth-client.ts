@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { TestBrowser, type Visit } from '../browser/form-browser.ts'
+import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 
 /** The registered redirect address. Nothing listens there. */
 export const REDIRECT_URI = 'http://127.0.0.1:9/auth/callback'
 export const CLIENT_ID = 'test-client'
-export const DEMO_USER = { email: 'demo@example.test', password: 'any' }
+/** The form of the user that exists from the start. */
+export const DEMO_USER = { email: 'demo@example.test', password: 'any', action: 'continue' }
 
 const VERIFIER = 'a-verifier-of-at-least-forty-three-characters'
 const STATE = 'state-1234'
@@ -14,6 +15,11 @@ export interface TokenAnswer {
   body: Record<string, unknown>
   /** The access token, where there is one. */
   token: string
+}
+
+/** A browser in which nothing is fetched from the redirect address. */
+export function clientBrowser(): JarBrowser {
+  return new JarBrowser(new URL(REDIRECT_URI).origin)
 }
 
 /** An OAuth client reduced to its requests, for tests of the provider itself: no secrets, no checks, one verifier. */
@@ -40,8 +46,8 @@ export class TestClient {
   }
 
   /** Logs the demo user in, and returns the parameters of the callback. */
-  async logIn(browser = new TestBrowser()): Promise<URLSearchParams> {
-    return callbackOf(await browser.submit(await browser.visit(this.authorizationUrl()), DEMO_USER))
+  async logIn(browser = clientBrowser()): Promise<URLSearchParams> {
+    return callbackOf(await browser.submit(await browser.navigate(this.authorizationUrl()), DEMO_USER))
   }
 
   /** Exchanges the code of a callback; single fields may be replaced by wrong ones. */
@@ -79,7 +85,7 @@ export class TestClient {
  * The parameters of the provider's redirect.
  * @throws Error when there was no redirect
  */
-export function callbackOf({ left, html }: Visit): URLSearchParams {
-  if (left?.href.startsWith(`${REDIRECT_URI}?`) !== true) throw new Error(`no callback, but ${html}`)
-  return left.searchParams
+export function callbackOf({ url, body }: Arrival): URLSearchParams {
+  if (!url.href.startsWith(`${REDIRECT_URI}?`)) throw new Error(`no callback, but ${body}`)
+  return url.searchParams
 }

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { type ProviderOptions, type SandboxProvider, startProvider } from '../../../sandbox/provider.ts'
 import { CLIENT_ID, REDIRECT_URI, TestClient } from './oauth-client.ts'
 import { MessageSocket } from '../browser/message-socket.ts'
-import { type SandboxUpstream, startUpstream } from '../../../sandbox/upstream.ts'
+import { type SandboxUpstream, startUpstream, type UpstreamOptions } from '../../../sandbox/upstream.ts'
 
 export type Json = Record<string, unknown>
 
@@ -78,4 +78,15 @@ export async function messageSocket(t: Test, url: string): Promise<MessageSocket
   const line = await MessageSocket.connect(url)
   t.teardown(() => line.socket.terminate())
   return line
+}
+
+/** A public WebSocket of a trading service that has no users, and whose prices stand still. It ends with the test. */
+export async function publicLine(
+  t: Test,
+  options: Partial<UpstreamOptions> = {},
+): Promise<{ line: MessageSocket; url: string }> {
+  const upstream = await startUpstream({ provider: nobody, tickMs: 3_600_000, ...options })
+  t.teardown(() => upstream.close())
+  const url = `${upstream.wsUrl}/trading/v1/options/ws/public`
+  return { line: await messageSocket(t, url), url }
 }

@@ -57,10 +57,7 @@ export async function measuredServer(t: Test, settings: Record<string, string> =
         'process_resident_memory_bytes',
         'bff_relay_buffered_bytes',
       )
-      return {
-        resident,
-        buffered,
-      }
+      return { resident, buffered }
     },
     async relays() {
       const [count = NaN] = await metrics('bff_relays\\{kind="public"\\}')

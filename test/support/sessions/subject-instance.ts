@@ -31,7 +31,7 @@ export async function subjectInstance(
   const limits = { idleMs: 600_000, maxMs: 3_600_000 }
   const sessions = new SessionRepository(store, envelope, limits, logNames(secrets[0] ?? ''))
   const index = new SubjectIndex(await store.openIndex(), envelope, secrets)
-  const subjects = new Subjects({ identity: {} as Identity, index, sessions, store, maxSessions })
+  const subjects = new Subjects({} as Identity, index, sessions, store, maxSessions)
   return {
     subjects,
     sessions,

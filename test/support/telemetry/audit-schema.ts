@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { AUDIT_EVENTS } from '../../../src/telemetry/audit/events.ts'
+import { AUDIT_EVENTS } from '../../../src/telemetry/audit/audit.ts'
 import type { AuditRule, FieldSchema } from '../../../src/telemetry/audit/fields.ts'
 
 const FILE = fileURLToPath(new URL('../../../docs/audit.schema.json', import.meta.url))

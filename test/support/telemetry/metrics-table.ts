@@ -15,13 +15,19 @@ const HEAD = '| Metric | Labels | What it says |'
 /** The page that has the table. */
 export const METRICS_GUIDE = readFileSync(FILE, 'utf8')
 
-/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, as its `help` describes it. */
-export async function metricsTable(): Promise<string> {
+/** The registry of a process with every optional part. */
+export function allMetrics(): Registry {
   const { registry } = createMetrics()
   createFeedMetrics(registry)
   createIdentityMetrics(registry)
   createBudgetMetrics(registry, NO_BUDGET)
   addSecretsInfo(registry, [])
+  return registry
+}
+
+/** The table of docs/operating/metrics-and-logs.md: every metric of this server by name, with the beginning of its `help`. */
+export async function metricsTable(): Promise<string> {
+  const registry = allMetrics()
   const rows = [registry, createSupervisorMetrics().registry].flatMap(rowsOf)
   const unique = new Set([...rows, row('bff_ready', await helpOfReadiness(registry), [])])
   return [HEAD, '| --- | --- | --- |', ...[...unique].toSorted(byName)].join('\n')
@@ -35,8 +41,10 @@ function rowsOf(registry: Registry): string[] {
 }
 
 function row(name: string, help: string, labels: readonly string[]): string {
+  // The beginning says what is counted, and how it is read over several instances; the rest explains labels and limits.
+  const [beginning = ''] = help.split(/(?:[:.]|;(?! take)) /)
   // Names of metrics and settings are code.
-  const text = help.replaceAll(/\b(?:bff_\w+|[A-Z]+(?:_[A-Z]+)+)\b/g, '`$&`')
+  const text = beginning.replaceAll(/\b(?:bff_\w+|[A-Z]+(?:_[A-Z]+)+)\b/g, '`$&`')
   return `| \`${name}\` | ${labels.map((label) => `\`${label}\``).join(', ')} | ${text} |`.replace('|  |', '| |')
 }
 

@@ -53,7 +53,7 @@ export class Desk {
       this.#follow(buy.contract_id)
     } catch (error) {
       showError(error)
-      // If nobody knows whether it was bought, the list of contracts will tell.
+      // If it is unknown whether it was bought, the list of contracts will tell.
       await this.#showContracts()
     }
   }

@@ -38,14 +38,15 @@ export interface MemberHost extends OutboxHost {
 const MESSAGES_PER_SECOND = 200
 /** A request that upstream has not answered after this time will hardly be answered at all. */
 const HOLD_MS = 10_000
+
 /**
  * A browser's socket. Nothing is read from it while too much waits to be sent to it, or while too many of its requests wait for
  * their answers.
  */
 export class Member implements Registered {
-  /** The upstream socket for what cannot be shared. */
+  /** The upstream socket for requests that cannot be shared. */
   own: OwnSocket | undefined
-  /** What is sent to it. */
+  /** The messages for the browser. */
   readonly outbox: Outbox
   /** The address of the browser. */
   readonly address: string
@@ -218,8 +219,7 @@ export class Member implements Registered {
   /** Whether nothing more may be read from the browser for now. */
   get #isBusy(): boolean {
     const waitingBytes = this.#peer.waitingBytes + this.#awaited.bytes
-    const isFull = waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
-    return isFull
+    return waitingBytes >= this.#host.limits.maxBufferedBytes / 2 || this.own?.isFull === true
   }
 
   #endAfter(ms: number, close: CloseStatus): NodeJS.Timeout {

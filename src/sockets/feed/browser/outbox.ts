@@ -16,7 +16,7 @@ export function unwatchedBytes({ conflateBytes }: OutboxHost['limits']): number 
 }
 
 /**
- * What is sent to a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
+ * The messages for a browser. Stream messages that it does not read in time give way to newer ones of the same stream; everything
  * else waits until it is read.
  */
 export class Outbox {
@@ -25,8 +25,6 @@ export class Outbox {
   readonly #owner: { press(): void }
   /** Frames that leave at the end of the batch. */
   #batched: FrameSequence | undefined
-  /** Whether a stream message of the batch had room. */
-  #hadRoom = false
   /** The newest message of each stream since the browser began to be slow. */
   #conflated: Map<string, Buffer> | undefined
   #isClosed = false
@@ -41,11 +39,9 @@ export class Outbox {
   /** Sends a stream message, or keeps it until there is room. @param stream its conflation key */
   deliver(frame: Buffer, stream: string): void {
     if (this.#isClosed) return
-    // A batch is what one read from upstream brings: if its first stream message had room, the rest need not be checked.
-    if ((this.#hadRoom && this.#conflated === undefined) || this.#isRoomy) {
-      this.#send(frame)
-      this.#hadRoom = this.#batched !== undefined
-    } else this.#conflate(frame, stream)
+    const isRoomy = this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
+    if (isRoomy) this.#send(frame)
+    else this.#conflate(frame, stream)
   }
 
   /** Sends a frame that must not be lost. @param rest the end of the frame, if others get it too: it is not copied */
@@ -71,7 +67,6 @@ export class Outbox {
     const frames = this.#batched
     if (frames === undefined) return
     this.#batched = undefined
-    this.#hadRoom = false
     this.#write(frames.joined())
   }
 
@@ -88,11 +83,6 @@ export class Outbox {
   close(): void {
     this.#isClosed = true
     this.#conflated = undefined
-  }
-
-  /** Whether stream messages can be sent. */
-  get #isRoomy(): boolean {
-    return this.#conflated === undefined && this.#peer.waitingBytes <= this.#host.limits.conflateBytes
   }
 
   #write(frames: Buffer): void {
@@ -119,9 +109,7 @@ export class Outbox {
   }
 
   #conflate(frame: Buffer, stream: string): void {
-    if (this.#conflated === undefined) {
-      this.#conflated = new Map()
-    }
+    this.#conflated ??= new Map()
     // The newest goes to the end, so that messages leave in the order in which upstream sent them.
     if (this.#conflated.delete(stream)) this.#host.conflated.messages++
     this.#conflated.set(stream, frame)

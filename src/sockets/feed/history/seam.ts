@@ -1,7 +1,7 @@
 import { isWider, type Tail } from './points.ts'
 
 /**
- * States of a candle with the range of the history but another close may be older or later: nobody can tell. Up to this many are
+ * States of a candle with the range of the history but another close may be older or later: no rule decides. Up to this many are
  * held back. An upstream that streams every state reaches that of the history long before; one that leaves states out may never
  * reach it.
  */

@@ -13,7 +13,6 @@ export class Audience {
   readonly #conflationKey: string
   readonly #groups = new Map<string, Group>()
   readonly #groupOf = new Map<Subscription, Group>()
-  #latest: Group | undefined
 
   /** @param conflationKey for a slow browser, a newer message replaces the older one with the same key */
   constructor(conflationKey: string) {
@@ -22,7 +21,9 @@ export class Audience {
 
   /** Adds a subscription. @param prefix what its messages begin with */
   add(subscription: Subscription, prefix: Buffer): void {
-    const group = this.#groupFor(prefix)
+    const key = prefix.toString('latin1')
+    const group = this.#groups.get(key) ?? { key, prefix, browsers: new Set() }
+    this.#groups.set(key, group)
     group.browsers.add(subscription.browser)
     this.#groupOf.set(subscription, group)
   }
@@ -48,16 +49,5 @@ export class Audience {
       const frame = frameOf(prefix, subscription, body)
       for (const { outbox } of browsers) outbox.deliver(frame, this.#conflationKey)
     }
-  }
-
-  #groupFor(prefix: Buffer): Group {
-    // Most often it is the group of the browser before: equal requests have the very same buffer as their prefix.
-    const latest = this.#latest
-    if (latest?.prefix === prefix && latest.browsers.size > 0) return latest
-    const key = prefix.toString('latin1')
-    let group = this.#groups.get(key)
-    if (group === undefined) this.#groups.set(key, (group = { key, prefix, browsers: new Set() }))
-    this.#latest = group
-    return group
   }
 }

@@ -1,11 +1,11 @@
 import { type FeedRequest, type UpstreamMessage, frameOf, localAnswer } from '../wire/index.ts'
-import type { Subscriber, Subscription } from './subscription.ts'
+import type { Subscriber } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
 
-/** Asks upstream for the browser alone. @returns false if a limit forbids it, and the browser has been told */
-type Ask = (onAnswer: (message: UpstreamMessage) => void) => boolean
+/** Asks upstream for the browser alone. */
+type Ask = (onAnswer: (message: UpstreamMessage) => void) => void
 
 /** Ends the browser's stream with this id. @returns false if the browser has none */
 export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown): boolean {
@@ -32,14 +32,17 @@ export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: Ask
     browser.answer(frame)
     release()
   }
-  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.type))
-  if (ask === undefined) return whenLeft(take(concerned), (ids) => answer(localAnswer(request, ids)))
-  const isAsked = ask((message) => {
-    if (message.errorCode !== undefined) return answer(frameOf(request.prefix, message.body))
-    const present = concerned.flatMap((each) => (each.isAttached ? [each] : askedAgain(each)))
-    whenLeft(take([...new Set(present)]), (ids) => answer(localAnswer(request, [...ids, ...idsIn(message)])))
+  // What it has lost in the meantime is not named: the browser is about to be closed.
+  const concerned = [...subscriptions.values()].filter((each) => each.isAttached && types.includes(each.stream.type))
+  const identities = concerned.map(({ stream }) => stream.identity)
+  const endAll = (more: readonly unknown[]): void => {
+    endWhenAnswered(subscriber, identities, (ids) => answer(localAnswer(request, [...ids, ...more])))
+  }
+  if (ask === undefined) return endAll([])
+  ask((message) => {
+    if (message.errorCode === undefined) endAll(idsIn(message))
+    else answer(frameOf(request.prefix, message.body))
   })
-  if (!isAsked) release()
 }
 
 /** Whether upstream certainly takes these types, so that a browser without an own socket needs no answer of upstream's. */
@@ -52,43 +55,31 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
   return [fields.get('forget_all')].flat()
 }
 
-/** Takes subscriptions away from their browser. They still end if it leaves meanwhile. @returns those that it had until now */
-function take(subscriptions: readonly Subscription[]): Subscription[] {
-  const taken = subscriptions.filter(({ isAttached }) => isAttached)
-  for (const subscription of taken) {
-    subscription.release()
-    subscription.subscriber.leaving.add(subscription)
-  }
-  return taken
-}
-
-/** Ends subscriptions, each once it has its first answer or an error. Then calls back with the ids that they had. */
-function whenLeft(subscriptions: readonly Subscription[], done: (ids: string[]) => void): void {
+/**
+ * Ends subscriptions, each once it has its first answer. If one is refused, or ended otherwise, the browser's next request for the
+ * same has taken its place, if there is one. Then calls back with the ids that they had.
+ */
+function endWhenAnswered(subscriber: Subscriber, identities: string[], done: (ids: string[]) => void): void {
+  const { browser, subscriptions } = subscriber
   const ids: string[] = []
-  let left = subscriptions.length
-  if (left === 0) return done(ids)
-  const end = (subscription: Subscription): void => {
-    const { subscriber, stream } = subscription
+  let left = identities.length
+  const end = (identity: string): void => {
+    const subscription = subscriptions.get(identity)
+    if (subscription?.isAttached !== true) return ended()
     subscription.afterAnswer((isServed) => {
-      if (isServed && stream.id !== undefined) {
-        ids.push(stream.id)
-        subscriber.browser.sendConflated(stream.identity)
-      }
+      if (!isServed || !subscription.isAttached) return end(identity)
+      const { id } = subscription.stream
+      if (id !== undefined) ids.push(id)
+      browser.sendConflated(identity)
       subscription.leave()
-      subscriber.leaving.delete(subscription)
-      const next = isServed ? [] : take(askedAgain(subscription))
-      left += next.length
-      for (const each of next) end(each)
-      if (--left === 0) done(ids)
+      ended()
     })
   }
-  for (const subscription of subscriptions) end(subscription)
-}
-
-/** What a browser has in place of a subscription that was refused: if it had asked twice, the second request is tried then. */
-function askedAgain({ subscriber, stream }: Subscription): Subscription[] {
-  const found = subscriber.subscriptions.get(stream.identity)
-  return found === undefined ? [] : [found]
+  const ended = (): void => {
+    if (--left === 0) done(ids)
+  }
+  if (left === 0) return done(ids)
+  for (const identity of identities) end(identity)
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

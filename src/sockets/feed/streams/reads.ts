@@ -1,14 +1,35 @@
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { AnswerFrame, type FeedRequest, type UpstreamMessage, memoryOf, rateLimitError } from '../wire/index.ts'
-import type { Asked, FairShare, OneShots, Sender } from '../upstream/index.ts'
-import type { CacheQuota } from './cache-quota.ts'
+import type { FairShare, OneShots, Sender } from '../upstream/index.ts'
 import type { Browser } from './subscription.ts'
 
 /** A request that upstream has not answered for this long is not shared any more. */
 const STALE_MS = 10_000
 /** What a waiting browser costs besides the prefix of its answer. */
 const BYTES_PER_WAITER = 512
+/** The ordinary answers of a few seconds are far smaller. Only browsers that always ask for something else come near it. */
+const MAX_KEPT_BYTES = 16 * 1_048_576
+
+/** The answers that a process keeps for others. Together, and with their requests, they take a limited amount of memory. */
+export class CacheQuota {
+  #bytes = 0
+
+  /**
+   * Keeps something for a while, if there is room.
+   * @param onOver called when the time is over
+   * @returns false when there is no room, so that it must not be kept
+   */
+  keep(bytes: number, ms: number, onOver: () => void): boolean {
+    if (ms === 0 || this.#bytes + bytes > MAX_KEPT_BYTES) return false
+    this.#bytes += bytes
+    setTimeout(() => {
+      this.#bytes -= bytes
+      onOver()
+    }, ms).unref()
+    return true
+  }
+}
 
 /** Requests with one answer: equal ones share it while it is on its way, and for a moment after that. */
 export class Reads {
@@ -27,87 +48,60 @@ export class Reads {
 
   /** Answers with what upstream has said to an equal request, or asks. @param keepMs how long the answer is kept; errors never are */
   share(browser: Browser, request: FeedRequest, keepMs: number): void {
-    const { key, operation } = request
+    const { key, operation, prefix } = request
     const known = this.#shared.get(key)
     if (known?.isStale === false) {
       this.#metrics.hit(operation)
-      return known.add(browser, request.prefix)
+      return known.add(browser, prefix)
     }
     const drop = (): void => {
       if (this.#shared.get(key) === read) this.#shared.delete(key)
     }
-    if (!this.#admits(browser, request)) return
     const bytes = memoryOf(request)
-    const read = this.#start(browser, request, (answer) => {
+    const read = this.#ask(browser, request, (answer) => {
       if (answer === undefined || !this.#kept.keep(bytes + answer.bytes, keepMs, drop)) drop()
     })
-    this.#shared.set(key, read)
+    if (read !== undefined) this.#shared.set(key, read)
   }
 
   /** Asks for this browser alone. */
   single(browser: Browser, request: FeedRequest): void {
-    if (this.#admits(browser, request)) this.#start(browser, request)
+    this.#ask(browser, request, () => undefined)
   }
 
-  /** Asks for this browser, which gets nothing but what the callback makes of the answer. @returns false if a limit forbids it */
-  ask(browser: Browser, request: FeedRequest, onAnswer: (message: UpstreamMessage) => void): boolean {
-    const isAdmitted = this.#admits(browser, request)
-    if (isAdmitted) this.#start(browser, request, undefined, onAnswer)
-    return isAdmitted
-  }
-
-  /** Whether the request may go upstream. If not, the browser is told. */
-  #admits(browser: Browser, request: FeedRequest): boolean {
-    const isAdmitted = this.#share.admits(browser)
-    if (!isAdmitted) browser.answer(rateLimitError(request))
-    return isAdmitted
-  }
-
-  #start(
-    browser: Browser,
-    request: FeedRequest,
-    onSettled: (answer: AnswerFrame | undefined) => void = () => undefined,
-    onAnswer?: (message: UpstreamMessage) => void,
-  ): Read {
+  /** @param onSettled gets the answer, unless it is an error @returns undefined if a limit forbids it: the browser has been told */
+  #ask(browser: Browser, request: FeedRequest, onSettled: (answer: AnswerFrame | undefined) => void): Read | undefined {
+    if (!this.#share.admits(browser)) return void browser.answer(rateLimitError(request))
     const arrived = browser.expectAnswer()
-    const settled = (answer: AnswerFrame | undefined): void => {
+    const read = new Read(this.#oneShots, this.#share, (answer) => {
       arrived()
       onSettled(answer)
-    }
-    const read = new Read(this.#oneShots, settled, onAnswer)
+    })
     read.add(browser, request.prefix)
-    read.start((reqId) => request.toUpstream(reqId))
+    this.#oneShots.ask((reqId) => request.toUpstream(reqId), read)
     return read
   }
 }
 
 /** One request upstream and the browsers that get its answer. */
 class Read implements Sender {
+  readonly isAnsweredOnce = true
   readonly #oneShots: OneShots
+  readonly #share: FairShare
   readonly #onSettled: (answer: AnswerFrame | undefined) => void
-  readonly #onAnswer: ((message: UpstreamMessage) => void) | undefined
   #waiting: (readonly [Browser, Buffer])[] = []
-  #asked: Asked | undefined
   #answer: AnswerFrame | undefined
   readonly #staleAt = performance.now() + STALE_MS
 
-  constructor(
-    oneShots: OneShots,
-    onSettled: (answer: AnswerFrame | undefined) => void,
-    onAnswer: ((message: UpstreamMessage) => void) | undefined,
-  ) {
+  constructor(oneShots: OneShots, share: FairShare, onSettled: (answer: AnswerFrame | undefined) => void) {
     this.#oneShots = oneShots
+    this.#share = share
     this.#onSettled = onSettled
-    this.#onAnswer = onAnswer
   }
 
-  /** Whether upstream has not answered for so long that nobody else is to wait with those who do. */
+  /** Whether upstream has not answered for so long that no further browser is to wait for this answer. */
   get isStale(): boolean {
     return this.#answer === undefined && performance.now() >= this.#staleAt
-  }
-
-  start(write: (reqId: number) => Buffer): void {
-    this.#asked = this.#oneShots.ask(write, this)
   }
 
   /** Gives a browser the answer, now or once it is there. */
@@ -118,20 +112,15 @@ class Read implements Sender {
   }
 
   received(message: UpstreamMessage): void {
-    // The answer may be kept, but the request need not be.
-    this.#asked = undefined
+    if (message.errorCode === 'RateLimit') this.#share.refused()
     const answer = new AnswerFrame(message)
     this.#answer = answer
-    for (const [browser, prefix] of this.#takeWaiting()) {
-      if (this.#onAnswer === undefined) answer.send(browser, prefix)
-      else this.#onAnswer(message)
-    }
+    for (const [browser, prefix] of this.#takeWaiting()) answer.send(browser, prefix)
     this.#onSettled(message.errorCode === undefined ? answer : undefined)
   }
 
   tooBig(): void {
-    for (const [browser] of this.#waiting) browser.end(CLOSE.tooBig)
-    this.#takeWaiting()
+    for (const [browser] of this.#takeWaiting()) browser.end(CLOSE.tooBig)
     this.#onSettled(undefined)
   }
 
@@ -140,19 +129,19 @@ class Read implements Sender {
     this.#onSettled(undefined)
   }
 
+  /** A late answer still reaches the browsers that wait for it. It is given up only when there are none. */
+  beat(reqId: number): void {
+    if (!this.isStale) return
+    this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)
+    if (this.#waiting.length > 0) return
+    this.#oneShots.link.release(reqId)
+    this.#onSettled(undefined)
+  }
+
   #takeWaiting(): readonly (readonly [Browser, Buffer])[] {
     const waiting = this.#waiting
     this.#waiting = []
     for (const [browser, prefix] of waiting) browser.awaitsNoMore(prefix.length + BYTES_PER_WAITER)
     return waiting
-  }
-
-  /** A late answer still reaches the browsers that wait for it. It is given up only when there are none. */
-  beat(): void {
-    if (!this.isStale) return
-    this.#waiting = this.#waiting.filter(([browser]) => !browser.isOver)
-    if (this.#waiting.length > 0) return
-    this.#asked?.cancel()
-    this.#onSettled(undefined)
   }
 }

@@ -3,10 +3,21 @@ import { logFailure } from '../../../telemetry/failure-log.ts'
 import type { FeedMetrics } from '../../../telemetry/feed-metrics.ts'
 import { CLOSE } from '../../close-codes.ts'
 import { type FeedRequest, type UpstreamMessage, frameOf } from '../wire/index.ts'
-import type { Carried, FairShare, OneShots, StreamLink } from '../upstream/index.ts'
-import type { CacheQuota } from './cache-quota.ts'
-import type { StreamSpec } from './stream-spec.ts'
+import type { Carried, FairShare, OneShots, StreamLink, StreamPool } from '../upstream/index.ts'
+import { Audience } from './audience.ts'
+import type { CacheQuota } from './reads.ts'
 import type { SubscribedStream, Subscription } from './subscription.ts'
+
+/** What makes a stream the stream that it is. */
+export interface StreamSpec {
+  /** Equal for equal streams. */
+  readonly identity: string
+  /** What `forget_all` calls it. */
+  readonly type: 'ticks' | 'candles'
+  readonly symbol: string
+  /** The network of the browser that was the first to ask for it. */
+  readonly startedBy: string
+}
 
 /** Tells a browser what becomes of its subscription. @param prefix what its messages begin with */
 export type Tell = (subscription: Subscription, prefix: Buffer) => void
@@ -20,6 +31,7 @@ const UNANSWERED_MS = 60_000
 export interface StreamContext {
   readonly feedMetrics: FeedMetrics
   readonly log: FastifyBaseLogger
+  readonly pool: StreamPool
   readonly oneShots: OneShots
   readonly share: FairShare
   /** How long a stream without subscribers is kept. */
@@ -29,9 +41,6 @@ export interface StreamContext {
   readonly kept: CacheQuota
   /** How long a history may be given to others. */
   readonly historyMs: number
-  place(stream: Stream, refusedBy: StreamLink | undefined): boolean
-  lingers(stream: Stream): void
-  lingersNoMore(stream: Stream): void
   /** The stream is over, and no browser has it. */
   ended(stream: Stream): void
 }
@@ -40,19 +49,20 @@ export interface StreamContext {
 export abstract class Stream implements Carried, SubscribedStream {
   readonly identity: string
   readonly type: StreamSpec['type']
-  readonly symbol: string
-  readonly name: string
-  readonly startedBy: string
+  readonly spec: StreamSpec
   /**
-   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: nobody
-   * may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another one, when
-   * upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
+   * `unasked`: waits for a connection. `asked`: waits for its first message. `live`: upstream sends messages. `over`: no
+   * browser may join any more. It becomes `unasked` again when its connection is lost ({@link lost}), when it moves to another
+   * one, when upstream limits renewals, and when another request takes the place of a refused one. `end` makes it `over`.
    */
   state: 'unasked' | 'asked' | 'live' | 'over' = 'unasked'
   /** The id that upstream has given its subscription. */
   id: string | undefined
   link: StreamLink | undefined
+  unusedSince: number | undefined
   protected readonly context: StreamContext
+  /** The subscriptions that get every message. */
+  protected readonly audience: Audience
   #reqId: number | undefined
   #size = 0
   #wasLive = false
@@ -61,13 +71,12 @@ export abstract class Stream implements Carried, SubscribedStream {
   #moves = 0
   #linger: NodeJS.Timeout | undefined
 
-  constructor({ identity, type, symbol, name, startedBy }: StreamSpec, context: StreamContext) {
-    this.identity = identity
-    this.type = type
-    this.symbol = symbol
-    this.name = name
-    this.startedBy = startedBy
+  constructor(spec: StreamSpec, context: StreamContext) {
+    this.identity = spec.identity
+    this.type = spec.type
+    this.spec = spec
     this.context = context
+    this.audience = new Audience(spec.identity)
   }
 
   /** How many subscriptions browsers have. */
@@ -79,7 +88,7 @@ export abstract class Stream implements Carried, SubscribedStream {
   abstract write(reqId: number): Buffer | string
   /** Takes a new subscription. */
   protected abstract joined(subscription: Subscription, request: FeedRequest): void
-  /** Lets go of a subscription. */
+  /** Lets go of a subscription that is not in the audience. */
   protected abstract left(subscription: Subscription): void
   /** Takes a message that is no error. @param isFirst whether it is the first since upstream was asked */
   protected abstract took(message: UpstreamMessage, isFirst: boolean): void
@@ -94,9 +103,7 @@ export abstract class Stream implements Carried, SubscribedStream {
 
   join(subscription: Subscription, request: FeedRequest): void {
     this.#size++
-    clearTimeout(this.#linger)
-    this.#linger = undefined
-    this.context.lingersNoMore(this)
+    this.#stay()
     this.joined(subscription, request)
     if (this.state === 'unasked') this.link?.awaited()
   }
@@ -104,6 +111,7 @@ export abstract class Stream implements Carried, SubscribedStream {
   leave(subscription: Subscription): void {
     if (!subscription.isAttached) return
     subscription.isAttached = false
+    this.audience.remove(subscription)
     this.left(subscription)
     if (--this.#size > 0) return
     if (this.state === 'live') this.#lingers()
@@ -138,13 +146,11 @@ export abstract class Stream implements Carried, SubscribedStream {
   }
 
   lost(): void {
-    this.state = 'unasked'
-    this.#returnsUntil = performance.now() + this.context.returnMs
+    // Upstream has forgotten it.
     this.#reqId = undefined
-    this.id = undefined
-    clearTimeout(this.#linger)
-    this.#linger = undefined
-    this.context.lingersNoMore(this)
+    this.#unask()
+    this.#returnsUntil = performance.now() + this.context.returnMs
+    this.#stay()
     this.giveUp()
   }
 
@@ -161,32 +167,28 @@ export abstract class Stream implements Carried, SubscribedStream {
   /** Ends the stream here and, where it has been taken, upstream. */
   end(): void {
     if (this.state === 'over') return
+    this.#unask()
     this.state = 'over'
-    clearTimeout(this.#linger)
-    this.context.lingersNoMore(this)
+    this.#stay()
     this.context.ended(this)
-    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
     this.link?.remove(this)
   }
 
   /** Answers a subscription with an error, and ends it. */
   protected fail(subscription: Subscription, error: Buffer): void {
-    const { browser, hold } = subscription
+    const { browser, list } = subscription
     if (!subscription.isAttached) return
-    if (hold?.isOver === false) return hold.refused(error)
+    if (list?.isOver === false) return list.refused(error)
     browser.sendConflated(this.identity)
     browser.answer(error)
     subscription.failed()
   }
 
-  /** Subscribes again, with another request. @returns false when no connection has room for that */
-  protected restart(): boolean {
-    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
-    this.#reqId = undefined
-    this.id = undefined
-    this.state = 'unasked'
+  /** Subscribes again, with another request. */
+  protected restart(): void {
+    this.#unask()
     this.link?.remove(this)
-    return this.context.place(this, undefined)
+    this.link?.add(this)
   }
 
   #refused(message: UpstreamMessage): void {
@@ -207,31 +209,41 @@ export abstract class Stream implements Carried, SubscribedStream {
     logFailure(log, 'upstream refused to renew a subscription of the feed')
     feedMetrics.refused.inc()
     if (this.#size === 0 && performance.now() > this.#returnsUntil) return this.end()
-    if (this.#reqId !== undefined) this.link?.release(this.#reqId)
-    this.#reqId = undefined
-    this.state = 'unasked'
+    this.#unask()
     this.link?.refused(this)
   }
 
   /** Leaves a connection where another stream is in the way. (A browser that subscribes twice is refused here, not by upstream.) */
   #moved(): boolean {
-    if (this.#size === 0 || this.#moves++ >= MAX_MOVES || this.#reqId === undefined) return false
+    if (this.#size === 0 || this.#moves++ >= MAX_MOVES) return false
     const from = this.link
-    from?.release(this.#reqId)
+    this.#unask()
     from?.remove(this)
+    return this.context.pool.place(this, from)
+  }
+
+  /** Lets go of what upstream was asked for, if it was, so that it can be asked again. */
+  #unask(): void {
+    if (this.#reqId !== undefined) this.link?.forget(this.#reqId, this.id)
     this.#reqId = undefined
+    this.id = undefined
     this.state = 'unasked'
-    return this.context.place(this, from)
   }
 
   #lingers(): void {
-    this.context.lingers(this)
+    this.unusedSince = performance.now()
     this.#endAfter(this.context.lingerMs + Math.max(this.#returnsUntil - performance.now(), 0))
   }
 
-  /** Ends it unless somebody joins before. */
+  /** Ends the stream unless a browser joins before. */
   #endAfter(ms: number): void {
     clearTimeout(this.#linger)
     this.#linger = setTimeout(() => this.end(), ms).unref()
+  }
+
+  /** It ends no more for want of browsers. */
+  #stay(): void {
+    clearTimeout(this.#linger)
+    this.unusedSince = undefined
   }
 }

@@ -1,40 +1,33 @@
 import { network } from '../../../limits/networks.ts'
 import { type FeedRequest, alreadySubscribed, memoryOf, rateLimitError } from '../wire/index.ts'
 import { HistoryStream } from './history-stream.ts'
-import { BROWSERS_PER_ADDRESS, type StreamPool } from '../upstream/index.ts'
-import type { Stream, StreamContext } from './stream.ts'
-import { historySpec, tickSpecs, type RequestedSpec } from './stream-spec.ts'
-import { Subscription, type Subscriber } from './subscription.ts'
-import { SymbolArray } from './symbol-array.ts'
+import { BROWSERS_PER_ADDRESS } from '../upstream/index.ts'
+import type { Stream, StreamContext, StreamSpec } from './stream.ts'
+import { Subscription, SymbolArray, type Subscriber } from './subscription.ts'
 import { TickStream } from './tick-stream.ts'
+
+/** What a request says about its stream. */
+type RequestedSpec = Omit<StreamSpec, 'startedBy'>
+
+/** Upstream's granularity of candles in seconds, where a request names none. */
+const DEFAULT_GRANULARITY = 60
 
 /** The streams of a process, each of which upstream sends once. */
 export class Streams {
   readonly #all = new Set<Stream>()
   /** Those that browsers may join. */
   readonly #byIdentity = new Map<string, Stream>()
-  readonly #pool: StreamPool
   readonly #context: StreamContext
   readonly #maxSubscriptions: number
 
   /** @param maxSubscriptions of one browser */
-  constructor(
-    pool: StreamPool,
-    context: Omit<StreamContext, 'place' | 'lingers' | 'lingersNoMore' | 'ended'>,
-    maxSubscriptions: number,
-  ) {
-    this.#pool = pool
+  constructor(context: Omit<StreamContext, 'ended'>, maxSubscriptions: number) {
     this.#maxSubscriptions = maxSubscriptions
-    this.#context = {
-      ...context,
-      place: (stream, refusedBy) => pool.place(stream, refusedBy),
-      lingers: (stream) => pool.lingers(stream),
-      lingersNoMore: (stream) => pool.lingersNoMore(stream),
-      ended: (stream) => {
-        this.#all.delete(stream)
-        if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
-      },
+    const ended = (stream: Stream): void => {
+      this.#all.delete(stream)
+      if (this.#byIdentity.get(stream.identity) === stream) this.#byIdentity.delete(stream.identity)
     }
+    this.#context = { ...context, ended }
   }
 
   get size(): number {
@@ -77,7 +70,7 @@ export class Streams {
 
   /**
    * Whether a browser may subscribe to streams. If not, it is told: at once, or when a subscription of its own to one of them is
-   * answered. If that was refused, the request is tried again.
+   * answered. If that was refused, or forgotten before its answer, the request is tried again.
    */
   #admits(subscriber: Subscriber, request: FeedRequest, specs: readonly RequestedSpec[], again: () => void): boolean {
     const { browser, subscriptions } = subscriber
@@ -86,15 +79,17 @@ export class Streams {
     if (taken !== undefined) {
       const bytes = memoryOf(request)
       browser.awaits(bytes)
-      subscriptions.get(taken.identity)?.afterAnswer((isServed) => {
+      const earlier = subscriptions.get(taken.identity)
+      earlier?.afterAnswer((isServed) => {
         browser.awaitsNoMore(bytes)
-        if (isServed) browser.answer(alreadySubscribed(request, taken.symbol))
+        const isStillThere = subscriptions.get(taken.identity) === earlier
+        if (isServed && isStillThere) browser.answer(alreadySubscribed(request, taken.symbol))
         else again()
       })
       return false
     }
     const started = specs.filter(({ identity }) => !this.#byIdentity.has(identity)).length
-    const isTooMany = subscriber.count + specs.length > this.#maxSubscriptions
+    const isTooMany = subscriptions.size + specs.length > this.#maxSubscriptions
     const isAdmitted = !isTooMany && (started === 0 || this.#mayStart(subscriber, started))
     if (!isAdmitted) browser.answer(rateLimitError(request))
     return isAdmitted
@@ -106,15 +101,16 @@ export class Streams {
    */
   #mayStart({ browser }: Subscriber, count: number): boolean {
     const most = BROWSERS_PER_ADDRESS * this.#maxSubscriptions
-    const isScarce = this.#pool.takenPlaces > this.#pool.places / 2
+    const { pool, share } = this.#context
+    const isScarce = pool.takenPlaces > pool.places / 2
     if (isScarce && this.#startedBy(network(browser.address)) + count > most) return false
-    return this.#context.share.admits(browser, count)
+    return share.admits(browser, count)
   }
 
   /** How many of the streams that are used the browsers of a network have started. */
   #startedBy(address: string): number {
     let count = 0
-    for (const { size, startedBy } of this.#all) if (size > 0 && startedBy === address) count++
+    for (const { size, spec } of this.#all) if (size > 0 && spec.startedBy === address) count++
     return count
   }
 
@@ -140,9 +136,23 @@ export class Streams {
     const spec = { ...requested, startedBy: network(browser.address) }
     const isTicks = request.operation === 'ticks'
     const stream = isTicks ? new TickStream(spec, this.#context) : new HistoryStream(spec, request, this.#context)
-    if (!this.#pool.place(stream)) return undefined
+    if (!this.#context.pool.place(stream)) return undefined
     this.#all.add(stream)
     this.#byIdentity.set(spec.identity, stream)
     return stream
   }
+}
+
+/** The streams that a request for `ticks` describes, one for each symbol. */
+function tickSpecs({ fields }: FeedRequest): RequestedSpec[] {
+  const symbols = [fields.get('ticks')].flat() as string[]
+  return symbols.map((symbol) => ({ identity: `ticks ${symbol}`, type: 'ticks', symbol }))
+}
+
+/** The stream that a request for `ticks_history` describes. */
+function historySpec({ fields }: FeedRequest): RequestedSpec {
+  const symbol = fields.get('ticks_history') as string
+  const type = fields.get('style') === 'candles' ? 'candles' : 'ticks'
+  const granularity = type === 'candles' ? (fields.get('granularity') ?? DEFAULT_GRANULARITY) : undefined
+  return { identity: JSON.stringify(['history', type, symbol, granularity]), type, symbol }
 }

@@ -1,5 +1,8 @@
 import type { CloseStatus } from '../../close-codes.ts'
 
+/** How long the symbols of a list that have a price wait for those that have none: some are silent for days. */
+const COMPLETE_MS = 1000
+
 /** What streams and shared answers need of a browser. */
 export interface Browser {
   readonly address: string
@@ -37,40 +40,22 @@ export interface SubscribedStream {
   serve?(subscription: Subscription): void
 }
 
-/** Why the messages of a stream wait: a request for several symbols is answered once all of them are there. */
-export interface Hold {
-  readonly isOver: boolean
-  /** The stream of one of the symbols has its first message. */
-  arrived(): void
-  /** Upstream has refused one of the symbols. */
-  refused(error: Buffer): void
-}
-
 /** Called when a subscription has its first answer, or an error. */
 type OnAnswer = (isServed: boolean) => void
 
-/** A browser with its subscriptions: the one place that knows who has what. */
+/** A browser with its subscriptions: the one place that knows which browser has which. */
 export class Subscriber {
   readonly browser: Browser
   /** By the identity of the stream. */
   readonly subscriptions = new Map<string, Subscription>()
-  /** Subscriptions that the browser has forgotten before their first answer. They end with that answer. */
-  readonly leaving = new Set<Subscription>()
 
   constructor(browser: Browser) {
     this.browser = browser
   }
 
-  /** How many streams the browser has, with those that it has forgotten and that still wait for their first answer. */
-  get count(): number {
-    let count = this.subscriptions.size
-    for (const { isAttached } of this.leaving) count += Number(isAttached)
-    return count
-  }
-
   /** Ends all subscriptions: the browser is gone. */
   leaveAll(): void {
-    for (const subscription of [...this.subscriptions.values(), ...this.leaving]) subscription.leave()
+    for (const subscription of this.subscriptions.values()) subscription.leave()
   }
 }
 
@@ -78,16 +63,18 @@ export class Subscriber {
 export class Subscription {
   readonly subscriber: Subscriber
   readonly stream: SubscribedStream
-  readonly hold: Hold | undefined
+  /** The list of symbols that it was asked for with: its messages wait until the list is answered. */
+  readonly list: SymbolArray | undefined
   /** False once it has ended, in whatever way. */
   isAttached = true
-  #isServed = false
+  /** Whether it has its first answer. */
+  isServed = false
   #onAnswer: OnAnswer[] | undefined
 
-  constructor(subscriber: Subscriber, stream: SubscribedStream, hold?: Hold) {
+  constructor(subscriber: Subscriber, stream: SubscribedStream, list?: SymbolArray) {
     this.subscriber = subscriber
     this.stream = stream
-    this.hold = hold
+    this.list = list
     subscriber.subscriptions.set(stream.identity, this)
   }
 
@@ -95,22 +82,18 @@ export class Subscription {
     return this.subscriber.browser
   }
 
-  get isServed(): boolean {
-    return this.#isServed
-  }
-
   /**
    * Calls back once it has its first answer or an error, at once if it has been answered. A subscription that was lost before
    * gets no answer: its browser is about to be closed.
    */
   afterAnswer(onAnswer: OnAnswer): void {
-    if (this.#isServed) onAnswer(true)
+    if (this.isServed) onAnswer(true)
     else (this.#onAnswer ??= []).push(onAnswer)
   }
 
   /** Notes that the first answer has been sent. */
   served(): void {
-    this.#isServed = true
+    this.isServed = true
     this.#settle(true)
   }
 
@@ -121,21 +104,76 @@ export class Subscription {
     queueMicrotask(() => this.#settle(false))
   }
 
-  /** Ends it. */
+  /** Ends it, so that the browser may subscribe to the same again. */
   leave(): void {
-    this.release()
-    this.stream.leave(this)
-  }
-
-  /** Lets the browser subscribe to the same again. */
-  release(): void {
     const { subscriptions } = this.subscriber
     if (subscriptions.get(this.stream.identity) === this) subscriptions.delete(this.stream.identity)
+    this.stream.leave(this)
   }
 
   #settle(isServed: boolean): void {
     const callbacks = this.#onAnswer ?? []
     this.#onAnswer = undefined
     for (const onAnswer of callbacks) onAnswer(isServed)
+  }
+}
+
+/**
+ * A request for the ticks of several symbols. Each symbol is a subscription of its own, and their first prices are sent together:
+ * if upstream refuses one of them, the browser gets that error and nothing else, as if upstream had been asked for the array.
+ */
+export class SymbolArray {
+  readonly #parts: Subscription[] = []
+  readonly #answer: (error: Buffer) => void
+  readonly #size: number
+  #arrived = 0
+  #timer: NodeJS.Timeout | undefined
+  /** Whether it has been answered. */
+  isOver = false
+
+  /** @param size how many symbols there will be @param answer sends an error */
+  constructor(size: number, answer: (error: Buffer) => void) {
+    this.#size = size
+    this.#answer = answer
+  }
+
+  /** Adds the subscription to a symbol. */
+  add(part: Subscription): void {
+    this.#parts.push(part)
+  }
+
+  /** One of the symbols has its first price. */
+  arrived(): void {
+    if (this.isOver) return
+    if (++this.#arrived >= this.#size) return this.#start()
+    this.#timer ??= setTimeout(() => this.#start(), COMPLETE_MS).unref()
+  }
+
+  /** Upstream has refused one of the symbols. */
+  refused(error: Buffer): void {
+    if (this.isOver) return
+    this.#answer(error)
+    this.cancel()
+  }
+
+  /** Ends all subscriptions. */
+  cancel(): void {
+    this.#end()
+    for (const part of this.#parts) part.failed()
+  }
+
+  #start(): void {
+    this.#end()
+    for (const part of this.#parts) {
+      if (!part.isAttached) continue
+      part.stream.serve?.(part)
+      // The request has been answered, although this symbol may be silent.
+      if (!part.isServed) part.served()
+    }
+  }
+
+  #end(): void {
+    this.isOver = true
+    clearTimeout(this.#timer)
   }
 }

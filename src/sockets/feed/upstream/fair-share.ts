@@ -46,11 +46,9 @@ export class FairShare {
     const isPressed = performance.now() < this.#pressureUntil
     const address = network(browser.address)
     if (!this.#counts.allows(address, isPressed ? this.#requestsPerMinute : Number.POSITIVE_INFINITY)) return false
-    for (let more = 1; more < count; more++) {
-      if (!this.#listed.allows(address, this.#listedPerMinute)) return false
-      this.#counts.allows(address, Number.POSITIVE_INFINITY)
-    }
-    return true
+    if (count === 1) return true
+    if (!this.#listed.allows(address, this.#listedPerMinute, count - 1)) return false
+    return this.#counts.allows(address, Number.POSITIVE_INFINITY, count - 1)
   }
 
   /** Notes that upstream has refused a request because there were too many. */

@@ -1,15 +1,20 @@
 import type { UpstreamMessage } from '../wire/index.ts'
 
+/** The text of a request with the given `req_id`. */
+export type WriteRequest = (reqId: number) => Buffer | string
+
 /** The sender of an upstream request. */
 export interface Sender {
+  /** With its first message, its `req_id` is released. */
+  readonly isAnsweredOnce?: boolean
   /** Takes a message with the `req_id` of the request: its answer, or a later message of its stream. */
   received(message: UpstreamMessage): void
   /** Called instead for a message that is larger than MAX_UPSTREAM_MESSAGE_BYTES. Absent if no browser gets the messages. */
   tooBig?(message: UpstreamMessage): void
   /** Called every ten seconds while the connection is open. Absent if there is nothing to look after. */
-  beat?(): void
+  beat?(reqId: number): void
   /** The connection has ended. Nothing more will come. */
-  lost(): void
+  lost?(): void
 }
 
 /** The user of a connection. */
@@ -20,9 +25,9 @@ export interface LinkOwner {
   isNeeded(): boolean
   opened(): void
   /** Called every ten seconds while the connection is open. */
-  beat(): void
+  beat?(): void
   /** A message of a stream that belongs to no sender. */
-  unclaimed(reqId: number, subscriptionId: string): void
+  unclaimed?(reqId: number, subscriptionId: string): void
   /** Called after all senders have been told. */
-  lost(): void
+  lost?(): void
 }

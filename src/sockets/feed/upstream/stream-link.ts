@@ -1,7 +1,5 @@
-import { Backoff, REFUSED } from './backoff.ts'
-import { UnwantedRequest } from './unwanted-request.ts'
 import type { LinkOwner, Sender } from './link-users.ts'
-import { Outage, type Departing } from './outage.ts'
+import { Backoff, Outage, REFUSED, type Departing } from './recovery.ts'
 import { UpstreamLink, type LinkDependencies } from './upstream-link.ts'
 
 /** How many subscriptions are renewed at a time, so that upstream does not get all of them in one burst. */
@@ -11,12 +9,12 @@ const ANSWER_MS = 10_000
 
 /** A stream as its connection sees it. */
 export interface Carried extends Sender {
-  /** What upstream may allow only once on a connection. */
-  readonly name: string
   /** `unasked`: waits for its connection. `asked`: waits for its first message. */
   readonly state: 'unasked' | 'asked' | 'live' | 'over'
   /** How many browsers have it. */
   readonly size: number
+  /** When it lost its last browser, in ms of the monotonic clock. Undefined unless upstream sends it and no browser has it. */
+  readonly unusedSince: number | undefined
   /** The id that upstream has given it. */
   readonly id: string | undefined
   /** The connection that carries it. Set by the pool. */
@@ -34,63 +32,39 @@ export interface Carried extends Sender {
 /** An upstream connection that carries streams. When it is lost, it renews their subscriptions at the pace upstream allows. */
 export class StreamLink implements LinkOwner {
   readonly kind = 'stream'
-  readonly #streams = new Set<Carried>()
-  readonly #link: UpstreamLink
+  readonly link: UpstreamLink
+  readonly streams = new Set<Carried>()
   readonly #outage: Outage
-  /** How many streams have each name (`StreamSpec`). */
-  readonly #names = new Map<string, number>()
   /** The streams that are being renewed, with the time when upstream was asked, in ms of the monotonic clock. */
   readonly #renewing = new Map<Carried, number>()
   readonly #backoff = new Backoff(REFUSED)
 
   constructor(deps: LinkDependencies, spreadMs: number) {
     this.#outage = new Outage(spreadMs, () => this.#giveUp())
-    this.#link = new UpstreamLink(deps, this)
-  }
-
-  get isOpen(): boolean {
-    return this.#link.isOpen
-  }
-
-  get isRetrying(): boolean {
-    return this.#link.isRetrying
-  }
-
-  /** How many streams it carries. */
-  get load(): number {
-    return this.#streams.size
-  }
-
-  /** Whether upstream might take a stream for another one that is here, not counting one that ends. */
-  mightConfuse({ name }: Carried, ending?: Carried): boolean {
-    return (this.#names.get(name) ?? 0) > (ending?.name === name ? 1 : 0)
+    this.link = new UpstreamLink(deps, this)
   }
 
   /** Takes a stream over, and subscribes to it as soon as the connection is open. */
   add(stream: Carried): void {
-    this.#streams.add(stream)
-    this.#count(stream, 1)
-    if (this.#link.isOpen) return this.#subscribe(stream)
-    this.#link.open()
+    this.streams.add(stream)
+    if (this.link.isOpen) return this.#subscribe(stream)
+    this.link.open()
     // One that moves brings its browsers with it.
     if (stream.size > 0) this.awaited()
   }
 
   /** Lets go of a stream that has ended or moves. Upstream takes requests in order, so there is room for another at once. */
   remove(stream: Carried): void {
-    if (!this.#streams.delete(stream)) return
-    this.#count(stream, -1)
+    if (!this.streams.delete(stream)) return
     this.#settled(stream)
   }
 
-  /** Ends subscriptions, whose messages are ignored from now on. */
-  forget(reqId: number, subscriptionId: string | undefined): void {
-    this.#link.assign(reqId, new UnwantedRequest(this.#link, reqId, (id) => this.#has(id), subscriptionId))
-  }
-
-  /** Lets go of a `req_id` without a subscription. */
-  release(reqId: number): void {
-    this.#link.release(reqId)
+  /** Ends a subscription upstream. Without an id, upstream has not started it: if it still does, see {@link unclaimed}. */
+  forget(reqId: number, id: string | undefined): void {
+    if (id === undefined) return this.link.release(reqId)
+    const unwanted = new UnwantedStream(this, id)
+    this.link.assign(reqId, unwanted)
+    unwanted.forget(reqId)
   }
 
   /** A stream has its first message, so the next one can be renewed. */
@@ -107,7 +81,7 @@ export class StreamLink implements LinkOwner {
 
   /** A browser waits for a stream that upstream has not been asked for. */
   awaited(): void {
-    if (!this.#link.isOpen) this.#outage.wait()
+    if (!this.link.isOpen) this.#outage.wait()
   }
 
   /** A browser may have missed something. */
@@ -115,13 +89,18 @@ export class StreamLink implements LinkOwner {
     this.#outage.depart(browser)
   }
 
-  /** Upstream has started a stream so late that its request is no longer remembered. */
+  /** Upstream has started a stream so late that its request is no longer remembered, or sends it although it is forgotten. */
   unclaimed(reqId: number, subscriptionId: string): void {
-    if (!this.#has(subscriptionId)) this.forget(reqId, subscriptionId)
+    if (!this.has(subscriptionId)) this.forget(reqId, subscriptionId)
+  }
+
+  /** Whether a stream here has this subscription id. Upstream may give the id of a stream that has ended to another one. */
+  has(id: string): boolean {
+    return [...this.streams].some((stream) => stream.id === id)
   }
 
   isNeeded(): boolean {
-    return this.#streams.size > 0
+    return this.streams.size > 0
   }
 
   opened(): void {
@@ -129,7 +108,7 @@ export class StreamLink implements LinkOwner {
     this.#renew()
   }
 
-  /** The others do not wait for those that upstream does not answer. */
+  /** The other streams do not wait for one that upstream does not answer. */
   beat(): void {
     for (const [stream, askedAt] of this.#renewing) {
       if (performance.now() - askedAt >= ANSWER_MS) this.#renewing.delete(stream)
@@ -140,29 +119,18 @@ export class StreamLink implements LinkOwner {
   lost(): void {
     this.#stopRenewing()
     // Browsers that have joined a stream that was still to be renewed go on waiting.
-    if ([...this.#streams].some(({ size }) => size > 0)) this.#outage.wait()
+    if ([...this.streams].some(({ size }) => size > 0)) this.#outage.wait()
   }
 
   close(): void {
     this.#stopRenewing()
     this.#outage.over()
-    this.#link.close()
-  }
-
-  #count({ name }: Carried, change: 1 | -1): void {
-    const count = (this.#names.get(name) ?? 0) + change
-    if (count === 0) this.#names.delete(name)
-    else this.#names.set(name, count)
-  }
-
-  /** Whether a stream here has this subscription id. Upstream may give the id of a stream that has ended to another one. */
-  #has(id: string): boolean {
-    return [...this.#streams].some((stream) => stream.id === id)
+    this.link.close()
   }
 
   /** Sends the request of a stream. The connection must be open. */
   #subscribe(stream: Carried): void {
-    stream.asked(this.#link.send((reqId) => stream.write(reqId), stream))
+    stream.asked(this.link.send((reqId) => stream.write(reqId), stream))
   }
 
   #stopRenewing(): void {
@@ -174,10 +142,10 @@ export class StreamLink implements LinkOwner {
     if (this.#renewing.delete(stream)) this.#renew()
   }
 
-  /** Subscribes to some of the streams that wait for it, first to those that browsers wait for. */
+  /** Subscribes to some of the streams that wait for it, first to streams that browsers wait for. */
   #renew(): void {
-    if (!this.#link.isOpen || this.#backoff.isWaiting) return
-    const unmade = [...this.#streams].filter((stream) => stream.state === 'unasked')
+    if (!this.link.isOpen || this.#backoff.isWaiting) return
+    const unmade = [...this.streams].filter((stream) => stream.state === 'unasked')
     if (unmade.length === 0) return
     unmade.sort((a, b) => Number(b.size > 0) - Number(a.size > 0))
     for (const stream of unmade.slice(0, RENEWED_AT_A_TIME - this.#renewing.size)) {
@@ -187,6 +155,42 @@ export class StreamLink implements LinkOwner {
   }
 
   #giveUp(): void {
-    for (const stream of this.#streams) stream.giveUp()
+    for (const stream of this.streams) stream.giveUp()
+  }
+}
+
+/** A stream that no browser wants any more. Its messages are ignored until upstream has forgotten it. */
+class UnwantedStream implements Sender {
+  readonly #owner: StreamLink
+  readonly #id: string
+  #isRefused = false
+
+  constructor(owner: StreamLink, id: string) {
+    this.#owner = owner
+    this.#id = id
+  }
+
+  received(): void {
+    // Upstream has sent it before the request to forget it arrived.
+  }
+
+  /** Upstream counts requests by the minute, so a `forget` that it has refused is sent again after a moment. */
+  beat(reqId: number): void {
+    if (!this.#isRefused) return
+    this.#isRefused = false
+    if (this.#owner.has(this.#id)) this.#owner.link.release(reqId)
+    else this.forget(reqId)
+  }
+
+  /** @param reqId that of its messages */
+  forget(reqId: number): void {
+    const { link } = this.#owner
+    link.send((id) => `{"forget":${JSON.stringify(this.#id)},"req_id":${id}}`, {
+      isAnsweredOnce: true,
+      received: ({ errorCode }) => {
+        if (errorCode === 'RateLimit') this.#isRefused = true
+        else link.release(reqId)
+      },
+    })
   }
 }

@@ -13,10 +13,6 @@ export class StreamPool {
   readonly #deps: LinkDependencies
   readonly #limits: PoolLimits
   readonly #links: StreamLink[] = []
-  /** The streams without subscribers, the longest unused first. */
-  readonly #lingering = new Set<Carried>()
-  /** Whether upstream has refused a stream where another one had the same name, as `ticks` and a history of ticks have. */
-  #refusesEqualNames = false
 
   constructor(deps: LinkDependencies, limits: PoolLimits) {
     this.#deps = deps
@@ -24,11 +20,11 @@ export class StreamPool {
   }
 
   get openSockets(): number {
-    return this.#links.filter(({ isOpen }) => isOpen).length
+    return this.#links.filter(({ link }) => link.isOpen).length
   }
 
   get retryingSockets(): number {
-    return this.#links.filter(({ isRetrying }) => isRetrying).length
+    return this.#links.filter(({ link }) => link.isRetrying).length
   }
 
   get places(): number {
@@ -38,50 +34,31 @@ export class StreamPool {
   /** How many places are taken, each by one stream. */
   get takenPlaces(): number {
     let taken = 0
-    for (const { load } of this.#links) taken += load
+    for (const { streams } of this.#links) taken += streams.size
     return taken
   }
 
   /**
-   * Finds a connection for a stream, and has it subscribe there. If all are full, streams without subscribers give way.
-   * @param refusedBy the connection that the stream has left, because upstream said that it has the stream there already
+   * Finds a connection for a stream, and has it subscribe there. If all are full, the stream without browsers that was unused
+   * longest gives way.
+   * @param except the connection that the stream has left, because upstream said that it has the stream there already
    * @returns false when there is no room
    */
-  place(stream: Carried, refusedBy?: StreamLink): boolean {
-    const isExplained = refusedBy?.mightConfuse(stream) === true
-    if (isExplained) this.#refusesEqualNames = true
-    // If a name is the reason, the stream may come back to that connection once the name is free there.
-    const except = isExplained ? undefined : refusedBy
-    let link = this.#find(stream, except) ?? this.#add()
-    while (link === undefined) {
-      const oldest = [...this.#lingering].find((each) => this.#givesWayTo(each, stream, except))
-      if (oldest === undefined) return false
-      oldest.end()
-      link = this.#find(stream, except)
-    }
+  place(stream: Carried, except?: StreamLink): boolean {
+    const links = this.#links.filter((link) => link !== except)
+    const link = links.find((each) => this.#hasRoom(each)) ?? this.#add() ?? this.#makeRoom(links)
+    if (link === undefined) return false
     stream.link = link
     link.add(stream)
     return true
-  }
-
-  /** Notes that a stream has lost its last subscriber. */
-  lingers(stream: Carried): void {
-    this.#lingering.add(stream)
-  }
-
-  /** Notes that a stream has a subscriber again, or has ended. */
-  lingersNoMore(stream: Carried): void {
-    this.#lingering.delete(stream)
   }
 
   close(): void {
     for (const link of this.#links) link.close()
   }
 
-  #find(stream: Carried, except: StreamLink | undefined): StreamLink | undefined {
-    const { subscriptionsPerSocket } = this.#limits
-    const links = this.#links.filter((link) => link !== except && link.load < subscriptionsPerSocket)
-    return links.find((link) => !link.mightConfuse(stream)) ?? (this.#refusesEqualNames ? undefined : links[0])
+  #hasRoom({ streams }: StreamLink): boolean {
+    return streams.size < this.#limits.subscriptionsPerSocket
   }
 
   #add(): StreamLink | undefined {
@@ -92,10 +69,11 @@ export class StreamPool {
     return link
   }
 
-  /** Whether the end of a stream without subscribers could make room for another one. */
-  #givesWayTo(lingering: Carried, stream: Carried, except: StreamLink | undefined): boolean {
-    const { link } = lingering
-    if (link === undefined || link === except) return false
-    return !this.#refusesEqualNames || !link.mightConfuse(stream, lingering)
+  /** Ends a stream without browsers. @returns its connection */
+  #makeRoom(links: readonly StreamLink[]): StreamLink | undefined {
+    const unused = links.flatMap(({ streams }) => [...streams]).filter(({ unusedSince }) => unusedSince !== undefined)
+    const [oldest] = unused.toSorted((one, other) => (one.unusedSince ?? 0) - (other.unusedSince ?? 0))
+    oldest?.end()
+    return oldest?.link
   }
 }

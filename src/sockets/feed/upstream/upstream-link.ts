@@ -5,9 +5,9 @@ import { closeSocket, GOING_AWAY, POLICY_VIOLATION } from '../../close-codes.ts'
 import { Heartbeat } from '../../heartbeat.ts'
 import { isLastOfRead, Peer, type PeerConnection } from '../../peer.ts'
 import { openUpstreamSocket } from '../../upstream-socket.ts'
-import { Backoff, RECONNECT } from './backoff.ts'
 import { type UpstreamMessage, type WriteBatch, dissect } from '../wire/index.ts'
-import type { LinkOwner, Sender } from './link-users.ts'
+import type { LinkOwner, Sender, WriteRequest } from './link-users.ts'
+import { Backoff, RECONNECT } from './recovery.ts'
 
 /** What all connections of a feed work with. */
 export interface LinkDependencies {
@@ -21,7 +21,7 @@ export interface LinkDependencies {
 }
 
 /**
- * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only those are closed whose it is.
+ * By how much a message may exceed MAX_UPSTREAM_MESSAGE_BYTES and still be received, so that only its own browsers are closed.
  * Beyond that the connection is lost.
  */
 const EXCESS_BYTES = 4 * 1_048_576
@@ -29,6 +29,9 @@ const EXCESS_BYTES = 4 * 1_048_576
 const BEATS_PER_PING = 3
 /** How often a connection looks after what waits on it. */
 const BEAT_MS = 10_000
+
+/** Its answer is only looked for. */
+const PING: Sender = { isAnsweredOnce: true, received: () => undefined }
 
 /**
  * One upstream socket of the feed, which comes back by itself. It gives every request a `req_id` and takes each message to
@@ -43,7 +46,8 @@ export class UpstreamLink {
   #heartbeat: Heartbeat | undefined
   #beat: NodeJS.Timeout | undefined
   #beats = 0
-  #isPingAnswered = true
+  /** The `req_id` of the latest ping. */
+  #ping = 0
   #opening: AbortController | undefined
   readonly #backoff = new Backoff(RECONNECT)
   /** When it was lost, in ms of the monotonic clock. Undefined while it is open or was never lost. */
@@ -72,10 +76,9 @@ export class UpstreamLink {
 
   /**
    * Sends a request. The connection must be open.
-   * @param write the text of the request with the given `req_id`
-   * @returns the `req_id`, which belongs to the sender until it is released
+   * @returns its `req_id`, which belongs to the sender until it is released
    */
-  send(write: (reqId: number) => Buffer | string, sender: Sender): number {
+  send(write: WriteRequest, sender: Sender): number {
     const reqId = this.#nextReqId++
     this.#senders.set(reqId, sender)
     this.#peer?.socket.send(write(reqId), { binary: false })
@@ -125,7 +128,6 @@ export class UpstreamLink {
     const { metrics, log, heartbeatMs } = this.#deps
     const peer = new Peer(connection, true)
     this.#peer = peer
-    this.#isPingAnswered = true
     this.#beats = 0
     this.#beat = setInterval(() => this.#lookAfter(), BEAT_MS)
     this.#heartbeat = new Heartbeat([peer], () => this.#lose(peer, 'silent'), heartbeatMs)
@@ -137,7 +139,7 @@ export class UpstreamLink {
       this.#lostAt = undefined
     }
     this.#owner.opened()
-    // Upstream may have closed it before anybody listened.
+    // Upstream may have closed it before this object listened.
     if (peer.socket.readyState === peer.socket.OPEN) peer.socket.resume()
     else this.#lose(peer, 'closed')
   }
@@ -166,13 +168,15 @@ export class UpstreamLink {
     else {
       metrics.unattributed.inc()
       const { reqId, subscriptionId } = message ?? {}
-      if (reqId !== undefined && subscriptionId !== undefined) this.#owner.unclaimed(reqId, subscriptionId)
+      if (reqId !== undefined && subscriptionId !== undefined) this.#owner.unclaimed?.(reqId, subscriptionId)
       logFailure(log, 'upstream sent the feed a message that answers no request', { kind: this.#owner.kind })
     }
     if (isLast) batch.flush()
   }
 
   #hand(message: UpstreamMessage, sender: Sender, isTooBig: boolean): void {
+    const { reqId } = message
+    if (reqId !== undefined && sender.isAnsweredOnce === true) this.release(reqId)
     try {
       if (isTooBig && sender.tooBig !== undefined) {
         this.#noteTooBig()
@@ -184,7 +188,7 @@ export class UpstreamLink {
       const { log } = this.#deps
       log.error({ err: error, kind: this.#owner.kind }, 'a message of upstream could not be handled')
       // Its work may be half done: browsers that wait for the rest must hear that there is no more to come.
-      if (message.reqId !== undefined) this.#senders.set(message.reqId, sender)
+      if (reqId !== undefined) this.#senders.set(reqId, sender)
       if (this.#peer !== undefined) this.#lose(this.#peer, 'internal error')
     }
   }
@@ -201,36 +205,25 @@ export class UpstreamLink {
   }
 
   #lookAfter(): void {
-    for (const sender of this.#senders.values()) sender.beat?.()
-    this.#owner.beat()
+    for (const [reqId, sender] of this.#senders) sender.beat?.(reqId)
+    this.#owner.beat?.()
     if (++this.#beats % BEATS_PER_PING === 0) this.#keepAlive()
   }
 
   #keepAlive(): void {
     const peer = this.#peer
     if (peer === undefined) return
-    if (!this.#owner.isNeeded()) {
-      this.#senders.clear()
-      return this.#drop()
-    }
-    if (!this.#isPingAnswered) return this.#lose(peer, 'ping not answered')
-    this.#isPingAnswered = false
-    const received = (): void => {
-      this.#isPingAnswered = true
-      this.release(reqId)
-    }
-    const reqId = this.send((id) => `{"ping":1,"req_id":${id}}`, { received, lost: () => undefined })
+    if (!this.#owner.isNeeded()) return this.#drop()
+    if (this.#senders.has(this.#ping)) return this.#lose(peer, 'ping not answered')
+    this.#ping = this.send((reqId) => `{"ping":1,"req_id":${reqId}}`, PING)
   }
 
   #lose(peer: Peer, why: string): void {
     if (peer !== this.#peer) return
     logFailure(this.#deps.log, 'the feed lost its upstream socket', { why, kind: this.#owner.kind })
-    this.#drop()
     this.#lostAt = performance.now()
-    const senders = [...this.#senders.values()]
-    this.#senders.clear()
-    for (const sender of senders) sender.lost()
-    this.#owner.lost()
+    this.#drop()
+    this.#owner.lost?.()
     this.#tryAgain()
   }
 
@@ -238,13 +231,15 @@ export class UpstreamLink {
     if (this.#owner.isNeeded()) this.#backoff.wait(() => this.open())
   }
 
-  /** Lets go of the socket. */
+  /** Lets go of the socket, and tells the senders. */
   #drop(): void {
     this.#heartbeat?.stop()
     clearInterval(this.#beat)
     const peer = this.#peer
     this.#peer = undefined
-    if (peer === undefined) return
-    closeSocket(peer.socket, GOING_AWAY)
+    if (peer !== undefined) closeSocket(peer.socket, GOING_AWAY)
+    const senders = [...this.#senders.values()]
+    this.#senders.clear()
+    for (const sender of senders) sender.lost?.()
   }
 }

@@ -1,4 +1,4 @@
-import { eachMember } from './json-members.ts'
+import { eachMember } from './json-text.ts'
 
 /** A message from upstream: what the feed must know about it, and the text that browsers get. */
 export interface UpstreamMessage {
@@ -10,7 +10,7 @@ export interface UpstreamMessage {
   readonly subscriptionId: string | undefined
   /** The member `subscription` as upstream wrote it, and a comma: it goes between a prefix and a body. Empty if there is none. */
   readonly subscription: Buffer
-  /** What is the same for everybody: the other members as upstream wrote them, and the closing brace. It follows a prefix. */
+  /** The same for all browsers: the other members as upstream wrote them, and the closing brace. It follows a prefix. */
   readonly body: Buffer
 }
 

@@ -37,7 +37,7 @@ export function messageBytes(frame: Buffer): number {
 
 /**
  * The text as UTF-8, in memory of its own. Node.js cuts small buffers from a shared pool of 64 KiB, which stays in memory as long
- * as any buffer in it. So what is kept, or may wait for a slow browser, must not come from that pool.
+ * as any buffer in it. So text that is kept, or may wait for a slow browser, must not come from that pool.
  */
 export function standaloneBuffer(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))

@@ -1,8 +1,6 @@
-// What is written on a socket: requests, messages of upstream, answers and frames. It knows nobody.
-export { AnswerFrame } from './answer-frame.ts'
+// What is written on a socket: requests, messages of upstream, answers and frames. It imports nothing of the rest of the feed.
+export { AnswerFrame, alreadySubscribed, localAnswer, rateLimitError } from './answers.ts'
 export { type UpstreamMessage, dissect } from './dissect.ts'
 export { frameOf, messageBytes, standaloneConcat } from './frame-of.ts'
-export { alreadySubscribed, localAnswer, rateLimitError } from './local-answers.ts'
-export { type FeedRequest, memoryOf, prefixOf } from './parse-request.ts'
-export { RequestReader } from './request-reader.ts'
+export { type FeedRequest, RequestReader, memoryOf, prefixOf } from './parse-request.ts'
 export { type FrameSequence, WriteBatch } from './write-batch.ts'

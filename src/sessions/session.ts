@@ -1,0 +1,156 @@
+import { networks } from '../limits/networks.ts'
+import type { TokenGrant } from '../oauth/grant-outcome.ts'
+
+/** A token is renewed this long before it expires at most. */
+const MAX_MARGIN_MS = 60_000
+const CLOCK_SKEW_MS = 200
+const SECOND = 1000
+/** Time limit of the request for the subject; a login waits for it. */
+export const IDENTITY_TIMEOUT_MS = 3000
+/** The longest subject. */
+export const MAX_CHARACTERS = 256
+
+/** The stored content of a session. It never leaves the server. Times are epoch ms. */
+export interface SessionRecord {
+  readonly accessToken: string
+  readonly tokenExpiresAt: number
+  readonly tokenLifetimeMs: number
+  readonly refreshToken?: string
+  readonly scope: string
+  /** The absolute limit of the session. */
+  readonly endsAt: number
+  /** Store key of the login transaction that created the session; a logout removes it too. */
+  readonly loginKey: string
+  /** Whose session it is, as IDENTITY_POINTER found it; absent where that is not known. */
+  readonly subject?: string
+}
+
+/** A session as it was read from the store. */
+export interface Session {
+  readonly id: string
+  readonly key: string
+  /** Identifies the session in the log. */
+  readonly tag: string
+  /** Identifies the subject in the log. */
+  readonly subjectTag?: string
+  readonly record: SessionRecord
+  /** The idle limit: when the session ends unless it is used (epoch ms). */
+  readonly idleEndsAt: number
+  /** The stored text, for compare-and-set. */
+  readonly sealed: string
+}
+
+/** The part of a session that its page may know. Times are epoch seconds. */
+export type SessionState =
+  | { readonly authenticated: false; readonly now: number }
+  | ({ readonly authenticated: true; readonly now: number } & SessionLimitsState)
+
+interface SessionLimitsState {
+  /** When the session ends whatever the user does. */
+  readonly expires_at: number
+  /** When it ends unless it is used. Never moves back, and is never further ahead than SESSION_IDLE_SECONDS. */
+  readonly idle_expires_at: number
+  readonly scope: string
+  /** Whose session it is; absent where that is not known. */
+  readonly subject?: string
+}
+
+const SHAPE = {
+  accessToken: 'string',
+  tokenExpiresAt: 'number',
+  tokenLifetimeMs: 'number',
+  scope: 'string',
+  endsAt: 'number',
+  loginKey: 'string',
+} as const satisfies Partial<Record<keyof SessionRecord, 'string' | 'number'>>
+
+/** The record in a stored text. Undefined if another version of the server wrote it. */
+export function parseRecord(text: string): SessionRecord | undefined {
+  try {
+    const record = JSON.parse(text) as Record<string, unknown> | null
+    const fits = Object.entries(SHAPE).every(([name, type]) => typeof record?.[name] === type)
+    return fits ? (record as unknown as SessionRecord) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** When to renew a token: a little before it expires (epoch ms). */
+export function renewAt(record: SessionRecord): number {
+  return record.tokenExpiresAt - Math.min(MAX_MARGIN_MS, record.tokenLifetimeMs / 10)
+}
+
+/** The record of a session, new or refreshed, with the tokens of a grant. */
+export function recordOf(
+  grant: TokenGrant,
+  session: Pick<SessionRecord, 'endsAt' | 'loginKey' | 'scope' | 'subject'>,
+): SessionRecord {
+  const { accessToken, expiresAt, refreshToken, scope = session.scope } = grant
+  return {
+    accessToken,
+    tokenExpiresAt: expiresAt,
+    tokenLifetimeMs: expiresAt - Date.now(),
+    ...(refreshToken !== undefined && { refreshToken }),
+    scope,
+    // Without a refresh token, the session cannot outlive the access token.
+    endsAt: refreshToken === undefined ? Math.min(session.endsAt, expiresAt) : session.endsAt,
+    loginKey: session.loginKey,
+    ...(session.subject !== undefined && { subject: session.subject }),
+  }
+}
+
+/** Whether a session is within both of its limits, by the clock of this process. */
+export function isLive(session: Session): boolean {
+  const now = Date.now()
+  return now < session.idleEndsAt && now < session.record.endsAt
+}
+
+/** Which of its limits a session has passed, if any. A moment early, because the store's clock may be ahead. */
+export function expiryOf({ idleEndsAt, record }: Session): 'expired' | 'idle' | undefined {
+  const now = Date.now() + CLOCK_SKEW_MS
+  if (now >= record.endsAt) return 'expired'
+  return now >= idleEndsAt ? 'idle' : undefined
+}
+
+/** Whether a text can be the subject of a session: 1 to 256 characters of any kind. */
+export function isSubject(text: string): boolean {
+  // A lone surrogate has no form in UTF-8, so that different subjects would have the same hash.
+  if (text === '' || text.length > 2 * MAX_CHARACTERS || !text.isWellFormed()) return false
+  return Array.from(text).length <= MAX_CHARACTERS
+}
+
+/**
+ * The user to whom the calls of a session count where all users share a limit: its subject, so that several sessions get no
+ * more than one, or the session itself where the subject is not known.
+ */
+export function sharerOf({ key, record: { subject } }: Pick<Session, 'key' | 'record'>): string {
+  return subject === undefined ? key : `subject:${subject}`
+}
+
+/**
+ * The name by which a session counts among the users whom upstream refuses: its subject, or else the site of its client's
+ * address, since one user may have many sessions.
+ */
+export function refusalSource(session: Pick<Session, 'key' | 'record'>, address: string | undefined): string {
+  return session.record.subject === undefined ? `address:${networks(address).at(-1)}` : sharerOf(session)
+}
+
+/**
+ * The state of a session, or of none. The stored idle limit is rounded up to a step, so it may lie a step beyond the setting;
+ * a page sees it a step early instead.
+ */
+export function sessionState(session: Session | undefined, idleMs: number, stepMs: number): SessionState {
+  const now = Date.now()
+  if (session === undefined) return { authenticated: false, now: Math.floor(now / SECOND) }
+  const { idleEndsAt, record } = session
+  const isCapped = idleEndsAt >= record.endsAt
+  const shownIdleEnd = isCapped ? Math.min(record.endsAt, now + idleMs) : idleEndsAt - stepMs
+  return {
+    authenticated: true,
+    now: Math.floor(now / SECOND),
+    expires_at: Math.floor(record.endsAt / SECOND),
+    idle_expires_at: Math.floor(shownIdleEnd / SECOND),
+    scope: record.scope,
+    ...(record.subject !== undefined && { subject: record.subject }),
+  }
+}

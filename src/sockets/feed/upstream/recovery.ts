@@ -1,0 +1,97 @@
+import { backoffMs, type Backoff as Pauses } from '../../../time/backoff.ts'
+import { CLOSE, type CloseStatus } from '../../close-codes.ts'
+
+/** After a connection was lost. The longest is less than the time that a browser waits for a connection (`PATIENCE_MS`). */
+export const RECONNECT: Pauses = { firstMs: 100, longestMs: 4000, jitter: 0.5 }
+/** After a refusal. Upstream counts requests by the minute, so it is asked again after a moment, and then less and less often. */
+export const REFUSED: Pauses = { firstMs: 1000, longestMs: 30_000, jitter: 0.5 }
+
+/** When to try again: later after each failure, and never all at the same time. */
+export class Backoff {
+  readonly #pauses: Pauses
+  #failures = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(pauses: Pauses) {
+    this.#pauses = pauses
+  }
+
+  get isWaiting(): boolean {
+    return this.#timer !== undefined
+  }
+
+  /** Whether the last attempt has failed. */
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
+  /** Calls back after a pause that grows with each failure. While one lasts, no other begins. */
+  wait(onOver: () => void): void {
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined
+        onOver()
+      },
+      backoffMs(this.#failures++, this.#pauses),
+    ).unref()
+  }
+
+  /** Begins with short pauses again. */
+  reset(): void {
+    this.#failures = 0
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/** How long the browsers of a lost connection wait for it to come back before they are closed all the same. */
+export const PATIENCE_MS = 5000
+
+/** A browser that can be closed. */
+export interface Departing {
+  endLater(close: CloseStatus, ms: number): void
+}
+
+/**
+ * The time in which a connection is away, and the browsers that it concerns. Browsers that may have missed something are closed with
+ * 1013 once the connection is back, spread over some time so that they do not all return in one moment.
+ */
+export class Outage {
+  readonly #spreadMs: number
+  readonly #onGiveUp: () => void
+  readonly #departing = new Set<Departing>()
+  #patience: NodeJS.Timeout | undefined
+
+  /** @param onGiveUp called once something has waited for the connection for 5 seconds */
+  constructor(spreadMs: number, onGiveUp: () => void) {
+    this.#spreadMs = spreadMs
+    this.#onGiveUp = onGiveUp
+  }
+
+  /** Notes that something waits for the connection. */
+  wait(): void {
+    this.#patience ??= setTimeout(() => this.#giveUp(), PATIENCE_MS).unref()
+  }
+
+  /** Notes a browser that may have missed something. It is closed when the outage is over or given up. */
+  depart(browser: Departing): void {
+    this.#departing.add(browser)
+    this.wait()
+  }
+
+  /** The connection is back, or nothing waits for it any more. */
+  over(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    for (const browser of this.#departing) browser.endLater(CLOSE.upstreamLost, Math.random() * this.#spreadMs)
+    this.#departing.clear()
+  }
+
+  #giveUp(): void {
+    this.#onGiveUp()
+    this.over()
+  }
+}

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+/** A command that has been started. */
+export interface RunningCommand {
+  /** What it has printed so far. */
+  readonly output: { stdout: string; stderr: string }
+  /** Resolves with its exit code after its last output. */
+  readonly exited: Promise<unknown>
+  /** Sends a signal to its process group. */
+  readonly signal: (name: NodeJS.Signals) => void
+}
+
+/** Starts a command with nothing but this environment, in a process group that ends with the test. */
+export function runCommand(
+  t: Test,
+  [command, ...args]: readonly [string, ...string[]],
+  options: { readonly env: NodeJS.ProcessEnv; readonly cwd?: string },
+): RunningCommand {
+  const child = spawn(command, args, { ...options, detached: true })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  const exited = once(child, 'close').then(([code]: unknown[]) => code)
+  const signal = (name: NodeJS.Signals): void => void process.kill(-(child.pid ?? 0), name)
+  t.teardown(() => {
+    if (child.exitCode === null && child.signalCode === null) signal('SIGKILL')
+  })
+  return { output, exited, signal }
+}
+
+/** A port on which something else listens until the end of the test. */
+export async function takenPort(t: Test): Promise<number> {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  return (other.address() as AddressInfo).port
+}

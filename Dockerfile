@@ -8,6 +8,7 @@ COPY --chmod=444 package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --no-audit --no-fund && npm cache clean --force
 COPY --chmod=555 src ./src
 COPY --chmod=444 client/dist/client.js ./client/dist/client.js
+COPY --chmod=555 client/dist/client ./client/dist/client
 # The user is numeric, so that Kubernetes can verify that it is not root.
 RUN install -d -o 1000 -g 1000 compiled
 USER 1000:1000

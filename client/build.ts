@@ -1,15 +1,34 @@
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
+import { asyncApiJson } from './generate-asyncapi.ts'
 import { generatedSources } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
 
-/** Builds the modules `client` and `react` and their types into a directory. */
+/** Parts of the package with an address of their own: `trading-bff-client/<name>`, and `/client/<name>.js` on the server. */
+const PARTS = ['series']
+
+/** The core imports a part only when a page uses it: from the directory beside it, as the server serves it. */
+const separateParts: Plugin = {
+  name: 'separate parts',
+  setup(build) {
+    build.onResolve({ filter: /^\.\/series\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './client/series.js', external: true } : undefined,
+    )
+  },
+}
+
+/** Builds the modules of the package and their types into a directory. */
 export async function buildClient(outdir: string): Promise<void> {
   await build({
-    entryPoints: { client: here('src/client.ts'), react: here('src/react.ts') },
+    entryPoints: {
+      client: here('src/client.ts'),
+      react: here('src/react.ts'),
+      ...Object.fromEntries(PARTS.map((name) => [`client/${name}`, here(`src/${name}.ts`)])),
+    },
+    plugins: [separateParts],
     outdir,
     bundle: true,
     minify: true,
@@ -20,6 +39,7 @@ export async function buildClient(outdir: string): Promise<void> {
   })
   const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', outdir]
   await compile(['-p', here('.'), ...options])
+  for (const name of PARTS) await writeFile(`${outdir}/client/${name}.d.ts`, `export * from '../${name}.js'\n`)
 }
 
 /**
@@ -35,6 +55,7 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
 }
 
 if (import.meta.main) {
+  await writeFile(here('../src/openapi/asyncapi.json'), asyncApiJson())
   for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/${name}`), text)
   await rm(here('dist'), { recursive: true, force: true })
   await buildClient(here('dist'))

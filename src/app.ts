@@ -5,7 +5,7 @@ import { flushBoundedLines } from './telemetry/bounded-lines.ts'
 import { addSecretsInfo, createMetrics } from './telemetry/metrics.ts'
 import type { Store } from './store/store.ts'
 import { CallLimit } from './limits/call-limit.ts'
-import { clientScriptRoute } from './http/client-script.ts'
+import { clientScriptRoutes } from './http/client-script.ts'
 import { closeServer } from './http/closing.ts'
 import { Guard } from './http/guard.ts'
 import { KnownPaths } from './http/known-paths.ts'
@@ -22,6 +22,7 @@ import { loginRoutes } from './login/login-routes.ts'
 import { sessionRoutes } from './login/session-routes.ts'
 import { catalogRoutes } from './proxy/catalog-routes.ts'
 import { catalog } from './proxy/catalog.ts'
+import { asyncApiRoute } from './openapi/asyncapi.ts'
 import { openApiRoute } from './openapi/document.ts'
 import { prepareSockets } from './sockets/prepare-sockets.ts'
 import { relayRoutes } from './sockets/relay/relay-routes.ts'
@@ -95,6 +96,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
   const { publicUrl, maxBodyBytes } = http
   const facts = { publicUrl, maxBodyBytes, idempotency, sessionCookie: sessions.cookie.name }
   await server.register(openApiRoute, { endpoints, facts })
+  await server.register(asyncApiRoute, facts)
   await server.register(async function sockets(scope) {
     const deps = await prepareSockets(scope, { config, callLimit, budget, ...shared })
     await relayRoutes(scope, deps)
@@ -106,7 +108,7 @@ export async function buildApp(config: Config, deps: AppDependencies): Promise<A
     await sessionSocketRoute(scope, deps)
   })
   const pages = await registerStaticPages(server, http)
-  await server.register(clientScriptRoute, { guard, pages })
+  await server.register(clientScriptRoutes, { guard, pages })
   await server.register(problemRoutes, pages)
   server.setNotFoundHandler((request, reply) =>
     pages.isPage(request) ? reply.sendFile('index.html') : sendProblem(request, reply, paths.problem(request)),

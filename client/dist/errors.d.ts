@@ -59,7 +59,9 @@ export type SocketErrorCode =
 /** The connection closed and will not be opened again; `closeCode` says why. */
  | 'ended'
 /** You closed the socket. The outcome of a command that had been sent is unknown. */
- | 'closed';
+ | 'closed'
+/** A part of the package could not be loaded, such as that of `series`. */
+ | 'not_loaded';
 /**
  * A message on a socket that failed.
  * ```ts

@@ -1,7 +1,9 @@
 import type { Client } from './create-client.ts';
 import type { SocketError } from './errors.ts';
-import type { Message, SocketStatus } from './socket-status.ts';
+import type { SocketStatus } from './socket-status.ts';
+import type { SeriesOptions, SeriesPoints, SeriesState } from './series.ts';
 import type { SessionState } from './session-state.ts';
+import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts';
 /** The state of a stream. */
 export interface Subscription<T> {
     /** The latest message; undefined before the first one. */
@@ -22,9 +24,20 @@ export declare function useSession({ session }: Pick<Client, 'session'>): Sessio
 /**
  * Follows a stream while the component is mounted. Equal streams of a client share one subscription.
  * ```tsx
- * const { data, error, status } = useSubscription<Tick>(client, { ticks: 'R_100' })
+ * const { data, error, status } = useSubscription(client, { ticks: 'R_100' })
  * ```
  * @param message the subscription; undefined to subscribe to nothing
  * @param account the account whose trading socket carries the stream; undefined for the public socket
  */
-export declare function useSubscription<T = Message>(client: Client, message: object | undefined, account?: string): Subscription<T>;
+export declare function useSubscription<const M extends object>(client: Client, message: (M & Described<M, StreamOperation>) | undefined, account?: string): Subscription<AnswerTo<M>>;
+/** The same for an operation that the package does not know: give the type of the messages by hand. */
+export declare function useSubscription<T = never>(client: Client, message: Undescribed<T> | undefined, account?: string): Subscription<NoInfer<T>>;
+/**
+ * The newest prices or candles of a symbol, while the component is mounted.
+ * ```tsx
+ * const { points } = useSeries(client, { symbol: 'R_100', style: 'candles', granularity: 60 })
+ * ```
+ * @param options what to show; undefined for nothing
+ * @param account the account whose trading socket carries the stream; undefined for the public socket
+ */
+export declare function useSeries<S extends keyof SeriesPoints>(client: Client, options: SeriesOptions<S> | undefined, account?: string): SeriesState<SeriesPoints[S]>;

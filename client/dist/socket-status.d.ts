@@ -11,6 +11,8 @@ export interface SocketStatus {
      * - `ended`: the connection will not be opened again. Open a new socket once the session is `active`.
      */
     readonly state: 'connecting' | 'open' | 'stale' | 'waiting' | 'ended';
+    /** How long a ping and its reply have taken lately, in milliseconds. */
+    readonly latencyMs?: number;
     /** When the next attempt starts, in milliseconds, comparable with `Date.now()`. */
     readonly retryAt?: number;
     /** The close code of the last connection. */

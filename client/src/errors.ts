@@ -76,6 +76,8 @@ export type SocketErrorCode =
   | 'ended'
   /** You closed the socket. The outcome of a command that had been sent is unknown. */
   | 'closed'
+  /** A part of the package could not be loaded, such as that of `series`. */
+  | 'not_loaded'
 
 /**
  * A message on a socket that failed.

@@ -25,6 +25,8 @@ export interface LinkOwner {
 const CONNECT_MS = 20_000
 /** A connection that has been silent for this long is sent a ping. */
 const SILENCE_MS = 10_000
+/** A connection on which nothing has been sent for this long is sent a ping, since the trading service ends idle ones. */
+const KEEP_ALIVE_MS = 30_000
 /** A ping that has had no reply for this long makes the connection stale; after the same time again, it is dropped. */
 const PATIENCE_MS = 4000
 /** The same two limits while the browser reports that it is offline. */
@@ -34,6 +36,9 @@ const OFFLINE_PATIENCE_MS = 2000
 const QUEUED_MS = 1000
 /** A connection that has been silent for longer than this is sent a ping before a command. */
 const FRESH_MS = 3000
+
+/** How many pings count for the latency. */
+const LATENCIES = 5
 
 /** The delays after losses grow until a connection has worked for this long. */
 const STABLE_MS = 10_000
@@ -52,12 +57,16 @@ export class Link {
   #failures = 0
   #startedAt = 0
   #receivedAt = 0
+  #sentAt = 0
   /** When the first message of the connection arrived; 0 before it. */
   #provenAt = 0
   /** When the ping was sent whose reply is awaited; 0 if none is. */
   #pingedAt = 0
-  /** The `req_id` of the latest ping. */
+  /** The `req_id` of the latest ping, and when it was sent. */
   #pingId = 0
+  #pingSentAt = 0
+  /** The times that the replies to the last pings took, in milliseconds. */
+  #latencies: readonly number[] = []
 
   /** @param before the status of a closed link to the same path, whose delay this one keeps */
   constructor(owner: LinkOwner, before: SocketStatus = this.status) {
@@ -91,6 +100,7 @@ export class Link {
 
   /** Sends the text of a message now. Call it only while {@link isUp}. */
   send(text: string): void {
+    this.#sentAt = Date.now()
     this.#socket?.send(text)
   }
 
@@ -100,17 +110,19 @@ export class Link {
     this.#end({ state: 'ended', code: 1000, reason: '' })
   }
 
-  #set(status: SocketStatus): void {
+  #set(next: SocketStatus): SocketStatus {
+    const latencyMs = median(this.#latencies)
+    const status = { ...next, ...(latencyMs !== undefined && { latencyMs }) }
     this.status = status
     this.#owner.status()
+    return status
   }
 
   #end(status: SocketStatus): void {
     clearTimeout(this.#timer)
     this.#leavePage()
     this.#stopClock()
-    this.#set(status)
-    this.#owner.down(status)
+    this.#owner.down(this.#set(status))
   }
 
   #connect(): void {
@@ -150,23 +162,30 @@ export class Link {
 
   #receive(data: unknown): void {
     const message = parsed(data)
+    if (message?.['req_id'] === this.#pingId) this.#measure()
     const isLive =
       this.status.state !== 'stale' || message?.['req_id'] === this.#pingId || elapsedMs(this.#pingedAt) > QUEUED_MS
     if (isLive) {
       this.#receivedAt = Date.now()
       this.#pingedAt = 0
-      if (this.status.state !== 'open') this.#set({ state: 'open' })
+      const { state, latencyMs } = this.status
+      if (state !== 'open' || latencyMs !== median(this.#latencies)) this.#set({ state: 'open' })
     }
     if (message) this.#owner.message(message)
+  }
+
+  /** Notes how long the reply to the latest ping took. A machine that slept meanwhile has not measured anything. */
+  #measure(): void {
+    const ms = Date.now() - this.#pingSentAt
+    if (ms >= 0 && ms <= PATIENCE_MS) this.#latencies = [...this.#latencies, ms].slice(-LATENCIES)
   }
 
   async #closed(code: number, full: string): Promise<void> {
     this.#drop()
     const [reason = ''] = full.split(';')
-    const waiting: SocketStatus = { state: 'waiting', code, reason }
     const ended: SocketStatus = { state: 'ended', code, reason }
     if (code === 4403 || code === 4404) return this.#end(ended)
-    this.#set(waiting)
+    const waiting = this.#set({ state: 'waiting', code, reason })
     this.#owner.down(waiting)
     const isOver = code === 4401 && !(await this.#owner.confirm())
     // Meanwhile a listener may have closed the link, or the user may have returned to the page.
@@ -193,7 +212,7 @@ export class Link {
   }
 
   #ping(): void {
-    this.#pingedAt = Date.now()
+    this.#pingedAt = this.#pingSentAt = Date.now()
     this.#pingId = this.#owner.nextId()
     if (this.isUp) this.send(JSON.stringify({ ping: 1, req_id: this.#pingId }))
   }
@@ -230,7 +249,8 @@ export class Link {
     const online = isOnline()
     const patienceMs = online ? PATIENCE_MS : OFFLINE_PATIENCE_MS
     if (this.#pingedAt === 0) {
-      if (elapsedMs(this.#receivedAt) >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)) this.#ping()
+      const isSilent = elapsedMs(this.#receivedAt) >= (online ? SILENCE_MS : OFFLINE_SILENCE_MS)
+      if (isSilent || elapsedMs(this.#sentAt) >= KEEP_ALIVE_MS) this.#ping()
     } else if (elapsedMs(this.#pingedAt) >= patienceMs) {
       if (this.status.state === 'stale') void this.#closed(1006, '')
       else this.#suspect()
@@ -245,4 +265,9 @@ export class Link {
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
   }
+}
+
+/** The middle one of these numbers; undefined if there are none. */
+function median(numbers: readonly number[]): number | undefined {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
 }

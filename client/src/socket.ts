@@ -2,7 +2,10 @@ import { notify, SocketError } from './errors.ts'
 import { Exchange, type RequestOptions } from './exchange.ts'
 import { Link, type LinkOwner } from './link.ts'
 import type { Message, SocketStatus } from './socket-status.ts'
+import { lazySeries } from './lazy-series.ts'
+import type { Series, SeriesOptions, SeriesPoints } from './series.ts'
 import { Streams } from './streams.ts'
+import type { AnswerTo, Described, StreamOperation, Undescribed } from './typed-messages.ts'
 
 /** A socket for market data. All public sockets of a client share one connection, which closes after the last of them. */
 export interface PublicSocket {
@@ -17,27 +20,44 @@ export interface PublicSocket {
    * Sends a message once, as soon as there is a connection, and resolves with its reply. Leave out `req_id`: the package
    * sets it. A message that may change something, or whose operation the package does not know, is sent as a `command`.
    * ```ts
-   * const { active_symbols } = await socket.request<Symbols>({ active_symbols: 'brief' })
+   * const { active_symbols } = await socket.request({ active_symbols: 'brief' })
    * ```
    * @throws SocketError; the reason of `signal` when you abort
    */
-  request<T = Message>(message: object, options?: RequestOptions): Promise<T>
+  request<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>
+  /** The same for an operation that the package does not know: give the type of the reply by hand. */
+  request<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
   /**
    * Follows a stream. The package adds `subscribe: 1`, and subscribes again after every reconnect, so the listener gets
    * the first message of a stream, such as a history, again each time. Equal streams share one subscription.
    * ```ts
-   * const stop = socket.subscribe<Tick>({ ticks: 'R_100' }, ({ tick }) => draw(tick))
+   * const stop = socket.subscribe({ ticks: 'R_100' }, ({ tick }) => draw(tick))
    * ```
    * @param onError called when the trading service refuses the stream and when the connection ends for good; without it,
    *   the page's error handlers get the error. After `RateLimit` the package subscribes again by itself
    * @returns a function that stops the stream
    * @throws TypeError if the message may change something; SocketError if the socket is closed
    */
-  subscribe<T = Message>(
-    message: object,
-    listener: (message: T) => void,
+  subscribe<const M extends object>(
+    message: M & Described<M, StreamOperation>,
+    listener: (message: AnswerTo<M>) => void,
     onError?: (error: SocketError) => void,
   ): () => void
+  /** The same for an operation that the package does not know: give the type of the messages by hand. */
+  subscribe<T = never>(
+    message: Undescribed<T>,
+    listener: (message: NoInfer<T>) => void,
+    onError?: (error: SocketError) => void,
+  ): () => void
+  /**
+   * The newest prices or candles of a symbol, kept up to date: ordered, each once. After a reconnect it asks for what came after
+   * its last point, not for everything again.
+   * ```ts
+   * const chart = socket.series({ symbol: 'R_100', style: 'ticks', count: 500 })
+   * chart.subscribe(() => draw(chart.get().points))
+   * ```
+   */
+  series<S extends keyof SeriesPoints>(options: SeriesOptions<S>): Series<SeriesPoints[S]>
   /**
    * Calls the listener for every message of the connection, including replies that arrive after their timeout.
    * @returns a function that stops the calls
@@ -54,13 +74,15 @@ export interface TradingSocket extends PublicSocket {
    * does not wait for a connection and is not repeated. If the connection has been silent for 3 s, it must reply to a ping
    * within 1 s first.
    * ```ts
-   * const { buy } = await socket.command<Bought>({ buy: proposal.id, price: proposal.ask_price })
+   * const { buy } = await socket.command({ buy: proposal.id, price: proposal.ask_price })
    * ```
    * @throws SocketError with the code `not_sent` if the command was not sent and never will be; with
    *   `outcome: 'unknown'` if it was sent but may or may not have been executed; with the code of the trading service if
    *   that refused it
    */
-  command<T = Message>(message: object, options?: RequestOptions): Promise<T>
+  command<const M extends object>(message: M & Described<M>, options?: RequestOptions): Promise<AnswerTo<M>>
+  /** The same for an operation that the package does not know: give the type of the reply by hand. */
+  command<T = never>(message: Undescribed<T>, options?: RequestOptions): Promise<NoInfer<T>>
 }
 
 /** What a page sends and receives on one path, and the sockets that share it. */
@@ -175,14 +197,21 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
     ...options,
     signal: options.signal ? AbortSignal.any([options.signal, signal]) : signal,
   })
-  return {
+  const socket: TradingSocket = {
     status: () => streams.status,
     onStatus: (listener) => until(statusListeners, () => listener()),
-    request: (message, options) => exchange.request(message as Message, bound(options)) as Promise<never>,
-    command: (message, options) => exchange.command(message as Message, bound(options)) as Promise<never>,
-    subscribe(message, listener, onError) {
+    request: (message: object, options?: RequestOptions) =>
+      exchange.request(message as Message, bound(options)) as Promise<never>,
+    command: (message: object, options?: RequestOptions) =>
+      exchange.command(message as Message, bound(options)) as Promise<never>,
+    subscribe(message: object, listener: (message: never) => void, onError?: (error: SocketError) => void) {
       signal.throwIfAborted()
       return untilClosed(streams.subscribe(message as Message, listener as (message: Message) => void, onError))
+    },
+    series(options) {
+      signal.throwIfAborted()
+      const series = lazySeries(socket, options)
+      return { ...series, stop: untilClosed(() => series.stop()) }
     },
     listen: (listener) => until(listeners, (message: Message) => listener(message)),
     close() {
@@ -192,4 +221,5 @@ function socketOn({ exchange, streams, listeners, statusListeners }: Connection,
       release()
     },
   }
+  return socket
 }

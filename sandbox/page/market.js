@@ -20,7 +20,7 @@ class Market extends EventTarget {
   #history = new PriceHistory()
   #chart
   #socket
-  #stop
+  #series
   #ticks = 0
 
   start() {
@@ -97,9 +97,9 @@ class Market extends EventTarget {
     this.#watch(symbol)
   }
 
-  /** Follows a market: its history comes first, and again after every reconnect. Range and style need no request. */
+  /** Follows a market. Range and style need no request. */
   #watch(symbol) {
-    this.#stop?.()
+    this.#series?.stop()
     this.symbol = symbol
     this.#history.set([])
     this.#chart.show({ points: [] })
@@ -107,33 +107,17 @@ class Market extends EventTarget {
     setText($('#price'), '–')
     setText($('#price-arrow'), '')
     setText($('#price-change'), 'Waiting for prices')
-    const request = {
-      ticks_history: symbol,
-      adjust_start_time: 1,
-      count: HISTORY_TICKS,
-      end: 'latest',
-      start: 1,
-      style: 'ticks',
-    }
-    this.#stop = this.#socket.subscribe(
-      request,
-      (message) => this.#take(symbol, message),
-      (error) => error.reply && setText($('#price-change'), error.message),
-    )
+    const series = this.#socket.series({ symbol, style: 'ticks', count: HISTORY_TICKS })
+    this.#series = series
+    series.subscribe(() => this.#take(series.get()))
     this.dispatchEvent(new Event('change'))
   }
 
-  #take(symbol, { history, tick, pip_size }) {
-    if (symbol !== this.symbol) return
-    if (pip_size !== undefined) this.#digits.set(symbol, digitsOf(pip_size))
-    if (Array.isArray(history?.prices)) {
-      const { prices, times } = history
-      this.#history.set(prices.map((price, index) => ({ time: Number(times[index]) * 1000, price: Number(price) })))
-    }
-    if (tick?.quote !== undefined) {
-      if (!this.#history.add({ time: Number(tick.epoch) * 1000, price: Number(tick.quote) })) return
-      setText($('#price-ticks'), decimal(++this.#ticks, 0))
-    }
+  #take({ points, error }) {
+    const { last } = this.#history
+    this.#history.set(points.map(({ epoch, quote }) => ({ time: epoch * 1000, price: quote })))
+    if (error?.reply) return setText($('#price-change'), error.message)
+    if (last && points.length > 0) setText($('#price-ticks'), decimal(++this.#ticks, 0))
     this.#show()
   }
 

@@ -1,10 +1,7 @@
 /** The ticks of a symbol of the last hour, and candles made of them. */
 
-const KEEP_MS = 3_600_000
-/** The number of ticks to ask for: an hour at one tick a second. */
+/** How many ticks are shown at most: those of an hour at one tick a second. */
 export const HISTORY_TICKS = 3600
-/** The memory limit for symbols with several ticks a second. */
-const MAX_TICKS = 20_000
 
 /**
  * A point of a chart; times in milliseconds. A tick has only one price.
@@ -17,15 +14,6 @@ export class PriceHistory {
   /** @param ticks [{ time, price }] in order */
   set(ticks) {
     this.#points = ticks.map(pointOf)
-  }
-
-  /** Adds a tick, unless it is older than the last one. @returns false if it is */
-  add(tick) {
-    const last = this.last
-    if (last && tick.time < last.time) return false
-    this.#points.push(pointOf(tick))
-    if (this.#points.length > MAX_TICKS) this.#points = this.since(KEEP_MS).slice(-MAX_TICKS / 2)
-    return true
   }
 
   /** @returns {Point | undefined} */

@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Guard } from './guard.ts'
 import type { StaticPages } from './static-pages.ts'
 
-const BUNDLE = new URL('../../client/dist/client.js', import.meta.url)
+/** The modules of the browser package that pages without a bundler import, below client/dist. */
+const MODULES = ['client.js', 'client/series.js']
 
 interface Script {
   readonly text: Buffer
@@ -13,32 +14,37 @@ interface Script {
   readonly etag: string
 }
 
-/** `GET /client.js`: the browser package, for pages without a bundler (docs/frontends.md). A file of STATIC_DIR wins. */
-export async function clientScriptRoute(
+/**
+ * `GET /client.js` and `GET /client/<entry>.js`: the browser package, for pages without a bundler (docs/frontends.md). A file of
+ * STATIC_DIR wins.
+ */
+export async function clientScriptRoutes(
   fastify: FastifyInstance,
   { guard, pages }: { readonly guard: Guard; readonly pages: StaticPages },
 ): Promise<void> {
-  let script: Script | undefined
-  fastify.get('/client.js', (request, reply) => {
-    if (pages.sendFile('client.js', reply)) return reply
-    // Read when it is first asked for, so that it costs no start-up time.
-    script ??= readScript()
-    guard.allowReading(request, reply)
-    const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(request.headers['accept-encoding'] ?? '')
-    reply.headers({
-      etag: script.etag,
-      'cache-control': 'no-cache',
-      vary: 'Origin, Accept-Encoding',
-      'cross-origin-resource-policy': 'same-site',
+  for (const module of MODULES) {
+    let script: Script | undefined
+    fastify.get(`/${module}`, (request, reply) => {
+      if (pages.sendFile(module, reply)) return reply
+      // Read when it is first asked for, so that it costs no start-up time.
+      script ??= readScript(module)
+      guard.allowReading(request, reply)
+      const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(request.headers['accept-encoding'] ?? '')
+      reply.headers({
+        etag: script.etag,
+        'cache-control': 'no-cache',
+        vary: 'Origin, Accept-Encoding',
+        'cross-origin-resource-policy': 'same-site',
+      })
+      if (request.headers['if-none-match']?.includes(script.etag)) return reply.code(304).send()
+      if (isGzip) reply.header('content-encoding', 'gzip')
+      return reply.type('text/javascript; charset=utf-8').send(isGzip ? script.gzipped : script.text)
     })
-    if (request.headers['if-none-match']?.includes(script.etag)) return reply.code(304).send()
-    if (isGzip) reply.header('content-encoding', 'gzip')
-    return reply.type('text/javascript; charset=utf-8').send(isGzip ? script.gzipped : script.text)
-  })
+  }
 }
 
-function readScript(): Script {
-  const text = readFileSync(BUNDLE)
+function readScript(module: string): Script {
+  const text = readFileSync(new URL(`../../client/dist/${module}`, import.meta.url))
   const hash = createHash('sha256').update(text).digest('base64url').slice(0, 22)
   return { text, gzipped: gzipSync(text, { level: 9 }), etag: `W/"${hash}"` }
 }

@@ -67,6 +67,16 @@ function socket(operationId: string, summary: string, description: string, rest:
   })
 }
 
+function script(operationId: string, summary: string, contents: string): Json {
+  return get('meta', operationId, summary, 'An ES module for pages without a bundler.', {
+    responses: {
+      '200': { description: contents, content: content('text/javascript', TEXT) },
+      '304': { description: 'Not modified' },
+      ...problems(),
+    },
+  })
+}
+
 /** The routes outside the catalog (docs/reference.md, Routes). A test compares them with the routes of the server. */
 export const OTHER_PATHS: Readonly<Record<string, Json>> = {
   '/auth/login': get('login', 'login', 'Start a login', 'Only for navigations of the browser window.', {
@@ -190,13 +200,12 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
     'A WebSocket that pushes what `GET /auth/session` says.',
     withSession,
   ),
-  '/client.js': get('meta', 'getClient', 'The browser package', 'An ES module for pages without a bundler.', {
-    responses: {
-      '200': { description: 'createClient and its types of error', content: content('text/javascript', TEXT) },
-      '304': { description: 'Not modified' },
-      ...problems(),
-    },
-  }),
+  '/client.js': script('getClient', 'The browser package', 'createClient and its types of error'),
+  '/client/series.js': script(
+    'getClientSeries',
+    'A part of the browser package',
+    'series, which sockets load by themselves',
+  ),
   '/problems/{code}': get('meta', 'explainProblem', 'Explain a problem', 'Says what a code means, and what to do.', {
     parameters: [parameter('path', 'code', { type: 'string', enum: PROBLEM_CODES }, 'The code of the problem')],
     responses: {
@@ -205,6 +214,12 @@ export const OTHER_PATHS: Readonly<Record<string, Json>> = {
         content: { ...content(PROBLEM, ref('Problem')), ...page },
       },
       ...problems('not_found'),
+    },
+  }),
+  '/asyncapi.json': get('meta', 'getAsyncApi', 'The messages of the sockets', 'Describes the WebSockets.', {
+    responses: {
+      '200': { description: 'AsyncAPI 3', content: content('application/json', { type: 'object' }) },
+      ...problems(),
     },
   }),
   '/openapi.json': get('meta', 'getOpenApi', 'This document', 'Lists all routes of this server.', {

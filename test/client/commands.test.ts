@@ -5,6 +5,7 @@ import { timeAhead } from '../support/time/clock-ahead.ts'
 import { HeldTimers } from '../support/time/held-timers.ts'
 import { failure, reaches } from '../support/client/page-client.ts'
 import { tradingPage } from '../support/client/trading-page.ts'
+import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
 
 const BUY = { buy: 'a-proposal', price: 10 }
@@ -39,7 +40,7 @@ await test('a command is never kept for later, neither while the socket connects
   t.match(await failure(socket.command(BUY)), { code: 'not_sent' })
   // request() treats commands and unknown operations in the same way.
   t.match(await failure(socket.request(BUY)), { code: 'not_sent' })
-  t.match(await failure(socket.request({ unknown_operation: 1 })), { code: 'not_sent' })
+  t.match(await failure(untyped(socket).request({ unknown_operation: 1 })), { code: 'not_sent' })
   await socket.request({ time: 1 })
   const upstream = await world.upstream.socket()
   const waits = reaches(socket, 'waiting')

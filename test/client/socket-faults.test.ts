@@ -5,6 +5,7 @@ import type { Message } from '../../client/dist/client.js'
 import { timeAhead } from '../support/time/clock-ahead.ts'
 import { failure, reports } from '../support/client/page-client.ts'
 import { socketPeer } from '../support/client/socket-peer.ts'
+import { untyped } from '../support/client/untyped.ts'
 import { until } from '../support/time/until.ts'
 
 const texts = (seen: readonly Message[], operation: string): unknown[] =>
@@ -27,9 +28,9 @@ await test('twenty streams are subscribed again after a reconnect, and a refused
   const errors: string[] = []
   const symbols = Array.from({ length: 20 }, (_, n) => `R_${n}`)
   for (const ticks of symbols) {
-    socket.subscribe<{ first: string }>(
+    untyped(socket).subscribe(
       { ticks },
-      ({ first }) => firsts.push(first),
+      ({ first }) => firsts.push(String(first)),
       ({ code }) => errors.push(code),
     )
   }
@@ -122,14 +123,14 @@ await test('the req_id of the page is replaced, and what a page changes after a 
   const first: Record<string, unknown> = { time: 1, req_id: 1, passthrough: { n: 1 } }
   const second = { time: 1, req_id: 1, passthrough: { n: 2 } }
   world.reply = (message, send) => send({ passthrough: message['passthrough'] })
-  const replies = [socket.request(first), socket.request(second)]
+  const replies = [untyped(socket).request(first), untyped(socket).request(second)]
   first['passthrough'] = { n: 3 }
   t.match(await Promise.all(replies), [{ passthrough: { n: 1 } }, { passthrough: { n: 2 } }])
   t.equal(new Set(texts(world.seen, 'req_id')).size, 2)
   // During the silence before a ping, a page may reuse its object, too.
   pass(3100)
   const order: Record<string, unknown> = { buy: 'a-proposal', price: 10 }
-  const bought = socket.command(order)
+  const bought = untyped(socket).command(order)
   order['price'] = 99
   await bought
   t.match(world.seen.at(-1), { buy: 'a-proposal', price: 10 })
@@ -138,10 +139,10 @@ await test('the req_id of the page is replaced, and what a page changes after a 
 await test('a message that is no JSON rejects, and the messages that wait beside it are sent', async (t) => {
   const world = await socketPeer(t)
   const socket = world.client.tradingSocket('VRTC100')
-  const [bad, good] = [socket.request({ time: 1n }), socket.request({ time: 2 })]
+  const [bad, good] = [untyped(socket).request({ time: 1n }), untyped(socket).request({ time: 2 })]
   t.match(await failure(bad), { name: 'TypeError' })
   t.match(await good, { ok: true })
-  t.match(await failure(socket.command({ buy: 1n })), { name: 'TypeError' })
+  t.match(await failure(untyped(socket).command({ buy: 1n })), { name: 'TypeError' })
   t.same(texts(world.seen, 'time'), [2])
 })
 
@@ -151,7 +152,7 @@ await test('an undefined timeoutMs is the default, and an infinite one does not 
   const socket = world.client.tradingSocket('VRTC100')
   for (const timeoutMs of [undefined, Infinity]) {
     t.match(await socket.request({ time: 1 }, { timeoutMs }), { ok: true })
-    t.match(await socket.command({ buy: 1 }, { timeoutMs }), { ok: true })
+    t.match(await untyped(socket).command({ buy: 1 }, { timeoutMs }), { ok: true })
   }
 })
 
@@ -161,7 +162,7 @@ await test('after close(), a command under way has the code closed and an unknow
   const socket = world.client.tradingSocket('VRTC100')
   const other = world.client.tradingSocket('VRTC100')
   await until(() => socket.status().state === 'open')
-  const command = socket.command({ buy: 1 })
+  const command = untyped(socket).command({ buy: 1 })
   await until(() => world.seen.length === 1)
   let calls = 0
   socket.listen(() => calls++)

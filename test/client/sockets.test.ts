@@ -6,6 +6,7 @@ import { socketPeer } from '../support/client/socket-peer.ts'
 import { tradingPage } from '../support/client/trading-page.ts'
 import { logOut } from '../support/sockets/relay-world.ts'
 import { until } from '../support/time/until.ts'
+import { untyped } from '../support/client/untyped.ts'
 import { logIn } from '../support/server/world.ts'
 
 const isOpen = (socket: PublicSocket): Promise<void> => until(() => socket.status().state === 'open', 'open')
@@ -143,7 +144,7 @@ await test('an unknown account ends the socket, its requests and its streams', a
   t.match(socket.status(), { state: 'ended', code: 4404, reason: 'not_found' })
   t.match(errors, [{ code: 'ended', closeCode: 4404 }])
   t.match(await failure(socket.request({ time: 1 })), { code: 'ended' })
-  t.match(await failure(socket.command({ buy: 1 })), { code: 'not_sent' })
+  t.match(await failure(untyped(socket).command({ buy: 1 })), { code: 'not_sent' })
 })
 
 await test('after 4429, the socket waits for at least nine seconds', async (t) => {

@@ -29,9 +29,6 @@ declare const button: HTMLButtonElement
 declare const order: { amount: number }
 declare const proposal: { id: string; ask_price: number }
 interface Wallet { wallet_id: string }
-interface Symbols { active_symbols: string[] }
-interface Tick { tick: { quote: number } }
-interface Bought { buy: { contract_id: number } }
 declare function showAccount(scope: string, until: Date): void
 declare function showLogin(reason?: string): void
 declare function showLink(text: string, url: string): void
@@ -40,6 +37,7 @@ declare function showConnection(status: import('trading-bff-client').SocketStatu
 declare function showContract(id: number): void
 declare function showOpenContracts(): Promise<void>
 declare function draw(quote: number): void
+declare function drawCandles(candles: readonly import('trading-bff-client').CandlePoint[]): void
 declare namespace JSX { interface IntrinsicElements { p: { className?: string; children?: unknown } } }
 `
 

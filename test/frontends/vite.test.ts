@@ -47,7 +47,7 @@ await test('the example page runs and builds with Vite as docs/frontends.md desc
   await sendForm(page)
   await page.locator('#connection', { hasText: 'open' }).waitFor()
   t.equal(page.url(), `${url}/authors/one`)
-  for (const path of ['/openapi.json', '/client.js', '/problems/not_found']) {
+  for (const path of ['/openapi.json', '/asyncapi.json', '/client.js', '/client/series.js', '/problems/not_found']) {
     const response = await page.request.get(url + path)
     t.ok(response.headers()['x-request-id'], `${path} comes from the server`)
   }

@@ -5,40 +5,42 @@ import { sendTo } from '../support/upstream/api-world.ts'
 import { ALONE } from '../support/server/settings.ts'
 import { testServer } from '../support/server/world.ts'
 
-const BUNDLE = new URL('../../client/dist/client.js', import.meta.url)
+const MODULES = ['client.js', 'client/series.js']
 
-await test('GET /client.js: the browser package, revalidated by its ETag', async (t) => {
-  const { port } = await testServer(t, ALONE)
-  const get = (headers: Record<string, string> = {}) => sendTo(port, 'GET', '/client.js', { headers })
-  const bundle = await readFile(BUNDLE)
-  const plain = await get()
-  t.equal(plain.status, 200)
-  t.ok(plain.bytes.equals(bundle))
-  t.match(plain.headers, {
-    'content-type': 'text/javascript; charset=utf-8',
-    'cache-control': 'no-cache',
-    vary: 'Origin, Accept-Encoding',
-    'cross-origin-resource-policy': 'same-site',
+for (const module of MODULES) {
+  await test(`GET /${module}: a module of the browser package, revalidated by its ETag`, async (t) => {
+    const { port } = await testServer(t, ALONE)
+    const get = (headers: Record<string, string> = {}) => sendTo(port, 'GET', `/${module}`, { headers })
+    const bundle = await readFile(new URL(`../../client/dist/${module}`, import.meta.url))
+    const plain = await get()
+    t.equal(plain.status, 200)
+    t.ok(plain.bytes.equals(bundle))
+    t.match(plain.headers, {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'no-cache',
+      vary: 'Origin, Accept-Encoding',
+      'cross-origin-resource-policy': 'same-site',
+    })
+    const etag = String(plain.headers['etag'])
+    for (const value of [etag, `"other", ${etag}`]) {
+      const fresh = await get({ 'if-none-match': value })
+      t.equal(fresh.status, 304)
+      t.equal(fresh.bytes.length, 0)
+    }
+    t.equal((await get({ 'if-none-match': '"other"' })).status, 200)
+
+    for (const [accepted, encoding] of [
+      ['gzip, br', 'gzip'],
+      ['br;q=1, gzip;q=0.5', 'gzip'],
+      ['gzip;q=0', undefined],
+      ['identity', undefined],
+    ] as const) {
+      const response = await get({ 'accept-encoding': accepted })
+      t.equal(response.headers['content-encoding'], encoding, accepted)
+      t.ok((encoding === undefined ? response.bytes : gunzipSync(response.bytes)).equals(bundle))
+    }
   })
-  const etag = String(plain.headers['etag'])
-  for (const value of [etag, `"other", ${etag}`]) {
-    const fresh = await get({ 'if-none-match': value })
-    t.equal(fresh.status, 304)
-    t.equal(fresh.bytes.length, 0)
-  }
-  t.equal((await get({ 'if-none-match': '"other"' })).status, 200)
-
-  for (const [accepted, encoding] of [
-    ['gzip, br', 'gzip'],
-    ['br;q=1, gzip;q=0.5', 'gzip'],
-    ['gzip;q=0', undefined],
-    ['identity', undefined],
-  ] as const) {
-    const response = await get({ 'accept-encoding': accepted })
-    t.equal(response.headers['content-encoding'], encoding, accepted)
-    t.ok((encoding === undefined ? response.bytes : gunzipSync(response.bytes)).equals(bundle))
-  }
-})
+}
 
 await test('GET /client.js: pages of listed origins may import it, others may not', async (t) => {
   const listed = 'http://localhost:5173'
@@ -52,8 +54,9 @@ await test('GET /client.js: pages of listed origins may import it, others may no
   }
 })
 
-await test('GET /client.js: a file of STATIC_DIR wins', async (t) => {
-  const STATIC_DIR = t.testdir({ 'client.js': 'mine' })
+await test('GET /client.js and its parts: a file of STATIC_DIR wins', async (t) => {
+  const STATIC_DIR = t.testdir({ 'client.js': 'mine', client: { 'series.js': 'mine too' } })
   const { port } = await testServer(t, { ...ALONE, STATIC_DIR })
   t.equal((await sendTo(port, 'GET', '/client.js')).text, 'mine')
+  t.equal((await sendTo(port, 'GET', '/client/series.js')).text, 'mine too')
 })

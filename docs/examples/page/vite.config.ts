@@ -1,7 +1,7 @@
 import { defineConfig } from 'vite'
 
 /** Every path of the server, and no path of the page such as /authors. */
-const SERVER_PATHS = '^/(?:auth|api|ws|problems)/|^/(?:client\\.js|openapi\\.json)$'
+const SERVER_PATHS = '^/(?:auth|api|ws|problems)/|^/(?:client(?:/[a-z]+)?\\.js|(?:openapi|asyncapi)\\.json)$'
 
 export default defineConfig({
   server: {

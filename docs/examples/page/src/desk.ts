@@ -1,5 +1,5 @@
-import type { TradingSocket } from 'trading-bff-client'
-import { client, type Contract, type Proposal } from './trading.ts'
+import type { Proposal, TradingSocket } from 'trading-bff-client'
+import { client } from './trading.ts'
 import { byId, show, showError, showLine } from './view.ts'
 
 /** The part of the page where the user trades on one account. */
@@ -10,7 +10,7 @@ export class Desk {
   constructor(accountId: string) {
     this.#socket = client.tradingSocket(accountId)
     this.#socket.onStatus(() => show('connection', this.#socket.status().state))
-    this.#socket.subscribe<{ balance: { balance: number; currency: string } }>(
+    this.#socket.subscribe(
       { balance: 1 },
       ({ balance: { balance, currency } }) => show('balance', `${balance.toFixed(2)} ${currency}`),
       showError,
@@ -29,7 +29,7 @@ export class Desk {
   /** Asks for the price of a contract that wins if the market rises within five ticks. */
   async getPrice(symbol: string, stake: number): Promise<void> {
     this.#offer(undefined)
-    const { proposal } = await this.#socket.request<{ proposal: Proposal }>({
+    const { proposal } = await this.#socket.request({
       proposal: 1,
       contract_type: 'CALL',
       underlying_symbol: symbol,
@@ -48,9 +48,9 @@ export class Desk {
     const { id, ask_price: price } = this.#proposal
     this.#offer(undefined)
     try {
-      const { buy } = await this.#socket.command<{ buy: Contract }>({ buy: id, price })
+      const { buy } = await this.#socket.command({ buy: id, price })
       show('message', 'You have bought a contract.')
-      this.#follow(buy)
+      this.#follow(buy.contract_id)
     } catch (error) {
       showError(error)
       // If it is unknown whether it was bought, the list of contracts will tell.
@@ -65,13 +65,13 @@ export class Desk {
   }
 
   async #showContracts(): Promise<void> {
-    const { portfolio } = await this.#socket.request<{ portfolio: { contracts: Contract[] } }>({ portfolio: 1 })
-    for (const contract of portfolio.contracts) this.#follow(contract)
+    const { portfolio } = await this.#socket.request({ portfolio: 1 })
+    for (const { contract_id: id } of portfolio.contracts) if (id !== undefined) this.#follow(id)
   }
 
   /** Shows a contract until it has ended. */
-  #follow({ contract_id }: Contract): void {
-    const stop = this.#socket.subscribe<{ proposal_open_contract: Contract }>(
+  #follow(contract_id: number): void {
+    const stop = this.#socket.subscribe(
       { proposal_open_contract: 1, contract_id },
       ({ proposal_open_contract: { longcode, status, profit } }) => {
         showLine('contracts', `contract-${contract_id}`, `${status}, profit ${profit}: ${longcode}`)

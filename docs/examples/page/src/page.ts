@@ -2,9 +2,6 @@ import { Desk } from './desk.ts'
 import { client, market, read, type Account, type Wallet } from './trading.ts'
 import { byId, drawChart, show, showError, showLine } from './view.ts'
 
-type Tick = { tick: { quote: number } }
-type Chart = Tick | { history: { prices: number[] } }
-
 const CHART_TICKS = 100
 
 const accountChoice = byId('accounts') as HTMLSelectElement
@@ -60,18 +57,18 @@ function showFailedLogin(): void {
 
 /** Shows the latest price of a symbol. */
 function showPrice(symbol: string): void {
-  market.subscribe<Tick>({ ticks: symbol }, ({ tick }) => show(symbol, String(tick.quote)), showError)
+  market.subscribe({ ticks: symbol }, ({ tick }) => show(symbol, String(tick.quote)), showError)
 }
 
-/** Shows the chart of a symbol. After a reconnect the history comes again and replaces what is there. */
+/** Shows the chart of a symbol. A reconnect leaves no hole in it. */
 function showChart(symbol: string): void {
-  let prices: number[] = []
-  const chart = { ticks_history: symbol, style: 'ticks', end: 'latest', count: CHART_TICKS }
-  const draw = (message: Chart): void => {
-    prices = 'history' in message ? message.history.prices : [...prices, message.tick.quote].slice(-CHART_TICKS)
-    drawChart('chart', prices)
-  }
-  market.subscribe<Chart>(chart, draw, showError)
+  const chart = market.series({ symbol, style: 'ticks', count: CHART_TICKS })
+  chart.subscribe(() =>
+    drawChart(
+      'chart',
+      chart.get().points.map(({ quote }) => quote),
+    ),
+  )
 }
 
 showFailedLogin()

@@ -5,8 +5,6 @@ export const market = client.publicSocket()
 
 export type Account = { account_id: string; account_type: string; currency: string }
 export type Wallet = { wallet_id: string; wallet_type: string; currency: string; balance: string }
-export type Proposal = { id: string; ask_price: number; longcode: string }
-export type Contract = { contract_id: number; longcode: string; status: string; profit: number }
 
 /** Reads a list from the trading service. */
 export const read = async <T>(path: ApiPath<'GET'>): Promise<T[]> =>

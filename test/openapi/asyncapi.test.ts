@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import { Parser } from '@asyncapi/parser'
+import { test } from 'tap'
+import { asyncApiJson } from '../../client/generate-asyncapi.ts'
+import { OPERATIONS } from '../../src/sockets/operations.ts'
+import { CLOSE } from '../../src/sockets/close-codes.ts'
+import { messageSocket, rise, trading } from '../support/sandbox/world.ts'
+import { asyncApi, messageChecker, SOURCE, type AsyncApiDocument } from '../support/openapi/messages.ts'
+import { checkerOf } from '../support/openapi/document.ts'
+import { SAMPLES } from '../support/openapi/samples.ts'
+import { logOut, relayWorld } from '../support/sockets/relay-world.ts'
+
+type Message = Readonly<Record<string, unknown>>
+
+/** What AsyncAPI's own parser has against a document. That there is a newer version of the format is no fault. */
+async function faultsOf(source: string): Promise<readonly string[]> {
+  const { diagnostics } = await new Parser().parse(source)
+  const faults = diagnostics.filter(({ code }) => code !== 'asyncapi-latest-version')
+  return faults.map(({ message, path }) => `${path.join('.')}: ${message}`)
+}
+
+await test('docs/asyncapi.yaml is an AsyncAPI 3 document for the parser of AsyncAPI, which still finds faults', async (t) => {
+  t.same(await faultsOf(SOURCE), [])
+  t.not((await faultsOf(SOURCE.replace("schemas/Tick'", "schemas/Tikc'"))).length, 0)
+})
+
+await test('src/openapi/asyncapi.json is made from docs/asyncapi.yaml', async (t) => {
+  const committed = await readFile(new URL('../../src/openapi/asyncapi.json', import.meta.url), 'utf8')
+  t.equal(committed, asyncApiJson(), 'npm run build:client')
+})
+
+await test('it lists the operations that the server knows, but those of automation, and every close of the server', (t) => {
+  const described = Object.keys(asyncApi.operations).flatMap((name) => name.split('trading.')[1] ?? [])
+  const UNDOCUMENTED = /^auto_|^contract_update_history$/
+  t.same(described.toSorted(), [...OPERATIONS].filter((name) => !UNDOCUMENTED.test(name)).toSorted())
+  const closes = Object.values(CLOSE).map(({ code, reason }) => `${code} ${reason}`)
+  const listed = asyncApi['x-close-codes'].flatMap(({ code, reason }) =>
+    reason === undefined ? [] : `${code} ${reason}`,
+  )
+  t.same(listed.toSorted(), [...new Set(closes)].toSorted())
+  t.end()
+})
+
+await test('messages that were recorded are as described', (t) => {
+  const check = messageChecker()
+  for (const { operation, message } of SAMPLES) t.same(check(operation, message), [], operation)
+  t.same(check('ticks', { msg_type: 'tick', echo_req: { ticks: 'R_1', granularity: 60 }, tick: { epoch: 1 } }), [
+    'request has granularity',
+    "answer /tick must have required property 'quote'",
+  ])
+  t.end()
+})
+
+await test('the messages of the sandbox are as described', async (t) => {
+  const { upstream, otpUrl } = await trading(t)
+  const check = messageChecker()
+  const line = await messageSocket(t, await otpUrl('demo'))
+  const open = await messageSocket(t, `${upstream.wsUrl}/trading/v1/options/ws/public`)
+  const seen: Message[] = []
+  for (const { socket } of [line, open]) {
+    socket.on('message', (data: Buffer) => seen.push(JSON.parse(data.toString()) as Message))
+  }
+  const { proposal } = await line.ask({ proposal: 1, ...rise(5), subscribe: 1 })
+  await line.ask({ transaction: 1, subscribe: 1 })
+  await line.ask({ balance: 1, subscribe: 1 })
+  await line.ask({ buy: (proposal as { id: string }).id, price: 10, subscribe: 1 })
+  const bought = await line.ask({ buy: 1, price: 10, parameters: { ...rise(1), duration_unit: 'm' } })
+  const { contract_id: id } = bought['buy'] as { contract_id: number }
+  await line.ask({ portfolio: 1 })
+  await line.ask({ proposal_open_contract: 1, contract_id: id })
+  await line.ask({ sell: id, price: 0 })
+  await line.next('proposal_open_contract')
+  await line.refusal({ sell: id, price: 0 })
+  for (const request of [
+    { active_symbols: 'brief' },
+    { contracts_for: 'R_100' },
+    { contracts_list: 1 },
+    { trading_times: 'today' },
+    { time: 1 },
+    { ping: 1 },
+    { ticks: ['R_10', 'R_25'], subscribe: 1 },
+    { ticks: 'NONE' },
+    { ticks_history: 'R_50', end: 'latest', count: 3, subscribe: 1 },
+    { ticks_history: 'R_50', end: 'latest', count: 3, style: 'candles', granularity: 60, subscribe: 1 },
+    { forget: 'none' },
+    { forget_all: ['ticks'] },
+  ]) {
+    await open.ask(request)
+  }
+  await open.next('ohlc')
+  const operations = new Set<string>()
+  for (const message of seen) {
+    const request = message['echo_req'] as Message
+    const operation = Object.keys(request).find((key) => OPERATIONS.has(key)) ?? ''
+    operations.add(operation)
+    t.same(check(operation, message), [], JSON.stringify(message))
+  }
+  t.equal(operations.size, 17, [...operations].join(' '))
+})
+
+await test('GET /asyncapi.json names this server, and the session socket sends what it describes', async (t) => {
+  const world = await relayWorld(t)
+  const response = await fetch(`${world.server.url}/asyncapi.json`)
+  t.equal(response.status, 200)
+  t.match(response.headers.get('content-type'), /^application\/json/)
+  const document = (await response.json()) as AsyncApiDocument
+  const { host } = new URL(world.server.url)
+  t.match(document.servers, { bff: { host, protocol: 'ws' } })
+  t.same({ ...document, servers: asyncApi.servers }, asyncApi)
+  const socket = await world.connect(document.channels['session']?.address ?? '').opened()
+  await socket.count(1)
+  await logOut(world.browser)
+  await socket.closed
+  const check = checkerOf(document)
+  const events = socket.texts.map((text) => JSON.parse(text) as Message)
+  t.same(
+    events.map(({ event }) => event),
+    ['session', 'ended'],
+  )
+  const { SessionEvent, EndedEvent } = document.components.schemas
+  t.same(check(SessionEvent, events[0]), [])
+  t.same(check(EndedEvent, events[1]), [])
+  t.not(check(EndedEvent, { ...events[1], reason: 'other' }).length, 0)
+})

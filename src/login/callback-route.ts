@@ -95,7 +95,7 @@ async function exchange(callback: Callback, ticket: LoginTicket, replaced: Repla
   }
 }
 
-/** A callback that was repeated by a reload, the back button or a restored tab. It exchanges nothing and changes nothing. */
+/** A callback that was repeated by a reload, the back button or a restored tab. It exchanges no code and changes no session. */
 function replay(
   { deps, reply }: Callback,
   { outcome, waited, cookie }: Extract<Consumption, { is: 'replayed' }>,

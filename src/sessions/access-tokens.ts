@@ -33,7 +33,10 @@ export class AccessTokens {
     this.#renewal = renewal
   }
 
-  /** Whether the token can be used as it is. This is the only check on the hot path. */
+  /**
+   * Whether the token can be used as it is. One that cannot be renewed always can, since its session ends with it. This is the only
+   * check on the hot path.
+   */
   isGood({ record }: Session): boolean {
     return record.refreshToken === undefined || Date.now() < renewAt(record)
   }
@@ -50,7 +53,10 @@ export class AccessTokens {
     }
   }
 
-  /** Finds a replacement for a refused token, as Sessions.renewAfterRefusal() says. @throws StoreUnavailable */
+  /**
+   * Finds a replacement for a refused token, as Sessions.renewAfterRefusal() says: the token that another call has renewed
+   * meanwhile, else a new one. Where there is none, the session ends. @throws StoreUnavailable
+   */
   async afterRefusal(session: Session, mayRenew: boolean, requester?: Requester): Promise<TokenLookup> {
     const found = await this.#reader.reload(session.id)
     if (found.is === 'storeDown') throw found.cause

@@ -27,7 +27,7 @@ export function requestRecorder(
     const method = methodLabel(request.method)
     const route = request.routeOptions.url ?? 'unmatched'
     const status = raw.headersSent ? raw.statusCode : CLIENT_CLOSED
-    metrics.requests.observe({ method, route, status }, reply.elapsedTime / 1000)
+    metrics.requests.add(route, { method, status }, reply.elapsedTime / 1000)
     if (isLogged) log[symbols.streamSym].write(requestLine(log, request, reply, { route, status }))
   }
 }

@@ -109,7 +109,7 @@ function sendOnce(
         (status === 401 && bearer) ||
         // With a key, a browser that repeats the call gets the same response, and nothing is sent.
         (!isSafe && keyed === undefined && isRepeatedOn(status)),
-      onHeadersOrFailure: () => metrics.upstreamLatency.observe({ method, route }, (performance.now() - sentAt) / 1000),
+      onHeadersOrFailure: () => metrics.upstreamLatency.add(route, { method }, (performance.now() - sentAt) / 1000),
     },
   )
 }

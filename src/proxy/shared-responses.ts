@@ -159,7 +159,7 @@ export class SharedResponse {
     const sentAt = performance.now()
     const outcome = await clients.reads.exchange({ method, path, headers, body: null })
     metrics.upstreamRequests.count(endpoint, upstreamOutcome(outcome))
-    metrics.upstreamLatency.observe({ method, route: path }, (performance.now() - sentAt) / 1000)
+    metrics.upstreamLatency.add(path, { method }, (performance.now() - sentAt) / 1000)
     if (outcome.is === 'overBudget') return outcome
     if (outcome.is !== 'answered') {
       return { is: outcome.is, code: isOutOfDescriptors(outcome.cause) ? OUR_CODE : codeOf(outcome.cause) }

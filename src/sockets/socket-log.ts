@@ -38,7 +38,7 @@ export function recordOpening(
   { kind, account }: SocketPurpose,
 ): SocketIdentity {
   const identity = { kind, reqId: request.id, ...callerOf(request), ...(account !== undefined && { account }) }
-  metrics.requests.observe({ method: 'GET', route: request.routeOptions.url ?? '', status: 101 }, elapsedTime / 1000)
+  metrics.requests.add(request.routeOptions.url ?? '', { method: 'GET', status: 101 }, elapsedTime / 1000)
   audit(log, 'relay_opened', { ...identity, ms: Math.round(elapsedTime * 10) / 10 })
   return identity
 }

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { Instruments } from './instruments.ts'
 import { createLogins, createProviderMetrics, createRefreshes } from './provider-metrics.ts'
 import { createSessionStoreMetrics } from './store-metrics.ts'
+import { RouteHistogram, type RouteLabel } from './route-histogram.ts'
 
 /** In seconds. The smallest suit responses of this server alone; the largest exceed the usual upstream timeouts. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -22,12 +23,15 @@ export function createMetrics() {
   for (const kind of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
+  // A RouteHistogram exports only what `add` was given, so the methods that it inherits are hidden.
+  type Durations = Pick<RouteHistogram, 'add'>
+  const durations = (name: string, help: string, labelNames: readonly RouteLabel[]): Durations =>
+    new RouteHistogram({ name, help, labelNames, buckets: BUCKETS, registers: [registry] })
   return {
     registry,
-    requests: make.histogram(
+    requests: durations(
       'bff_http_request_duration_seconds',
       'Every request, until its response was sent; status 499: the client left before',
-      BUCKETS,
       ['method', 'route', 'status'],
     ),
     logins: createLogins(make),
@@ -54,10 +58,9 @@ export function createMetrics() {
     logLines: createLogMetrics(make),
     refreshes: createRefreshes(make),
     upstreamRequests: createUpstreamRequests(make),
-    upstreamLatency: make.histogram(
+    upstreamLatency: durations(
       'bff_upstream_request_duration_seconds',
       'From sending a call upstream to its response headers, or to its failure',
-      BUCKETS,
       ['method', 'route'],
     ),
     idempotency: make.counter(
@@ -156,19 +159,31 @@ export function createSupervisorMetrics() {
   }
 }
 
+/** What a request upstream is counted as: an entry of the catalog, always the same object. */
+interface CountedEndpoint {
+  readonly method: string
+  readonly path: string
+}
+
 function createUpstreamRequests(make: Instruments) {
-  const requests = make.counter(
+  const counts = new Map<CountedEndpoint, Map<string, number>>()
+  make.scrapedCounter(
     'bff_upstream_requests_total',
     'Calls to upstream, by outcome: answered (2xx or 304), refused (4xx), limited (429), held (a response that the browser ' +
       'does not get: 401, a redirect), server_error (5xx), cut (upstream broke off its response), timeout, lost (sent, no ' +
       'response), unreachable (nothing was sent), overBudget (refused here, nothing was sent), browserGone, bodyRefused ' +
       "(the browser's body was too large or incomplete), no_descriptor (this process has no file descriptor left)",
+    () =>
+      [...counts].flatMap(([{ method, path: route }, outcomes]) =>
+        [...outcomes].map(([outcome, count]) => [{ method, route, outcome }, count] as const),
+      ),
     ['method', 'route', 'outcome'],
   )
   return {
-    /** Counts a call to an entry of the catalog. */
-    count({ method, path: route }: { readonly method: string; readonly path: string }, outcome: string): void {
-      requests.inc({ method, route, outcome })
+    count(endpoint: CountedEndpoint, outcome: string): void {
+      let outcomes = counts.get(endpoint)
+      if (outcomes === undefined) counts.set(endpoint, (outcomes = new Map()))
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     },
   }
 }

@@ -204,3 +204,18 @@ await test('forget_all of a browser that is about to be closed after a loss name
   t.match(await other.ask({ ticks: 'R_1', subscribe: 1 }), { tick: { quote: 2 } }, 'the stream is back, for others')
   t.same((await browser.ask({ forget_all: 'ticks' }))['forget_all'], [])
 })
+
+await test('forget_all ends all streams of a list whose turn comes when an earlier request is refused', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  const first = await market.askedBy(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 })
+  browser.send({ ticks: ['R_1', 'R_2'], subscribe: 1, req_id: 2 })
+  browser.send({ forget_all: 'ticks', req_id: 3 })
+  await (await join()).rest()
+  reply(first, refusal)
+  t.match(await browser.next(), { req_id: 1, error: {} })
+  for (const symbol of ['R_1', 'R_2']) reply(await market.next('ticks', symbol), price(1, `id-${symbol}`, symbol))
+  t.match(await browser.next(), { req_id: 2, tick: {} })
+  t.match(await browser.next(), { req_id: 2, tick: {} })
+  t.same((await browser.next())['forget_all'], ['id-R_1', 'id-R_2'])
+})

@@ -1,5 +1,5 @@
 import { type FeedRequest, type UpstreamMessage, frameOf, localAnswer } from '../wire/index.ts'
-import type { Subscriber } from './subscription.ts'
+import type { Subscriber, Subscription } from './subscription.ts'
 
 /** The names that `forget_all` certainly takes on the public socket. The streams of `proposal` are never shared. */
 const KNOWN_TYPES: ReadonlySet<unknown> = new Set(['ticks', 'candles', 'proposal'])
@@ -25,18 +25,15 @@ export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown
  * @param ask asks upstream, whose answer may have more ids. Undefined where it has nothing to say
  */
 export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: Ask | undefined): void {
-  const { browser, subscriptions } = subscriber
+  const { browser } = subscriber
   const types = typesOf(request)
   const release = browser.hold()
   const answer = (frame: Buffer): void => {
     browser.answer(frame)
     release()
   }
-  // What it has lost in the meantime is not named: the browser is about to be closed.
-  const concerned = [...subscriptions.values()].filter((each) => each.isAttached && types.includes(each.stream.type))
-  const identities = concerned.map(({ stream }) => stream.identity)
   const endAll = (more: readonly unknown[]): void => {
-    endWhenAnswered(subscriber, identities, (ids) => answer(localAnswer(request, [...ids, ...more])))
+    endWhenAnswered(subscriber, types, (ids) => answer(localAnswer(request, [...ids, ...more])))
   }
   if (ask === undefined) return endAll([])
   ask((message) => {
@@ -56,30 +53,37 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
 }
 
 /**
- * Ends subscriptions, each once it has its first answer. If one is refused, or ended otherwise, the browser's next request for the
- * same has taken its place, if there is one. Then calls back with the ids that they had.
+ * Ends the browser's subscriptions of these types, each once it has its first answer, and then calls back with the ids that they
+ * had. If one is refused, a request that has waited for it may have its turn, and the subscriptions of that end as well. What is lost
+ * in the meantime is not named: the browser is about to be closed.
  */
-function endWhenAnswered(subscriber: Subscriber, identities: string[], done: (ids: string[]) => void): void {
-  const { browser, subscriptions } = subscriber
+function endWhenAnswered(
+  { browser, subscriptions }: Subscriber,
+  types: readonly unknown[],
+  done: (ids: readonly string[]) => void,
+): void {
   const ids: string[] = []
-  let left = identities.length
-  const end = (identity: string): void => {
-    const subscription = subscriptions.get(identity)
-    if (subscription?.isAttached !== true) return ended()
-    subscription.afterAnswer((isServed) => {
-      if (!isServed || !subscription.isAttached) return end(identity)
-      const { id } = subscription.stream
-      if (id !== undefined) ids.push(id)
-      browser.sendConflated(identity)
-      subscription.leave()
-      ended()
-    })
+  const waiting = new Set<Subscription>()
+  const proceed = (): void => {
+    const more = [...subscriptions.values()].filter(
+      (each) => each.isAttached && types.includes(each.stream.type) && !waiting.has(each),
+    )
+    if (more.length === 0 && waiting.size === 0) return done(ids)
+    for (const each of more) waiting.add(each)
+    for (const each of more) {
+      each.afterAnswer((isServed) => {
+        const { id, identity } = each.stream
+        if (isServed && each.isAttached) {
+          if (id !== undefined) ids.push(id)
+          browser.sendConflated(identity)
+          each.leave()
+        }
+        waiting.delete(each)
+        proceed()
+      })
+    }
   }
-  const ended = (): void => {
-    if (--left === 0) done(ids)
-  }
-  if (left === 0) return done(ids)
-  for (const identity of identities) end(identity)
+  proceed()
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

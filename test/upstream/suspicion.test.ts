@@ -149,6 +149,17 @@ await test('while a class is held back, one probe goes out after 1, 2, 4, … se
   for (const at of [0, 1, 2]) t.equal(fleet.heldMs(at), 0)
 })
 
+await test('a probe that is refused for a second does not shorten the hold of its class', async (t) => {
+  const fleet = new Fleet()
+  await fleet.hold()
+  fleet.pass(1000)
+  const probe = fleet.call(1, 'another')
+  t.ok(await probe.takeProbe())
+  probe.answered(429, '1')
+  await settled()
+  for (const at of [0, 1]) t.equal(fleet.heldMs(at), 29_000)
+})
+
 await test('two instances that want to send the probe at the same moment send one', async (t) => {
   const fleet = new Fleet()
   await fleet.hold()

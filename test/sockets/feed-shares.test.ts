@@ -32,6 +32,18 @@ await test('subscriptions count in the share of an address as reads do, refused 
   t.equal(market.asked('ticks').length, 12)
 })
 
+await test('each symbol of a list counts in the share of its address', async (t) => {
+  const world = await feedWorld(t, { FEED_REQUESTS_PER_MINUTE: '4', TRUST_PROXY: '1' })
+  const { market, join } = world
+  market.auto = ({ ticks }) => refusal(ticks === 'LIMITED' ? 'RateLimit' : 'InvalidSymbol')
+  const greedy = await join('192.0.2.1')
+  t.match(await greedy.ask({ ticks: ['X1', 'X2', 'X3', 'X4'], subscribe: 1 }), { error: { code: 'InvalidSymbol' } })
+  const other = await join('192.0.2.2')
+  t.match(await other.ask({ ticks: 'LIMITED', subscribe: 1 }), { error: { message: 'of upstream' } })
+  t.match(await greedy.ask({ ticks: 'X5', subscribe: 1 }), { error: { message: OF_THIS_SERVER } })
+  t.match(await other.ask({ ticks: 'X5', subscribe: 1 }), { error: { code: 'InvalidSymbol' } })
+})
+
 /** Ten symbols that nobody has asked for. */
 const list = (round: number): string[] => Array.from({ length: 10 }, (_, index) => `X${round}-${index}`)
 

@@ -141,6 +141,24 @@ await test('a session that ends while it is read is neither cached nor returned 
   t.equal(near.peek('id', key), undefined)
 })
 
+await test('a session that changes or ends while it is read is not cached, also where nobody reads it again', async (t) => {
+  const { store, sessions, near, key } = await cacheWithSession()
+  const session = await sessions.load('id')
+  if (session === undefined) throw new Error('no session')
+  const changes: (() => Promise<unknown>)[] = [
+    () => sessions.replace(session, sessionRecord({ accessToken: 'renewed' })),
+    () => sessions.end(key, 'logout'),
+  ]
+  for (const change of changes) {
+    store.hold()
+    const reading = near.load('id')
+    await change()
+    store.release()
+    t.not(await reading, undefined, 'the read was earlier')
+    t.equal(near.peek('id', key), undefined)
+  }
+})
+
 await test('a change or a removal drops the session from the near cache', async (t) => {
   const { store, sessions, near, key } = await cacheWithSession()
   const session = await near.load('id')

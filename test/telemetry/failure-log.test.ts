@@ -31,3 +31,16 @@ await test('logFailure bounds the number of lines, and of kinds that it remember
   flushBoundedLines(log)
   t.equal(failureCount(lines, 'it failed') + failureCount(lines, 'failures of too many kinds to tell them apart'), 5000)
 })
+
+await test('logFailure logs of an error no other field than its code, and no text of one that may be secret', (t) => {
+  const lines: Line[] = []
+  const log = logInto(lines)
+  const url = 'ws://upstream.example/?otp=secret'
+  const cause = Object.assign(new Error('it was refused'), { code: 'E1', url })
+  logFailure(log, 'it failed', {}, cause)
+  t.same(lines.at(-1)?.['cause'], { type: 'Error', code: 'E1', message: 'it was refused' })
+  logFailure(log, 'it failed', { why: 'refused (E1)' }, new Error(url))
+  t.match(lines.at(-1), { why: 'refused (E1)', cause: undefined })
+  flushBoundedLines(log)
+  t.end()
+})

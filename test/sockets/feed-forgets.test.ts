@@ -219,3 +219,28 @@ await test('forget_all ends all streams of a list whose turn comes when an earli
   t.match(await browser.next(), { req_id: 2, tick: {} })
   t.same((await browser.next())['forget_all'], ['id-R_1', 'id-R_2'])
 })
+
+await test('forget_all ends a list that waited for two requests, after both are refused', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  for (const [index, ticks] of ['R_1', 'R_2', ['R_1', 'R_2', 'R_3']].entries())
+    browser.send({ ticks, subscribe: 1, req_id: index + 1 })
+  browser.send({ forget_all: 'ticks', req_id: 4 })
+  await (await join()).rest()
+  reply(await market.next('ticks', 'R_1'), refusal)
+  t.match(await browser.next(), { req_id: 1, error: {} })
+  reply(await market.next('ticks', 'R_2'), refusal)
+  t.match(await browser.next(), { req_id: 2, error: {} })
+  const list = ['R_1', 'R_2', 'R_3']
+  for (const symbol of list) reply(await market.next('ticks', symbol), price(1, `id-${symbol}`, symbol))
+  const got = []
+  for (let n = 0; n < 4; n++) got.push(await browser.next())
+  t.same(
+    got.map(({ req_id }) => req_id),
+    [3, 3, 3, 4],
+  )
+  t.same(
+    got.at(-1)?.['forget_all'],
+    list.map((s) => `id-${s}`),
+  )
+})

@@ -25,15 +25,18 @@ export function forgetStream({ browser, subscriptions }: Subscriber, id: unknown
  * @param ask asks upstream, whose answer may have more ids. Undefined where it has nothing to say
  */
 export function forgetAll(subscriber: Subscriber, request: FeedRequest, ask: Ask | undefined): void {
-  const { browser } = subscriber
+  const { browser, subscriptions } = subscriber
   const types = typesOf(request)
   const release = browser.hold()
   const answer = (frame: Buffer): void => {
     browser.answer(frame)
     release()
   }
+  // Once this has waited for ten seconds, the browser may subscribe to others, which go on.
+  const concerned = [...subscriptions.values()].filter(({ stream }) => types.includes(stream.type))
+  const identities = concerned.map(({ stream }) => stream.identity)
   const endAll = (more: readonly unknown[]): void => {
-    endWhenAnswered(subscriber, types, (ids) => answer(localAnswer(request, [...ids, ...more])))
+    endWhenAnswered(subscriber, identities, (ids) => answer(localAnswer(request, [...ids, ...more])))
   }
   if (ask === undefined) return endAll([])
   ask((message) => {
@@ -53,37 +56,39 @@ function typesOf({ fields }: FeedRequest): readonly unknown[] {
 }
 
 /**
- * Ends the browser's subscriptions of these types, each once it has its first answer, and then calls back with the ids that they
- * had. If one is refused, a request that has waited for it may have its turn, and the subscriptions of that end as well. What is lost
- * in the meantime is not named: the browser is about to be closed.
+ * Ends subscriptions, each once it has its first answer, and then calls back with the ids that they had. If one is refused, or ended
+ * otherwise, the browser's next request for the same may have taken its place: all subscriptions of that request end. What is lost in
+ * the meantime is not named: the browser is about to be closed.
  */
 function endWhenAnswered(
   { browser, subscriptions }: Subscriber,
-  types: readonly unknown[],
+  identities: readonly string[],
   done: (ids: readonly string[]) => void,
 ): void {
   const ids: string[] = []
   const waiting = new Set<Subscription>()
-  const proceed = (): void => {
-    const more = [...subscriptions.values()].filter(
-      (each) => each.isAttached && types.includes(each.stream.type) && !waiting.has(each),
-    )
+  const proceed = (asked: readonly string[]): void => {
+    const found = new Set(asked.flatMap((identity) => subscriptions.get(identity)?.together ?? []))
+    const more = [...found].filter((each) => each.isAttached && !waiting.has(each))
     if (more.length === 0 && waiting.size === 0) return done(ids)
     for (const each of more) waiting.add(each)
     for (const each of more) {
-      each.afterAnswer((isServed) => {
-        const { id, identity } = each.stream
-        if (isServed && each.isAttached) {
-          if (id !== undefined) ids.push(id)
-          browser.sendConflated(identity)
-          each.leave()
-        }
+      const { stream } = each
+      const settled = (next: readonly string[]): void => {
         waiting.delete(each)
-        proceed()
+        proceed(next)
+      }
+      each.afterAnswer((isServed) => {
+        // A request that waits for the same has its turn first.
+        if (!isServed || !each.isAttached) return queueMicrotask(() => settled([stream.identity]))
+        if (stream.id !== undefined) ids.push(stream.id)
+        browser.sendConflated(stream.identity)
+        each.leave()
+        settled([])
       })
     }
   }
-  proceed()
+  proceed(identities)
 }
 
 function idsIn({ body }: UpstreamMessage): unknown[] {

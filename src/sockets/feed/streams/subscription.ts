@@ -82,6 +82,11 @@ export class Subscription {
     return this.subscriber.browser
   }
 
+  /** The subscriptions that were asked for with the same request. */
+  get together(): readonly Subscription[] {
+    return this.list?.parts ?? [this]
+  }
+
   /**
    * Calls back once it has its first answer or an error, at once if it has been answered. A subscription that was lost before
    * gets no answer: its browser is about to be closed.
@@ -123,7 +128,8 @@ export class Subscription {
  * if upstream refuses one of them, the browser gets that error and nothing else, as if upstream had been asked for the array.
  */
 export class SymbolArray {
-  readonly #parts: Subscription[] = []
+  /** The subscriptions to the symbols. */
+  readonly parts: Subscription[] = []
   readonly #answer: (error: Buffer) => void
   readonly #size: number
   #arrived = 0
@@ -139,7 +145,7 @@ export class SymbolArray {
 
   /** Adds the subscription to a symbol. */
   add(part: Subscription): void {
-    this.#parts.push(part)
+    this.parts.push(part)
   }
 
   /** One of the symbols has its first price. */
@@ -159,12 +165,12 @@ export class SymbolArray {
   /** Ends all subscriptions. */
   cancel(): void {
     this.#end()
-    for (const part of this.#parts) part.failed()
+    for (const part of this.parts) part.failed()
   }
 
   #start(): void {
     this.#end()
-    for (const part of this.#parts) {
+    for (const part of this.parts) {
       if (!part.isAttached) continue
       part.stream.serve?.(part)
       // The request has been answered, although this symbol may be silent.

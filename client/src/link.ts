@@ -65,8 +65,9 @@ export class Link {
   /** The `req_id` of the latest ping, and when it was sent. */
   #pingId = 0
   #pingSentAt = 0
-  /** The times that the replies to the last pings took, in milliseconds. */
+  /** The times that the replies to the last pings took, in milliseconds, and the middle one of these. */
   #latencies: readonly number[] = []
+  #latencyMs: number | undefined
 
   /** @param before the status of a closed link to the same path, whose delay this one keeps */
   constructor(owner: LinkOwner, before: SocketStatus = this.status) {
@@ -111,7 +112,7 @@ export class Link {
   }
 
   #set(next: SocketStatus): SocketStatus {
-    const latencyMs = median(this.#latencies)
+    const latencyMs = this.#latencyMs
     const status = { ...next, ...(latencyMs !== undefined && { latencyMs }) }
     this.status = status
     this.#owner.status()
@@ -169,7 +170,7 @@ export class Link {
       this.#receivedAt = Date.now()
       this.#pingedAt = 0
       const { state, latencyMs } = this.status
-      if (state !== 'open' || latencyMs !== median(this.#latencies)) this.#set({ state: 'open' })
+      if (state !== 'open' || latencyMs !== this.#latencyMs) this.#set({ state: 'open' })
     }
     if (message) this.#owner.message(message)
   }
@@ -177,7 +178,9 @@ export class Link {
   /** Notes how long the reply to the latest ping took. A machine that slept meanwhile has not measured anything. */
   #measure(): void {
     const ms = Date.now() - this.#pingSentAt
-    if (ms >= 0 && ms <= PATIENCE_MS) this.#latencies = [...this.#latencies, ms].slice(-LATENCIES)
+    if (ms < 0 || ms > PATIENCE_MS) return
+    this.#latencies = [...this.#latencies, ms].slice(-LATENCIES)
+    this.#latencyMs = this.#latencies.toSorted((a, b) => a - b)[this.#latencies.length >> 1]
   }
 
   async #closed(code: number, full: string): Promise<void> {
@@ -265,9 +268,4 @@ export class Link {
     this.#set({ state: 'waiting' })
     this.#owner.down(this.status)
   }
-}
-
-/** The middle one of these numbers; undefined if there are none. */
-function median(numbers: readonly number[]): number | undefined {
-  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
 }

@@ -213,8 +213,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
       if (this.#own.signal.aborted || stream !== this.#stream) return
       const { code } = error as SocketError
       if (FINAL.test(code)) this.#fail(error as SocketError)
-      // After the loss of the connection the stream begins again, and so does this.
-      else if (code !== 'connection_lost') this.#askAfter(1000 + jitter(failures), failures + 1)
+      // If the connection was lost, the stream usually begins again before this, and asks by itself.
+      else this.#askAfter(1000 + jitter(failures), failures + 1)
     }
   }
 

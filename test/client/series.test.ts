@@ -150,12 +150,16 @@ class LosingSocket {
         mock.timers.tick(step.ms)
         break
       case 'lose':
-        for (const { lose } of this.#pending.splice(0)) lose()
+        this.loseRequests()
         await settled()
         for (let missed = 0; missed < step.misses; missed++) this.#next()
         this.begin()
     }
     await settled()
+  }
+
+  loseRequests(): void {
+    for (const { lose } of this.#pending.splice(0)) lose()
   }
 
   /** Answers the oldest request. */
@@ -250,6 +254,20 @@ await test('after a reconnect a series asks for what came after its last point, 
   await once(...Array.from({ length: 6 }, () => tick))
   t.equal(calls, 6)
   t.same(chart.get(), { points: [...all.slice(0, 15), ...all.slice(20)], gap: { from: 114, to: 120 } })
+  chart.stop()
+})
+
+await test('a history that is lost alone, on a connection that the stream does not share, is asked for again', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const all = [point(100, 1), point(101, 2), point(102, 3)]
+  const upstream = new LosingSocket(all)
+  const chart = series(upstream.socket, { symbol: 'R_1', style: 'ticks', count: 10 })
+  upstream.loseRequests()
+  await settled()
+  mock.timers.tick(2000)
+  for (const does of ['reply', 'tick', 'tick'] as const) await upstream.take({ does })
+  t.same(chart.get(), { points: all })
   chart.stop()
 })
 

@@ -19,7 +19,7 @@ export class Answers {
   #dice = new Dice(0)
   /** Whether a connection has the ticks of a symbol once, be it by `ticks` or by `ticks_history`. */
   #isStrict = true
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: (() => unknown)[] = []
   /** The place at which each stream began. None of their histories ends earlier. */
   readonly #begun = new Map<string, number>()
   /** Ids of streams that are over, which are given to others. */
@@ -70,7 +70,9 @@ export class Answers {
   }
 
   /** Sends a price. */
-  send(connection: Connection, { demand, subject, id }: UpstreamStream, at: number): void {
+  send(connection: Connection, stream: UpstreamStream, at: number): void {
+    const { demand, subject, id } = stream
+    stream.hasSent = true
     const isSplit = this.#behaviour.losses && at % 31 === 0
     this.#reply(connection, demand, this.#market.next(demand, subject, at, id), id, isSplit)
   }
@@ -124,13 +126,19 @@ export class Answers {
       const id = free ?? `id-${++this.#ids}`
       const at = this.#from(connection, demand, subject.name)
       this.#begun.set(subject.name, at)
-      const stream = { id, demand, subject, isOver: false }
+      const stream: UpstreamStream = { id, demand, subject, isOver: false, hasSent: false }
       connection.streams.push(stream)
       const first = this.#market.first(demand, subject, at, id)
-      const reply = (): void => this.#reply(connection, demand, first, id)
-      // The last price need not be sent at once, and some prices may come before a history.
+      const reply = (): void => {
+        stream.hasSent = true
+        this.#reply(connection, demand, first, id)
+      }
+      // Some prices may come before a history. The newest price need not be sent at once, unless no later one makes up for it.
       if (!this.#chance(random, 'losses', 0.3)) reply()
-      else if (demand.operation === 'ticks_history') this.#waiting.push(reply)
+      else
+        this.#waiting.push(
+          () => (demand.operation === 'ticks_history' || !(stream.hasSent || stream.isOver)) && reply(),
+        )
     }
   }
 

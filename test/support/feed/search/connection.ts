@@ -14,6 +14,8 @@ export interface UpstreamStream {
   readonly demand: Demand
   readonly subject: Subject
   isOver: boolean
+  /** Whether it has sent a message. */
+  hasSent: boolean
 }
 
 /** A connection of the server's, on which upstream writes frames as bytes. */

@@ -106,7 +106,14 @@ await test('/sessions needs the token, on the ops listener, and takes a subject 
   const world = await identityWorld(t)
   const { server } = world
   const { browser } = await world.logIn('CR1')
-  for (const token of ['', 'wrong', `${OPS_TOKEN.slice(0, -1)}!`, `${OPS_TOKEN}x`, OPS_TOKEN.slice(1), 'x'.repeat(8000)]) {
+  for (const token of [
+    '',
+    'wrong',
+    `${OPS_TOKEN.slice(0, -1)}!`,
+    `${OPS_TOKEN}x`,
+    OPS_TOKEN.slice(1),
+    'x'.repeat(8000),
+  ]) {
     for (const method of ['GET', 'DELETE'] as const) {
       const answer = await operate(server, method, { subject: 'CR1' }, token)
       t.equal(answer.status, 401)

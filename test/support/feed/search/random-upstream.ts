@@ -94,11 +94,15 @@ export class RandomUpstream {
     }
   }
 
-  /** Behaves from now on, and says all that it knows. Connections on which something will never be answered are lost. */
+  /**
+   * Behaves from now on, and says all that it knows. Connections on which something will never be answered are lost, and so are those
+   * whose close frame is stuck in the middle of a split message, which the server would wait for.
+   */
   calm(): void {
     this.#answers.isCalm = true
     this.obey({ do: 'handshakes', how: 'open' })
-    for (const { socket, isOwing, isSilent } of this.#connections) if (isOwing || isSilent) socket.terminate()
+    for (const { socket, isOwing, isSilent, isOpen } of this.#connections)
+      if (isOwing || isSilent || !isOpen) socket.terminate()
     this.#answers.give(Infinity)
     this.obey({ do: 'tell', which: 255, count: Infinity })
   }

@@ -43,6 +43,8 @@ const FAILURES: ReadonlySet<unknown> = new Set([
   'upstream_lost',
   'upstream_error',
   'upstream_unreachable',
+  // A 429 of upstream to another call holds this one back for too long.
+  'rate_limited',
   'session_store_unavailable',
   'shutting_down',
 ])

@@ -7,28 +7,34 @@ import { generatedSources } from './generate.ts'
 
 const here = (path: string): string => new URL(path, import.meta.url).pathname
 
-/** Parts of the package with an address of their own: `trading-bff-client/<name>`, and `/client/<name>.js` on the server. */
-const PARTS = ['series']
+/**
+ * The modules of the package, and where each begins in src/. `client.js` is the core. The server serves it and all below
+ * `client/`, such as `/client/series.js`.
+ */
+const ENTRIES = {
+  client: 'core/client',
+  'client/series': 'series/series',
+  react: 'react/react',
+}
 
-/** The core imports a part only when a page uses it: from the directory beside it, as the server serves it. */
-const separateParts: Plugin = {
-  name: 'separate parts',
+/** The core imports another entry only when a page uses it: from the directory beside it, as the server serves it. */
+const separateEntries: Plugin = {
+  name: 'separate entries',
   setup(build) {
-    build.onResolve({ filter: /^\.\/series\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './client/series.js', external: true } : undefined,
-    )
+    build.onResolve({ filter: /^\.\.\/\.\.\// }, ({ kind, path }) => {
+      const [entry] = Object.entries(ENTRIES).find(([, source]) => path === `../../${source}.ts`) ?? []
+      return kind === 'dynamic-import' && entry !== undefined ? { path: `./${entry}.js`, external: true } : undefined
+    })
   },
 }
 
 /** Builds the modules of the package and their types into a directory. */
 export async function buildClient(outdir: string): Promise<void> {
   await build({
-    entryPoints: {
-      client: here('src/client.ts'),
-      react: here('src/react.ts'),
-      ...Object.fromEntries(PARTS.map((name) => [`client/${name}`, here(`src/${name}.ts`)])),
-    },
-    plugins: [separateParts],
+    entryPoints: Object.fromEntries(
+      Object.entries(ENTRIES).map(([entry, source]) => [entry, here(`src/${source}.ts`)]),
+    ),
+    plugins: [separateEntries],
     outdir,
     bundle: true,
     minify: true,
@@ -37,9 +43,12 @@ export async function buildClient(outdir: string): Promise<void> {
     external: ['react'],
     logLevel: 'warning',
   })
-  const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', outdir]
+  const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', `${outdir}/types`]
   await compile(['-p', here('.'), ...options])
-  for (const name of PARTS) await writeFile(`${outdir}/client/${name}.d.ts`, `export * from '../${name}.js'\n`)
+  for (const [entry, source] of Object.entries(ENTRIES)) {
+    const types = `${entry.includes('/') ? '..' : '.'}/types/${source}.js`
+    await writeFile(`${outdir}/${entry}.d.ts`, `export * from '${types}'\n`)
+  }
 }
 
 /**
@@ -56,7 +65,7 @@ export async function compile(options: readonly string[], cwd = here('.')): Prom
 
 if (import.meta.main) {
   await writeFile(here('../src/openapi/asyncapi.json'), asyncApiJson())
-  for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/${name}`), text)
+  for (const [name, text] of Object.entries(generatedSources())) await writeFile(here(`src/core/base/${name}`), text)
   await rm(here('dist'), { recursive: true, force: true })
   await buildClient(here('dist'))
 }

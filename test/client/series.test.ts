@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { test } from 'tap'
 import type { Message, PublicSocket, SocketError } from '../../client/dist/client.js'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
-import { bridge, joinPrices } from '../../client/src/series-join.ts'
+import { bridge, joinPrices } from '../../client/src/series/series-join.ts'
 
 /** What happens to a series. */
 type Step =

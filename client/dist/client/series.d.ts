@@ -1,1 +1,1 @@
-export * from '../series.js'
+export * from '../types/series/series.js'

@@ -1,0 +1,59 @@
+import type { Responses } from '../base/catalog.ts';
+import { type CallInit } from './call.ts';
+import type { Server } from '../base/server.ts';
+import type { SessionStore } from '../session/session-store.ts';
+/**
+ * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
+ * ```ts
+ * declare module 'trading-bff-client' {
+ *   interface MorePaths { GET: '/partners/analytics/v1/overview' }
+ * }
+ * ```
+ */
+export interface MorePaths {
+}
+type Method = keyof Responses;
+type PathOf<M extends Method> = (keyof Responses[M] & string) | (M extends keyof MorePaths ? MorePaths[M] & string : never);
+/** A path of the API for a method, with or without a query. */
+export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${string}`;
+type WithoutQuery<P> = P extends `${infer Path}?${string}` ? Path : P;
+/** The JSON in the response of a call, as far as it is publicly documented. */
+export type ResponseBody<M extends Method, P extends ApiPath<M>> = WithoutQuery<P> extends keyof Responses[M] ? Responses[M][WithoutQuery<P>] : unknown;
+/**
+ * A `Response` whose `json()` returns the publicly documented type, or the type that you give it. The package does not
+ * check the body against it.
+ */
+export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
+    json<T = Body>(): Promise<T>;
+}
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
+export interface ApiInit<M extends Method> extends CallInit {
+    readonly method?: M;
+    /**
+     * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
+     * most once, and answers its repetition with the first response.
+     */
+    readonly idempotencyKey?: string | true;
+}
+/**
+ * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
+ * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
+ * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response, as long as
+ * the session is still the one in which this page first sent the key.
+ * ```ts
+ * const response = await client.api('/trading/v1/options/accounts')
+ * const { data } = await response.json()
+ * ```
+ * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
+ * a call other than a GET is made; the reason of `signal` when you abort
+ */
+export interface Api {
+    <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>;
+    <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(path: P, init: ApiInit<M> & {
+        readonly method: M;
+    }): Promise<ApiResponse<ResponseBody<M, P>>>;
+}
+/** Calls the API. A refusal because there is no session makes the store confirm that. */
+export declare function apiOf(server: Server, store: SessionStore): Api;
+export {};

@@ -1,0 +1,17 @@
+import type { Server } from '../base/server.ts';
+/** The maximum delay of a timer. A longer one would end at once. */
+export declare const MAX_TIMEOUT_MS = 2147483647;
+/** The options of `fetch`, and `json` and `timeoutMs`. */
+export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
+    readonly method?: string;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+    /** A value that is sent as JSON instead of `body`. */
+    readonly json?: unknown;
+    /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
+    readonly timeoutMs?: number | undefined;
+}
+/**
+ * Sends one request to the server.
+ * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when the caller aborts
+ */
+export declare function call(server: Server, path: string, init?: CallInit): Promise<Response>;

@@ -1,0 +1,16 @@
+import type { Server } from '../base/server.ts';
+import type { SessionStore } from '../session/session-store.ts';
+/** What this page knows of an `Idempotency-Key` that it has sent. */
+export interface KeyUse {
+    /** True once a call with the key may have been executed. */
+    mayBeExecuted: boolean;
+    /**
+     * Asks whether the session is still the one in which the key was first sent. In another session the server does not know
+     * the key, and would send the call again. Resolves to false if that cannot be told.
+     */
+    readonly isSameSession: () => Promise<boolean>;
+    /** Forgets the key, with which nothing was executed. */
+    readonly forget: () => void;
+}
+/** Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. */
+export declare function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string) => KeyUse;

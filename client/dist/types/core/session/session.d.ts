@@ -1,0 +1,34 @@
+import { type AuthError, type Flow, type LoginOptions } from './login.ts';
+import type { Server } from '../base/server.ts';
+import type { SessionStore } from './session-store.ts';
+/** Options of `logout()`. */
+export interface LogoutOptions {
+    /** Also ends the user's sessions in other browsers and on other devices. */
+    readonly everywhere?: boolean;
+}
+/** The session of the user, the same in all tabs. */
+export interface Session extends Omit<SessionStore, 'confirm' | 'end'> {
+    /**
+     * Reports that the user is present, which moves `idleExpiresAt`. It does not move `expiresAt`.
+     * @throws ApiError with the status 401 if the session has ended
+     */
+    extend(): Promise<void>;
+    /**
+     * Logs out in all tabs and on all instances of the server, and with `everywhere` in all other browsers of the user.
+     * @throws ApiError when the user is still logged in, or may be: say so, and offer the logout again. With the problem
+     * `subject_unknown`, this session has ended, but sessions elsewhere may go on.
+     */
+    logout(options?: LogoutOptions): Promise<void>;
+    /**
+     * The address of the login or the sign-up, for a link or a navigation. `fetch` cannot use it.
+     * @param flow `login` by default
+     */
+    loginUrl(flow?: Flow, options?: LoginOptions): string;
+    /**
+     * Why the last login failed; undefined if it did not. Call it once, when the page loads: it removes the code from the
+     * address of the page.
+     */
+    takeAuthError(): AuthError | undefined;
+}
+/** Adds to a store what a page can do with its session. */
+export declare function sessionOf(server: Server, store: SessionStore): Session;

@@ -1,0 +1,24 @@
+import type { CloseCode, CloseReason } from '../base/catalog.ts';
+/** A JSON message to or from the trading service. */
+export type Message = Readonly<Record<string, unknown>>;
+/** The state of a socket's connection. */
+export interface SocketStatus {
+    /**
+     * - `connecting`: the connection is being opened.
+     * - `open`: the connection works.
+     * - `stale`: the connection may be dead. It either recovers or is opened again within seconds.
+     * - `waiting`: the connection is lost and will be opened again, at `retryAt` if that is known.
+     * - `ended`: the connection will not be opened again. Open a new socket once the session is `active`.
+     */
+    readonly state: 'connecting' | 'open' | 'stale' | 'waiting' | 'ended';
+    /** How long a ping and its reply have taken lately, in milliseconds. */
+    readonly latencyMs?: number;
+    /** When the next attempt starts, in milliseconds, comparable with `Date.now()`. */
+    readonly retryAt?: number;
+    /** The close code of the last connection. */
+    readonly code?: CloseCode | (number & {});
+    /** The close reason of the last connection. */
+    readonly reason?: CloseReason | (string & {});
+}
+/** The message with this text. One that is not JSON only shows that the connection works. */
+export declare function parsed(data: unknown): Message | undefined;

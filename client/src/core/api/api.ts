@@ -1,0 +1,161 @@
+import type { Responses } from '../base/catalog.ts'
+import { ApiError } from '../base/errors.ts'
+import { call, type CallInit } from './call.ts'
+import { elapsedMs } from '../base/clock.ts'
+import { keyUses, type KeyUse } from './key-use.ts'
+import { newKey } from './once.ts'
+import { isOnline } from '../base/page.ts'
+import type { Server } from '../base/server.ts'
+import type { SessionStore } from '../session/session-store.ts'
+
+/**
+ * Paths that only some deployments have, such as the partner overview. Add yours by declaration merging:
+ * ```ts
+ * declare module 'trading-bff-client' {
+ *   interface MorePaths { GET: '/partners/analytics/v1/overview' }
+ * }
+ * ```
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type -- pages extend it
+export interface MorePaths {}
+
+type Method = keyof Responses
+type PathOf<M extends Method> =
+  | (keyof Responses[M] & string)
+  | (M extends keyof MorePaths ? MorePaths[M] & string : never)
+/** A path of the API for a method, with or without a query. */
+export type ApiPath<M extends Method = Method> = PathOf<M> | `${PathOf<M>}?${string}`
+
+type WithoutQuery<P> = P extends `${infer Path}?${string}` ? Path : P
+/** The JSON in the response of a call, as far as it is publicly documented. */
+export type ResponseBody<M extends Method, P extends ApiPath<M>> =
+  WithoutQuery<P> extends keyof Responses[M] ? Responses[M][WithoutQuery<P>] : unknown
+
+/**
+ * A `Response` whose `json()` returns the publicly documented type, or the type that you give it. The package does not
+ * check the body against it.
+ */
+export interface ApiResponse<Body = unknown> extends Omit<Response, 'json'> {
+  json<T = Body>(): Promise<T>
+}
+
+/** The options of `fetch`, and `json`, `timeoutMs` and `idempotencyKey`. */
+export interface ApiInit<M extends Method> extends CallInit {
+  readonly method?: M
+  /**
+   * The `Idempotency-Key` header of the call; `true` makes a new key. The server sends a POST or PATCH with the same key at
+   * most once, and answers its repetition with the first response.
+   */
+  readonly idempotencyKey?: string | true
+}
+
+/**
+ * Calls the trading service through the server. `path` is a path of the trading service, without `/api`. The call
+ * carries the session cookie and `X-CSRF`. It is repeated once after `credential_renewed` and `upstream_unreachable`,
+ * which mean that it was not executed, and a GET also after `shutting_down`. With an `idempotencyKey` it is also repeated
+ * after `session_store_unavailable`, and after `idempotency_in_progress` until the running call has a response, as long as
+ * the session is still the one in which this page first sent the key.
+ * ```ts
+ * const response = await client.api('/trading/v1/options/accounts')
+ * const { data } = await response.json()
+ * ```
+ * @throws ApiError unless the status is 2xx or 304, with the code `not_sent` if the browser reports that it is offline when
+ * a call other than a GET is made; the reason of `signal` when you abort
+ */
+export interface Api {
+  <P extends ApiPath<'GET'>>(path: P, init?: ApiInit<'GET'>): Promise<ApiResponse<ResponseBody<'GET', P>>>
+  <M extends Exclude<Method, 'GET'>, P extends ApiPath<M>>(
+    path: P,
+    init: ApiInit<M> & { readonly method: M },
+  ): Promise<ApiResponse<ResponseBody<M, P>>>
+}
+
+/** Minimum pause before a call is repeated. Up to the same time is added at random. */
+const PAUSE_MS = 500
+/** A call is not repeated if the server asks for a longer pause. */
+const MAX_PAUSE_MS = 5000
+/** An order is not repeated later than this after it failed. The pause and the question about the session take less. */
+const MAX_LATE_MS = 20_000
+/** How often the response of a call that is still running is asked for, which takes about a minute. */
+const MAX_POLLS = 45
+
+/** Calls the API. A refusal because there is no session makes the store confirm that. */
+export function apiOf(server: Server, store: SessionStore): Api {
+  const useKey = keyUses(server, store)
+  return async (path: string, { idempotencyKey, headers, ...init }: ApiInit<Method> = {}) => {
+    const { method = 'GET', signal } = init
+    const key = idempotencyKey === true ? newKey() : idempotencyKey
+    const allHeaders = { ...headers, ...(key !== undefined && { 'Idempotency-Key': key }) }
+    const use = key === undefined || method === 'GET' ? undefined : useKey(key)
+    const mustNotRepeat = async (): Promise<boolean> => {
+      const isOther = use !== undefined && !(await use.isSameSession())
+      signal?.throwIfAborted()
+      return isOther
+    }
+    if (use?.mayBeExecuted && (await mustNotRepeat())) {
+      throw new ApiError(method, path, undefined, undefined, new Error('the key belongs to another session'))
+    }
+    let mayRepeat = true
+    for (let polls = 0; ;) {
+      try {
+        if (method !== 'GET' && !isOnline() && !signal?.aborted) {
+          throw new ApiError(method, path, undefined, undefined, undefined, 'not_sent')
+        }
+        return await call(server, `/api${path}`, { ...init, headers: allHeaders })
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        const code = error.problem?.code ?? ''
+        if (code === 'login_required' || code === 'session_expired') void store.confirm()
+        if (use && code === 'idempotency_in_progress') use.mayBeExecuted = true
+        const isRunning = code === 'idempotency_in_progress' && polls++ < MAX_POLLS
+        const pauseMs = isRunning || mayRepeat ? repeatableAfterMs(error, method, key) : undefined
+        // The first attempt has consumed a stream, so it cannot be sent again.
+        if (pauseMs === undefined || init.body instanceof ReadableStream) throw lastWord(error, method, path, use)
+        if (!isRunning) mayRepeat = false
+        const failedAt = Date.now()
+        await pause(pauseMs, signal)
+        const mustNot = await mustNotRepeat()
+        // After a machine has slept, the user may not want the order any more.
+        const isLate = method !== 'GET' && elapsedMs(failedAt) > MAX_LATE_MS
+        if (mustNot || isLate) throw lastWord(error, method, path, use)
+      }
+    }
+  }
+}
+
+/** The error of a call that is not repeated. A problem is about the last attempt, and says nothing about one before. */
+function lastWord(error: ApiError, method: string, path: string, use?: KeyUse): ApiError {
+  const { problem, outcome, response } = error
+  if (!use || outcome) return error
+  if (!use.mayBeExecuted) use.forget()
+  // An attempt before this one may have been executed, even if this one was refused or not sent.
+  else if (error.code) return new ApiError(method, path, response, problem && { ...problem, outcome: 'unknown' }, error)
+  return error
+}
+
+/** The pause before a failed call is repeated; undefined if it must not be repeated, because it may have been executed. */
+function repeatableAfterMs({ problem, retryAfter = 0 }: ApiError, method: string, key?: string): number | undefined {
+  const code = problem?.code ?? ''
+  if (code === 'credential_renewed') return 0
+  const isRepeatable =
+    code === 'upstream_unreachable' ||
+    (code === 'shutting_down' && method === 'GET') ||
+    // With a key, these mean that nothing was sent this time.
+    (key !== undefined && (code === 'idempotency_in_progress' || code === 'session_store_unavailable'))
+  const waitMs = retryAfter * 1000
+  return isRepeatable && waitMs <= MAX_PAUSE_MS ? Math.max(PAUSE_MS * (1 + Math.random()), waitMs) : undefined
+}
+
+function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason as Error)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort)
+  })
+}

@@ -1,0 +1,55 @@
+import { ApiError, type Problem } from '../base/errors.ts'
+import type { Server } from '../base/server.ts'
+
+/** The maximum delay of a timer. A longer one would end at once. */
+export const MAX_TIMEOUT_MS = 2_147_483_647
+
+/** The options of `fetch`, and `json` and `timeoutMs`. */
+export interface CallInit extends Omit<RequestInit, 'method' | 'headers'> {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** A value that is sent as JSON instead of `body`. */
+  readonly json?: unknown
+  /** Timeout until the response headers arrive, in milliseconds; 60,000 by default. The body may take longer. */
+  readonly timeoutMs?: number | undefined
+}
+
+/**
+ * Sends one request to the server.
+ * @throws ApiError unless the status is 2xx or 304; the reason of `signal` when the caller aborts
+ */
+export async function call(server: Server, path: string, init: CallInit = {}): Promise<Response> {
+  const { json, timeoutMs = 60_000, headers, signal, method = 'GET', ...rest } = init
+  // Outside of the try block, because a value that is no JSON is not a failed call.
+  const body = json !== undefined && { body: JSON.stringify(json) }
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, MAX_TIMEOUT_MS))
+  let response: Response | undefined
+  let problem: Problem | undefined
+  let cause: unknown
+  try {
+    response = await server.fetch(path, {
+      ...rest,
+      method,
+      headers: { 'X-CSRF': '1', ...(body && { 'Content-Type': 'application/json' }), ...headers },
+      ...body,
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+    })
+    if (response.ok || response.status === 304) return response
+    problem = await problemOf(response)
+  } catch (error) {
+    cause = error
+  } finally {
+    clearTimeout(timer)
+  }
+  signal?.throwIfAborted()
+  throw new ApiError(method, path, response, problem, cause)
+}
+
+/** @throws if the body is cut off or malformed, which counts as no problem */
+async function problemOf(response: Response): Promise<Problem | undefined> {
+  if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return undefined
+  const problem = (await response.json()) as Partial<Problem> | null
+  // The trading service or a proxy may send problems of its own, which do not have the codes of the server.
+  return typeof problem?.code === 'string' ? (problem as Problem) : undefined
+}

@@ -1,0 +1,66 @@
+import { fetchSession } from '../session/fetch-session.ts'
+import type { Server } from '../base/server.ts'
+import type { SessionStore } from '../session/session-store.ts'
+
+/** What this page knows of an `Idempotency-Key` that it has sent. */
+export interface KeyUse {
+  /** True once a call with the key may have been executed. */
+  mayBeExecuted: boolean
+  /**
+   * Asks whether the session is still the one in which the key was first sent. In another session the server does not know
+   * the key, and would send the call again. Resolves to false if that cannot be told.
+   */
+  readonly isSameSession: () => Promise<boolean>
+  /** Forgets the key, with which nothing was executed. */
+  readonly forget: () => void
+}
+
+/** Remembers in which session each key was first sent. The server limits the keys of a session, and so their number here. */
+export function keyUses(server: Server, { get }: Pick<SessionStore, 'get'>): (key: string) => KeyUse {
+  const uses = new Map<string, KeyUse>()
+  let knownFor = NaN
+  let known: Promise<number | undefined>
+
+  /** Its end identifies a session, unless two end in the same second. Undefined if there is none, or the server does not answer. */
+  async function ask(): Promise<number | undefined> {
+    const body = await fetchSession(server).catch(() => undefined)
+    return body?.authenticated ? body.expires_at : undefined
+  }
+
+  /**
+   * The current session, or one before it: then a call is not repeated although it could be. Never a later one. NaN differs
+   * from itself, so that a page that does not know its session asks every time.
+   */
+  function current(): Promise<number | undefined> {
+    const state = get()
+    const expiresAt = state.status === 'active' ? state.expiresAt : NaN
+    if (expiresAt !== knownFor) {
+      knownFor = expiresAt
+      known = ask().then((end) => {
+        if (end === undefined) knownFor = NaN
+        return end
+      })
+    }
+    return known
+  }
+
+  return (key) => {
+    const before = uses.get(key)
+    if (before) {
+      before.mayBeExecuted = true
+      return before
+    }
+    const first = current()
+    const use: KeyUse = {
+      mayBeExecuted: false,
+      isSameSession: async () => {
+        const end = await first
+        // Asked last, because a login may come at any time.
+        return end !== undefined && end === (await ask())
+      },
+      forget: () => uses.delete(key),
+    }
+    uses.set(key, use)
+    return use
+  }
+}

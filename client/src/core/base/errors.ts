@@ -1,0 +1,127 @@
+import type { CloseCode, ProblemCode } from './catalog.ts'
+
+/** The body of an error of the server (RFC 9457, application/problem+json). */
+export interface Problem {
+  /** An address on the server that explains the code. */
+  readonly type: string
+  /** Text for people, which may change. */
+  readonly title: string
+  readonly status: number
+  /** Text for people, which may change. */
+  readonly detail: string
+  /** What happened. Decide by this. */
+  readonly code: ProblemCode | (string & {})
+  /** Name this when you report a fault. */
+  readonly request_id: string
+  /** The fields that are wrong; only with `validation_failed`. */
+  readonly errors?: readonly { readonly field: string; readonly message: string }[]
+  /** Set when the call may have been executed. */
+  readonly outcome?: 'unknown'
+  /** The address of the login; only with `login_required` and `session_expired`. */
+  readonly login_url?: string
+}
+
+/**
+ * A call of the server that failed. Decide by `problem.code`, and by `status` where there is no problem.
+ * ```ts
+ * if (error instanceof ApiError && error.problem?.code === 'login_required') client.login()
+ * ```
+ */
+export class ApiError extends Error {
+  /** The HTTP status; 0 if there was no response. */
+  readonly status: number
+  /**
+   * The error as the server describes it. Undefined if there was no response, or if the response came unchanged from the
+   * trading service or from a proxy.
+   */
+  readonly problem: Problem | undefined
+  /** The code of the problem, or `not_sent`: the call was not sent and never will be, because the browser is offline. */
+  readonly code: 'not_sent' | Problem['code'] | undefined
+  /** Set when the call may have been executed: find out before you repeat it. Never set for a GET. */
+  readonly outcome: 'unknown' | undefined
+  /** How long to wait before the next attempt, in seconds, if the response says so. */
+  readonly retryAfter: number | undefined
+  /** The response, if there was one. Its body has not been read unless its type is application/problem+json. */
+  readonly response: Response | undefined
+
+  constructor(method: string, path: string, response?: Response, problem?: Problem, cause?: unknown, own?: 'not_sent') {
+    const status = response?.status ?? 0
+    const code = own ?? problem?.code
+    super(`${method} ${path}: ${code ?? (status || 'no response')}`, { cause })
+    this.code = code
+    this.name = 'ApiError'
+    this.status = status
+    this.problem = problem
+    // A 5xx without a problem comes from a proxy, and a problem that has not arrived in full may be any, such as
+    // outcome_unknown. So the server may or may not have executed the call.
+    const isUnclear = !code && method !== 'GET' && (status === 0 || status >= 500 || cause !== undefined)
+    this.outcome = isUnclear ? 'unknown' : problem?.outcome
+    const [seconds] = /^\d{1,9}$/.exec(response?.headers.get('retry-after') ?? '') ?? []
+    this.retryAfter = seconds === undefined ? undefined : Number(seconds)
+    this.response = response
+  }
+}
+
+/** The codes of the package itself. Any other code of a {@link SocketError} comes from the trading service. */
+export type SocketErrorCode =
+  /** The command was not sent and never will be. The user may try again. */
+  | 'not_sent'
+  /** No reply arrived in time. */
+  | 'timeout'
+  /** You aborted after the command was sent, so its outcome is unknown. */
+  | 'aborted'
+  /** The connection was lost before the reply arrived. */
+  | 'connection_lost'
+  /** The connection closed and will not be opened again; `closeCode` says why. */
+  | 'ended'
+  /** You closed the socket. The outcome of a command that had been sent is unknown. */
+  | 'closed'
+  /** A part of the package could not be loaded, such as that of `series`. */
+  | 'not_loaded'
+
+/**
+ * A message on a socket that failed.
+ * ```ts
+ * if (error instanceof SocketError && error.outcome === 'unknown') showOpenContracts()
+ * ```
+ */
+export class SocketError extends Error {
+  /** A code of the package, or the code of the trading service's own error. */
+  readonly code: SocketErrorCode | (string & {})
+  /** Set when the command may have been executed: look at the open contracts, and never send it again unseen. */
+  readonly outcome: 'unknown' | undefined
+  /** The whole reply of the trading service, if it refused the message. */
+  readonly reply: Readonly<Record<string, unknown>> | undefined
+  /** The close code of the connection, if that is why the message failed. */
+  readonly closeCode: CloseCode | (number & {}) | undefined
+
+  constructor(
+    code: SocketError['code'],
+    message: string,
+    more: Partial<Pick<SocketError, 'outcome' | 'reply' | 'closeCode' | 'cause'>> = {},
+  ) {
+    super(message, { cause: more.cause })
+    this.name = 'SocketError'
+    this.code = code
+    this.outcome = more.outcome
+    this.reply = more.reply
+    this.closeCode = more.closeCode
+  }
+}
+
+/** Passes the error of a listener to the page's error handlers instead of to the caller of the listener. */
+export function report(error: unknown): void {
+  // Only pages have `reportError`. Node.js lacks it.
+  ;(globalThis as { reportError?: (error: unknown) => void }).reportError?.(error)
+}
+
+/** Calls back for every listener that is still in the set when its turn comes, even after a call has thrown. */
+export function notify<T>(listeners: ReadonlySet<T>, call: (listener: T) => void): void {
+  for (const listener of [...listeners]) {
+    try {
+      if (listeners.has(listener)) call(listener)
+    } catch (error) {
+      report(error)
+    }
+  }
+}

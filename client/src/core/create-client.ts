@@ -1,0 +1,69 @@
+import { apiOf, type Api } from './api/api.ts'
+import type { LoginOptions } from './session/login.ts'
+import { serverAt, type ServerOptions } from './base/server.ts'
+import { sessionOf, type LogoutOptions, type Session } from './session/session.ts'
+import { createSession } from './session/session-follower.ts'
+import { Sockets, type PublicSocket, type TradingSocket } from './sockets/socket.ts'
+
+/** Everything that a page needs to talk to the server. */
+export interface Client {
+  /** The session of the user: whether there is one, until when, and how to log in and out. */
+  readonly session: Session
+  /** Calls the API of the trading service. */
+  readonly api: Api
+  /** Navigates to the login. Afterwards the user returns to this page, or to `returnTo`. */
+  login(options?: LoginOptions): void
+  /** Navigates to the sign-up. Afterwards the user returns to this page, or to `returnTo`. */
+  signup(options?: LoginOptions): void
+  /** Logs out: the same as {@link Session.logout}. */
+  logout(options?: LogoutOptions): Promise<void>
+  /**
+   * Opens a socket for market data, which needs no login. All public sockets of a client share one connection. Close the
+   * socket when you no longer need it.
+   */
+  publicSocket(): PublicSocket
+  /**
+   * Opens a socket for trading on an account of the user. All sockets of a client for the same account share one
+   * connection. Close the socket when you no longer need it.
+   * @throws TypeError if this cannot be the id of an account
+   */
+  tradingSocket(accountId: string): TradingSocket
+  /** Closes every socket and stops following the session. */
+  close(): void
+}
+
+/** The trading service allows few connections of a user, so only public sockets may have more than one. */
+const MORE_PUBLIC = 2
+
+/**
+ * Creates the client of a page; one is enough. It sends nothing until you use it, so you can also create it while a
+ * server renders the page.
+ * ```ts
+ * const client = createClient({ baseUrl: 'https://bff.example.com' })
+ * ```
+ */
+export function createClient(options: ServerOptions = {}): Client {
+  const server = serverAt(options)
+  const store = createSession(options)
+  const session = sessionOf(server, store)
+  const sockets = new Sockets()
+  const open = (path: string, more?: number): TradingSocket =>
+    sockets.open(path, { connect: () => server.socket(path), confirm: store.confirm }, more)
+  return {
+    session,
+    api: apiOf(server, store),
+    login: (init) => location.assign(session.loginUrl('login', init)),
+    signup: (init) => location.assign(session.loginUrl('signup', init)),
+    logout: (init) => session.logout(init),
+    publicSocket: () => open('/ws/public', MORE_PUBLIC),
+    tradingSocket(accountId) {
+      // The server answers 404 to any other id, which a page cannot tell from a lost connection.
+      if (!/^[\w-]{1,64}$/.test(accountId)) throw new TypeError(`not an account id: ${accountId}`)
+      return open(`/ws/trading/${accountId}`)
+    },
+    close() {
+      session.close()
+      sockets.close()
+    },
+  }
+}

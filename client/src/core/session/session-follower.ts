@@ -1,0 +1,221 @@
+import { jitter } from '../base/backoff.ts'
+import { notify } from '../base/errors.ts'
+import { fetchSession } from './fetch-session.ts'
+import { onPage, type PageEvent } from '../base/page.ts'
+import { serverAt, type Server, type ServerOptions } from '../base/server.ts'
+import { sessionSocket, type SessionSocket } from './session-socket.ts'
+import type { SessionStore } from './session-store.ts'
+import { bodyOf, type EndReason, type SessionBody, type SessionEvent, type SessionState } from './session-state.ts'
+import { CHECK_INTERVAL_MS, CHECKS, CLOCK_MS, EXPIRING_MS, SKEW_MS, SLEEP_MS, SLOW_MS } from './session-times.ts'
+import { joinTabs, type Tabs } from './tabs.ts'
+
+/** Follows the session through `GET /auth/session`, the session socket and messages of other tabs. */
+class SessionFollower implements SessionStore {
+  #state: SessionState = { status: 'unknown' }
+  readonly #server: Server
+  readonly #socket: SessionSocket
+  readonly #listeners = new Set<() => void>()
+  #tabs: Tabs | undefined
+  #leavePage: (() => void) | undefined
+  /** Increases with every check and every change of the state, so that the response to an older check is dropped. */
+  #version = 0
+  #checksLeft = 0
+  #failures = 0
+  #skewMs = NaN
+  #endedBy: EndReason | undefined
+  #latest: Promise<void> | undefined
+  #confirming: Promise<void> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(server: Server) {
+    this.#server = server
+    this.#socket = sessionSocket(server, (event) => this.#receive(event, true))
+  }
+
+  readonly get = (): SessionState => this.#state
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    if (!this.#leavePage) {
+      this.#leavePage = onPage((event) => this.#onPage(event))
+      this.#join()
+    }
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Asks the server for the session, up to `checks` times while it reports none. A later check makes an earlier one end at
+   * once, so this resolves after the latest.
+   * @param isHint true if another source caused the check, so that the other tabs check for themselves
+   */
+  async #check(checks = 1, isHint?: boolean): Promise<void> {
+    let last: Promise<void> | undefined
+    for (this.#latest = this.#ask(checks, isHint); last !== this.#latest; await last) last = this.#latest
+  }
+
+  async #ask(checks: number, isHint?: boolean): Promise<void> {
+    this.#checksLeft = Math.max(this.#checksLeft, checks)
+    const version = ++this.#version
+    do {
+      // Without a valid response, the session may or may not be alive.
+      const body = await fetchSession(this.#server).catch(() => undefined)
+      if (version !== this.#version) return
+      if (!body) {
+        this.#failures++
+        if (isFinal(this.#endedBy)) return void this.#apply()
+        const { last = this.#state } = this.#state as { last?: SessionState }
+        return this.#set({ status: 'unavailable', last: last.status === 'active' ? last : undefined })
+      }
+      this.#failures = 0
+      const { status } = this.#state
+      if (body.authenticated || --this.#checksLeft <= 0) {
+        const active = this.#apply(body)
+        // The other tabs need not learn that a visitor has never been logged in.
+        const isNews = status !== this.#state.status && (active ?? status !== 'unknown')
+        if (isNews && !isHint) this.#broadcast(active)
+        return
+      }
+      await new Promise((resolve) => void setTimeout(resolve, CHECK_INTERVAL_MS))
+    } while (version === this.#version)
+  }
+
+  readonly check = (): Promise<void> => this.#check()
+
+  readonly confirm = async (): Promise<boolean> => {
+    // A page that keeps making calls confirms more often than a confirmation takes.
+    await (this.#confirming ??= this.#check(CHECKS).finally(() => (this.#confirming = undefined)))
+    return this.#state.status !== 'anonymous'
+  }
+
+  readonly end = (reason: EndReason): void => {
+    this.#endedBy = reason
+    this.#broadcast(this.#apply())
+  }
+
+  readonly close = (): void => {
+    this.#leavePage?.()
+    this.#leavePage = undefined
+    this.#leave()
+  }
+
+  #apply(body?: SessionBody): SessionBody | undefined {
+    if (!body?.authenticated) return void this.#set({ status: 'anonymous', reason: this.#endedBy })
+    const { now, expires_at, idle_expires_at, scope, subject } = body
+    const skewMs = now * 1000 - Date.now()
+    if (!(Math.abs(skewMs - this.#skewMs) < SKEW_MS)) this.#skewMs = skewMs
+    this.#endedBy = undefined
+    const expiresAt = expires_at * 1000 - this.#skewMs
+    const idleExpiresAt = idle_expires_at * 1000 - this.#skewMs
+    this.#set({
+      status: 'active',
+      expiresAt,
+      idleExpiresAt,
+      scope,
+      subject,
+      expiring:
+        Math.min(expiresAt, idleExpiresAt) - Date.now() > EXPIRING_MS
+          ? undefined
+          : idleExpiresAt < expiresAt
+            ? 'idle'
+            : 'absolute',
+    })
+    return body
+  }
+
+  /** Sends an event to the other tabs. */
+  #broadcast(event: SessionEvent | null = { reason: this.#endedBy ?? 'gone' }): void {
+    this.#tabs?.post(event)
+  }
+
+  #set(next: SessionState): void {
+    this.#version++
+    this.#checksLeft = 0
+    const isNew = JSON.stringify(next) !== JSON.stringify(this.#state)
+    if (isNew) this.#state = next
+    this.#schedule()
+    if (isNew) notify(this.#listeners, (listener) => listener())
+  }
+
+  /** Opens or closes the socket to match the state, and schedules the next check. */
+  #schedule(): void {
+    const state = this.#state
+    clearTimeout(this.#timer)
+    if (!this.#tabs) return
+    let waitMs = jitter(this.#failures)
+    if (state.status === 'active') {
+      const endsAt = Math.min(state.expiresAt, state.idleExpiresAt) - (state.expiring ? 0 : EXPIRING_MS)
+      const dueMs = Math.max(endsAt - Date.now(), 0) + 1000
+      waitMs = Math.min(dueMs, this.#tabs.leads ? this.#socket.open() : SLOW_MS)
+    } else if (state.status !== 'unavailable') return this.#socket.close()
+    this.#checkAt(Date.now() + waitMs)
+  }
+
+  /** Reads the clock every few seconds, because timers stand still while a machine sleeps. */
+  #checkAt(dueAt: number): void {
+    const now = Date.now()
+    if (now >= dueAt) return void this.check()
+    this.#timer = setTimeout(
+      () => {
+        const hasSlept = Math.abs(Date.now() - now) > SLEEP_MS
+        // The server may have dropped the connection of a machine that sleeps, which that machine never learns.
+        if (hasSlept) this.#socket.close()
+        this.#checkAt(hasSlept ? 0 : dueAt)
+      },
+      Math.min(dueAt - now, CLOCK_MS),
+    )
+  }
+
+  /** Handles an event of this tab's socket, which the other tabs need as well, or an event of another tab. */
+  #receive(event: SessionEvent | null | undefined, isOwn: boolean): void {
+    const { status } = this.#state
+    const reason = event?.reason
+    const body = bodyOf(event)
+    if (!reason && !body) return this.#schedule()
+    if (isOwn) this.#broadcast(event)
+    if (reason) {
+      if (status !== 'anonymous') this.#endedBy = reason
+      // The event is only a hint: another tab may have logged in, and its new cookie may be about to arrive.
+      void this.#check(status === 'anonymous' || isFinal(reason) ? 1 : CHECKS, true)
+    } else if (isOwn || (status === 'active' && this.#checksLeft === 0)) this.#apply(body)
+    // The other tab may have sent this before that session ended. Then it does not know, and the leader tells it.
+    else
+      void this.#check(1, true).then(() => this.#tabs?.leads && this.#state.status === 'anonymous' && this.#broadcast())
+  }
+
+  #onPage(event: PageEvent): void {
+    if (event === 'pagehide') this.#leave()
+    else if (event === 'offline') this.#socket.close()
+    else if (event === 'pageshow') this.#join()
+    else void this.check()
+  }
+
+  #join(): void {
+    this.#tabs = joinTabs(
+      `trading-bff:${this.#server.base}`,
+      () => this.#schedule(),
+      (event) => this.#receive(event as SessionEvent, false),
+    )
+    void this.check()
+  }
+
+  #leave(): void {
+    clearTimeout(this.#timer)
+    this.#version++
+    this.#socket.close()
+    this.#tabs?.close()
+    this.#tabs = undefined
+  }
+}
+
+/** True if the reason rules out that another tab has logged in. */
+function isFinal(reason: EndReason | undefined): boolean {
+  return !!reason && reason !== 'replaced' && reason !== 'gone'
+}
+
+/**
+ * Creates the session part of a client alone, for a page that only shows whether a user is logged in. It sends nothing before the
+ * first `subscribe`.
+ */
+export function createSession(options: ServerOptions = {}): SessionStore {
+  return new SessionFollower(serverAt(options))
+}

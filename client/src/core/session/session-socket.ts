@@ -1,0 +1,62 @@
+import { jitter, retryAfterMs } from '../base/backoff.ts'
+import type { Server } from '../base/server.ts'
+import type { SessionEvent } from './session-state.ts'
+import { POLL_MS, SLOW_MS } from './session-times.ts'
+
+/** The session socket of one tab. */
+export interface SessionSocket {
+  /**
+   * Connects, unless the socket is connected or its delay is not over.
+   * @returns after how many milliseconds to check the session and to call this again
+   */
+  open(): number
+  /** Closes the socket and clears its delay. */
+  close(): void
+}
+
+/**
+ * Prepares a session socket, without connecting.
+ * @param onEvent called with every message, and with undefined when {@link SessionSocket.open} has to be called again
+ */
+export function sessionSocket(
+  server: Server,
+  onEvent: (event: SessionEvent | null | undefined) => void,
+): SessionSocket {
+  let current: WebSocket | undefined
+  let intervalMs: number
+  let retryAt = 0
+  let failures = 0
+
+  function close(waitMs = 0): void {
+    retryAt = Date.now() + waitMs
+    if (!current) return
+    current.onmessage = current.onclose = null
+    current.close()
+    current = undefined
+  }
+
+  function open(): number {
+    const waitMs = retryAt - Date.now()
+    if (current) return intervalMs
+    if (waitMs > 0) return Math.min(waitMs, POLL_MS)
+    try {
+      current = server.socket('/ws/session')
+      current.onmessage = ({ data }) => {
+        intervalMs = SLOW_MS
+        failures = 0
+        const event = JSON.parse(data as string) as SessionEvent | null
+        if (event?.reason) close()
+        onEvent(event)
+      }
+      current.onclose = ({ code, reason }) => {
+        close(retryAfterMs(reason) + (code === 4429 ? SLOW_MS : jitter(failures++, SLOW_MS)))
+        onEvent(code === 4401 ? { reason: 'gone' } : undefined)
+      }
+    } catch {
+      // A browser may refuse the address, so the session is only polled.
+    }
+    return (intervalMs = POLL_MS)
+  }
+
+  return { open, close }
+}

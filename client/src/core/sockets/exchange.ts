@@ -1,0 +1,158 @@
+import { MAX_TIMEOUT_MS } from '../api/call.ts'
+import { elapsedMs } from '../base/clock.ts'
+import { SocketError } from '../base/errors.ts'
+import type { Link } from './link.ts'
+import { isCommand } from './operations.ts'
+import type { Message, SocketStatus } from './socket-status.ts'
+
+/** Options of `request` and `command`. */
+export interface RequestOptions {
+  /** Stops waiting for the reply. It cannot take back a message that has been sent. */
+  readonly signal?: AbortSignal | undefined
+  /** Timeout until the reply arrives, in milliseconds; by default 15,000 for a request and 30,000 for a command. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** A message whose reply is awaited. */
+interface Entry {
+  readonly text: string
+  readonly isCommand: boolean
+  readonly resolve: (reply: Message) => void
+  readonly reject: (error: unknown) => void
+  isSent: boolean
+}
+
+/** A message as it will be sent, and its `req_id`. */
+interface Prepared {
+  readonly id: number
+  readonly text: string
+}
+
+const REQUEST_MS = 15_000
+const COMMAND_MS = 30_000
+/** Timeout of the ping that precedes a command on a connection that has been silent. */
+const PROBE_MS = 1000
+
+/** Sends messages and matches replies to them by `req_id`. */
+export class Exchange {
+  readonly #link: Link
+  readonly #pending = new Map<number, Entry>()
+  readonly #nextId: () => number
+
+  constructor(link: Link, nextId: () => number) {
+    this.#link = link
+    this.#nextId = nextId
+  }
+
+  /** Waits for a connection, then sends the message once. A message that may change something becomes a {@link command}. */
+  async request(message: Message, options: RequestOptions = {}): Promise<Message> {
+    return isCommand(message) ? this.command(message, options) : this.#exchange(this.#prepare(message), false, options)
+  }
+
+  /** Sends the message now and once, or rejects with `not_sent`. */
+  async command(message: Message, options: RequestOptions = {}): Promise<Message> {
+    const { signal } = options
+    signal?.throwIfAborted()
+    this.#mustBeOpen()
+    // The page may change its object during the ping.
+    const prepared = this.#prepare(message)
+    if (!this.#link.isFresh) {
+      const askedAt = Date.now()
+      const probe = this.#exchange(this.#prepare({ ping: 1 }), false, { ...options, timeoutMs: PROBE_MS })
+      await probe.catch((error: unknown) => {
+        signal?.throwIfAborted()
+        // Even a refused ping shows that the connection works.
+        if (!(error instanceof SocketError && error.reply)) throw notSent('the connection does not respond')
+      })
+      signal?.throwIfAborted()
+      this.#mustBeOpen()
+      // A page that was busy, or a machine that slept, may read the reply long after it arrived, and before the timeout.
+      if (elapsedMs(askedAt) > PROBE_MS) throw notSent('the page was busy for too long')
+    }
+    return this.#exchange(prepared, true, options)
+  }
+
+  /** Sends the requests that have waited for a working connection. */
+  up(): void {
+    for (const entry of this.#pending.values()) if (!entry.isSent && !entry.isCommand) this.#send(entry)
+  }
+
+  /** Rejects what was sent on a lost connection, unless that was refused; after the last connection, rejects everything. */
+  down({ state, code = 1006, reason = '' }: SocketStatus): void {
+    const hasEnded = state === 'ended'
+    for (const entry of this.#pending.values()) {
+      const { isCommand, reject } = entry
+      // The server refuses a connection by closing it as soon as it is open, so the request was lost, and waits again.
+      if (!isCommand && !this.#link.isProven) entry.isSent = false
+      if (!entry.isSent && !hasEnded) continue
+      const more = { closeCode: code, ...(isCommand && { outcome: 'unknown' as const }) }
+      reject(new SocketError(hasEnded ? 'ended' : 'connection_lost', `the connection closed: ${code} ${reason}`, more))
+    }
+  }
+
+  /** Settles the message that this one replies to. @returns false if it replies to none */
+  take(message: Message): boolean {
+    const entry = this.#pending.get(Number(message['req_id']))
+    if (!entry) return false
+    const error = errorOf(message)
+    if (error) entry.reject(error)
+    else entry.resolve(message)
+    return true
+  }
+
+  #mustBeOpen(): void {
+    const { state } = this.#link.status
+    if (state !== 'open' || !this.#link.isUp) throw notSent(`the connection is ${state}`)
+  }
+
+  /** @throws TypeError if the message is no JSON */
+  #prepare(message: Message): Prepared {
+    const id = this.#nextId()
+    return { id, text: JSON.stringify({ ...message, req_id: id }) }
+  }
+
+  #exchange({ id, text }: Prepared, isCommand: boolean, options: RequestOptions): Promise<Message> {
+    const { signal, timeoutMs = isCommand ? COMMAND_MS : REQUEST_MS } = options
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let onAbort: (() => void) | undefined
+    const replied = new Promise<Message>((resolve, reject) => {
+      const entry: Entry = { text, isCommand, resolve, reject, isSent: false }
+      const outcome = (): { outcome?: 'unknown' } => (isCommand && entry.isSent ? { outcome: 'unknown' } : {})
+      signal?.throwIfAborted()
+      const { state, code } = this.#link.status
+      if (state === 'ended') throw new SocketError('ended', 'the connection has ended', { closeCode: code })
+      const onTimeout = (): void => reject(new SocketError('timeout', 'no reply in time', outcome()))
+      timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMEOUT_MS))
+      onAbort = () => {
+        const cause: unknown = signal?.reason
+        const code = cause instanceof SocketError ? cause.code : 'aborted'
+        reject(isCommand ? new SocketError(code, 'aborted after sending', { cause, ...outcome() }) : cause)
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#pending.set(id, entry)
+      // A stale connection may be dead, so a request waits until the connection has shown that it works.
+      if (this.#link.isUp && this.#link.status.state !== 'stale') this.#send(entry)
+    })
+    return replied.finally(() => {
+      clearTimeout(timer)
+      if (onAbort) signal?.removeEventListener('abort', onAbort)
+      this.#pending.delete(id)
+    })
+  }
+
+  #send(entry: Entry): void {
+    entry.isSent = true
+    this.#link.send(entry.text)
+  }
+}
+
+/** The error of the trading service that a message carries, if any. */
+export function errorOf(message: Message): SocketError | undefined {
+  const error = message['error'] as { code?: string; message?: string } | undefined
+  if (!error) return undefined
+  return new SocketError(String(error.code), error.message ?? '', { reply: message })
+}
+
+function notSent(why: string): SocketError {
+  return new SocketError('not_sent', `not sent: ${why}`)
+}

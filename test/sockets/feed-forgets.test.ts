@@ -3,10 +3,13 @@ import { test } from 'tap'
 import { Audience } from '../../src/sockets/feed/streams/audience.ts'
 import type { Subscriber } from '../../src/sockets/feed/streams/subscription.ts'
 import { feedWorld, price, quotes, reply, tick } from '../support/feed/world.ts'
+import { HeldTimers } from '../support/time/held-timers.ts'
 import { until } from '../support/time/until.ts'
 
 /** Longer than a stream without browsers is kept. */
 const LINGERED_MS = 1200
+/** How long a browser's next requests wait for a forget_all. */
+const HOLD_MS = 10_000
 
 await test('a browser that leaves before the answer to its forget_all leaves no subscription behind', async (t) => {
   const { market, join, metric } = await feedWorld(t, { FEED_LINGER_SECONDS: '0' })
@@ -243,4 +246,24 @@ await test('forget_all ends a list that waited for two requests, after both are 
     got.at(-1)?.['forget_all'],
     list.map((s) => `id-${s}`),
   )
+})
+
+await test('a stream that is subscribed once a forget_all has waited for long enough goes on', async (t) => {
+  const { market, join } = await feedWorld(t)
+  const browser = await join()
+  const slow = await market.askedBy(browser, { ticks: 'R_1', subscribe: 1, req_id: 1 })
+  const held = new HeldTimers(t, 'setTimeout', HOLD_MS)
+  browser.send({ forget_all: 'ticks', req_id: 2 })
+  browser.send({ ticks: 'R_9', subscribe: 1, req_id: 3 })
+  // The deadline of `until` lasts as long as the held timers.
+  while (held.size === 0) await delay(1)
+  held.run()
+  const request = await market.next('ticks', 'R_9')
+  reply(slow, price(1, 'id-1'))
+  t.match(await browser.next(), { req_id: 1, tick: {} })
+  t.same((await browser.next())['forget_all'], ['id-1'])
+  reply(request, price(1, 'id-9', 'R_9'))
+  t.match(await browser.next(), { req_id: 3, tick: { quote: 1 } })
+  tick(request, 2, 2, 'id-9', 'R_9')
+  t.match(await browser.next(), { req_id: 3, tick: { quote: 2 } })
 })

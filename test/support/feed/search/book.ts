@@ -77,9 +77,10 @@ export class Book {
   /** Notes the first message of a stream. @returns what is wrong with it */
   begin(asked: Asked, stream: Stream): string | undefined {
     const owner = this.#asked.find(({ streams }) => streams.has(stream.id))
-    // Where upstream gives ids again, the other stream was lost with its connection.
+    // Where upstream gives ids again, the other stream was lost with its connection, unless the browser has asked to forget it.
     if (owner !== undefined && this.#isWild) {
-      this.#isToBeClosed = true
+      const isForgotten = owner.isBeingForgotten || owner.streams.get(stream.id)?.isBeingForgotten === true
+      if (!isForgotten) this.#isToBeClosed = true
       this.#drop(owner, stream.id)
     }
     asked.state = 'live'

@@ -1,17 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { Writable } from 'node:stream'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import type { Test } from 'tap'
 import { freePort } from '../../../sandbox/listening.ts'
-import { startProvider, type ProviderOptions, type SandboxProvider } from '../../../sandbox/provider.ts'
+import type { ProviderOptions, SandboxProvider } from '../../../sandbox/provider.ts'
 import { startRedis, type RedisProcess } from '../../../sandbox/redis-process.ts'
-import { startUpstream, type SandboxUpstream, type UpstreamOptions } from '../../../sandbox/upstream.ts'
+import type { SandboxUpstream, UpstreamOptions } from '../../../sandbox/upstream.ts'
 import { buildApp, type App } from '../../../src/app.ts'
 import { readConfig } from '../../../src/config/config.ts'
 import { loggerOptions } from '../../../src/telemetry/log.ts'
 import { createOpsListener } from '../../../src/ops/ops-listener.ts'
 import { MemoryStore } from '../../../src/store/memory-store.ts'
-import { RedisStore } from '../../../src/store/redis-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { JarBrowser, type Arrival } from '../browser/jar-browser.ts'
 import { keepCookiesOutOfLogs, keepOutOfLogs, scanLog } from '../telemetry/log-scan.ts'
@@ -64,8 +63,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   const lines: LogLine[] = []
   const log = pino(loggerOptions(config.logLevel), intoLines(lines))
   const store =
-    ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : RedisStore.connect(config.redisUrl, log))
-  if (store instanceof RedisStore) await store.connected(5000)
+    ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
   const app = await buildApp(config, { store, log })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })
@@ -81,6 +79,13 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
     scanLog(t, lines.map((line) => JSON.stringify(line)).join('\n'))
   })
   return { url: `http://localhost:${port}`, opsUrl, port, app, log: lines, close }
+}
+
+async function redisStore(url: string, log: Logger): Promise<Store> {
+  const { RedisStore } = await import('../../../src/store/redis-store.ts')
+  const store = RedisStore.connect(url, log)
+  await store.connected(5000)
+  return store
 }
 
 function intoLines(lines: LogLine[]): Writable {
@@ -116,6 +121,9 @@ export interface World {
 export async function testWorld(t: Test, options: WorldOptions = {}): Promise<World> {
   const port = await freePort()
   const publicUrl = options.settings?.['PUBLIC_URL'] ?? `http://localhost:${port}`
+  // Loading these takes longer than starting the server, and many tests need neither.
+  const { startProvider } = await import('../../../sandbox/provider.ts')
+  const { startUpstream } = await import('../../../sandbox/upstream.ts')
   const provider = await startProvider({
     clientId: CLIENT_ID,
     redirectUris: [`${publicUrl}/auth/callback`],

@@ -2,16 +2,9 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import * as fc from 'fast-check'
 import { test } from 'tap'
-import type { Message, PublicSocket, SocketError } from '../../client/dist/client.js'
 import { series, type CandlePoint, type Point, type Series } from '../../client/dist/client/series.js'
 import { bridge, joinPrices } from '../../client/src/series/series-join.ts'
-
-/** What happens to a series. */
-type Step =
-  | { readonly does: 'tick' | 'reply' }
-  | { readonly does: 'lose'; readonly misses: number }
-  | { readonly does: 'lag'; readonly by: number }
-  | { readonly does: 'wait'; readonly ms: number }
+import { candlesOf, LosingSocket, settled, type Step } from '../support/client/losing-socket.ts'
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.constant({ does: 'tick' } as const) },
@@ -67,130 +60,7 @@ await test('a history that ends before the stream begins is behind it, and so is
   t.end()
 })
 
-/** The candles of so many seconds that these prices make. */
-function candlesOf(prices: readonly Point[], seconds: number): CandlePoint[] {
-  return [...Map.groupBy(prices, ({ epoch }) => epoch - (epoch % seconds))].map(([epoch, inPeriod]) => {
-    const quotes = inPeriod.map(({ quote }) => quote)
-    return {
-      epoch,
-      open: quotes[0] ?? 0,
-      high: Math.max(...quotes),
-      low: Math.min(...quotes),
-      close: quotes.at(-1) ?? 0,
-    }
-  })
-}
-
-/** A public socket of a market whose connection is lost at any moment. */
-class LosingSocket {
-  readonly requests: Message[] = []
-  /** How many prices there have been. */
-  now = 1
-  /** How far the histories are behind the stream, in prices. */
-  lag = 0
-  /** The oldest price that upstream still has. */
-  oldest = 0
-  readonly #all: readonly Point[]
-  readonly #isCandles: boolean
-  readonly #seconds: number
-  #id = 0
-  #listener: ((message: Message) => void) | undefined
-  #pending: { readonly reply: () => void; readonly lose: () => void }[] = []
-
-  /** @param seconds the length of a candle; 0 for prices */
-  constructor(all: readonly Point[], seconds = 0) {
-    this.#all = all
-    this.#isCandles = seconds > 0
-    this.#seconds = Math.max(seconds, 1)
-  }
-
-  get socket(): PublicSocket {
-    const partial = {
-      subscribe: (_message: object, listener: (message: never) => void) => {
-        this.#listener = listener as (message: Message) => void
-        this.begin()
-        return () => (this.#listener = undefined)
-      },
-      request: (message: Message) =>
-        new Promise<Message>((resolve, reject) => {
-          this.requests.push(message)
-          const { start = 0, count } = message as { start?: number; count: number }
-          const has = this.#all.slice(this.oldest, Math.max(this.now - this.lag, 1))
-          const points = has.filter(({ epoch }) => epoch >= start).slice(-count)
-          const history = { times: points.map(({ epoch }) => epoch), prices: points.map(({ quote }) => quote) }
-          const candles = candlesOf(has, this.#seconds).filter(({ epoch }) => epoch >= start)
-          this.#pending.push({
-            reply: () => resolve(this.#isCandles ? { candles: candles.slice(-count) } : { history }),
-            lose: () => reject(Object.assign(new Error('lost'), { code: 'connection_lost' } as Partial<SocketError>)),
-          })
-        }),
-    }
-    return partial as unknown as PublicSocket
-  }
-
-  /** The stream begins, with the newest price. */
-  begin(): void {
-    this.#id++
-    if (this.#isCandles) this.#listener?.({ req_id: this.#id, candles: this.#candles().slice(-2) })
-    else this.#send()
-  }
-
-  async take(step: Step): Promise<void> {
-    switch (step.does) {
-      case 'tick':
-        if (this.#next()) this.#send()
-        break
-      case 'reply':
-        this.reply()
-        break
-      case 'lag':
-        this.lag = step.by
-        break
-      case 'wait':
-        mock.timers.tick(step.ms)
-        break
-      case 'lose':
-        this.loseRequests()
-        await settled()
-        for (let missed = 0; missed < step.misses; missed++) this.#next()
-        this.begin()
-    }
-    await settled()
-  }
-
-  loseRequests(): void {
-    for (const { lose } of this.#pending.splice(0)) lose()
-  }
-
-  /** Answers the oldest request. */
-  reply(): void {
-    this.#pending.shift()?.reply()
-  }
-
-  /** @returns false if there are no more prices */
-  #next(): boolean {
-    if (this.now >= this.#all.length) return false
-    this.now++
-    return true
-  }
-
-  #send(): void {
-    const { epoch, ...last } = this.#candles().at(-1) ?? { epoch: 0 }
-    const point = this.#isCandles ? { ohlc: { ...last, open_time: epoch } } : { tick: this.#all[this.now - 1] }
-    this.#listener?.({ req_id: this.#id, ...point })
-  }
-
-  #candles(): CandlePoint[] {
-    return candlesOf(this.#all.slice(0, this.now), this.#seconds)
-  }
-}
-
 const RUNS = Number(process.env['RUNS'] ?? 400)
-
-/** Lets promises settle. */
-async function settled(): Promise<void> {
-  for (let turns = 0; turns < 8; turns++) await Promise.resolve()
-}
 
 for (const style of ['ticks', 'candles'] as const) {
   await test(`a series of ${style} is what upstream has, each point once and in order, whatever the losses`, async (t) => {
@@ -269,6 +139,33 @@ await test('a history that is lost alone, on a connection that the stream does n
   for (const does of ['reply', 'tick', 'tick'] as const) await upstream.take({ does })
   t.same(chart.get(), { points: all })
   chart.stop()
+})
+
+await test('the history of a closed market is shown beside the refusal, and goes on when the market opens', async (t) => {
+  for (const seconds of [0, 2]) {
+    const all = Array.from({ length: 12 }, (_, index) => point(100 + index, index))
+    const upstream = new LosingSocket(all, seconds)
+    Object.assign(upstream, { now: 5, refusal: { code: 'MarketIsClosed' } })
+    const style = seconds > 0 ? 'candles' : 'ticks'
+    const chart = series(upstream.socket, { symbol: 'R_1', style, count: 10 })
+    upstream.begin()
+    t.equal(upstream.requests.length, 1, 'a second refusal asks for nothing more')
+    await upstream.take({ does: 'reply' })
+    const shown = (count: number) => (seconds > 0 ? candlesOf(all.slice(0, count), seconds) : all.slice(0, count))
+    t.same(chart.get(), { points: shown(5), error: { code: 'MarketIsClosed' } })
+    await upstream.take({ does: 'lose', misses: 1 })
+    t.equal(upstream.requests.length, 1, 'a history that is there is not asked for again')
+    upstream.refusal = undefined
+    await upstream.take({ does: 'lose', misses: 2 })
+    await upstream.take({ does: 'reply' })
+    t.same(chart.get(), { points: shown(8) })
+    t.equal(upstream.requests[1]?.['start'], 104)
+    chart.stop()
+  }
+  const upstream = new LosingSocket([point(1, 1)])
+  upstream.refusal = { code: 'InvalidSymbol' }
+  t.match(series(upstream.socket, { symbol: 'R_0', style: 'ticks' }).get(), { error: { code: 'InvalidSymbol' } })
+  t.same(upstream.requests, [], 'nothing is asked about a symbol that does not exist')
 })
 
 function isOrdered(points: readonly { readonly epoch: number }[]): void {

@@ -102,6 +102,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
   #before: SeriesState<P> = this.#state
   #history: readonly P[] | undefined
   #live: readonly P[] | undefined
+  /** Why there is no stream at present. */
+  #refusal: SocketError | undefined
   /** How many histories have arrived since the stream began. */
   #histories = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -114,7 +116,7 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
     this.#unsubscribe = socket.subscribe(
       kind.stream as never,
       (message: TicksHistoryAnswer) => this.#take(message),
-      (error) => this.#fail(error),
+      (error) => this.#refused(error),
     )
   }
 
@@ -134,7 +136,18 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
     this.#unsubscribe()
   }
 
+  /** Without a stream, as while the market is closed, there is still a history to show. */
+  #refused(error: SocketError): void {
+    this.#refusal = error
+    this.#fail(error)
+    // Some refusals come again and again; what has begun or been asked for is not asked for twice.
+    if (this.#state.points.length > 0 || this.#live !== undefined || FINAL.test(error.code)) return
+    this.#live = []
+    void this.#ask()
+  }
+
   #take(message: TicksHistoryAnswer): void {
+    this.#refusal = undefined
     const points = this.#kind.read(message)
     if (message.req_id !== this.#stream) {
       this.#stream = message.req_id
@@ -198,7 +211,8 @@ class Follower<P extends { readonly epoch: number }> implements Series<P> {
     const points = all.slice(-this.#count)
     // A gap is of interest as long as there are points on both sides of it.
     const isVisible = gap !== undefined && (points[0]?.epoch ?? Number.POSITIVE_INFINITY) <= gap.from
-    this.#show({ points, ...(isVisible && { gap }) })
+    const error = this.#refusal
+    this.#show({ points, ...(isVisible && { gap }), ...(error && { error }) })
   }
 
   #fail(error: SocketError): void {

@@ -62,8 +62,7 @@ export async function testServer(t: Test, settings: Record<string, string>, ownS
   })
   const lines: LogLine[] = []
   const log = pino(loggerOptions(config.logLevel), intoLines(lines))
-  const store =
-    ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
+  const store = ownStore ?? (config.redisUrl === undefined ? new MemoryStore() : await redisStore(config.redisUrl, log))
   const app = await buildApp(config, { store, log })
   app.server.server.on('request', ({ headers }: IncomingMessage) => keepCookiesOutOfLogs(headers.cookie))
   await app.server.listen({ host: '127.0.0.1', port })

@@ -13,18 +13,27 @@ import {
   EXTEND,
   LOCK,
   READ,
+  READ_MARKED,
   REMOVE_IF,
   REPLACE,
   runScript,
   type Ask,
   type ExtendReply,
+  type ReadMarkedReply,
   type ReadReply,
 } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
-import { StoreUnavailable, type ConfirmableWrites, type Store, type StoredValue, type Tombstone } from './store.ts'
+import {
+  StoreUnavailable,
+  type ConfirmableWrites,
+  type MarkedReading,
+  type Store,
+  type StoredValue,
+  type Tombstone,
+} from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
@@ -190,6 +199,12 @@ export class RedisStore implements Store {
     const { openDocument } = await import('./shared-document.ts')
     const names = { key: refusalsKey(name), channel: budgetChannel(name) }
     return openDocument(names, onChange, this.#listen, this.#askUntracked)
+  }
+
+  async readMarked(key: string, mark: string): Promise<MarkedReading> {
+    const reply = await this.#askUntracked((redis) => runScript(redis, READ_MARKED, [key], [mark]))
+    const [isKnown, value, now] = reply as ReadMarkedReply
+    return { isKnown: isKnown === 1, value: value ?? undefined, now }
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {

@@ -57,9 +57,9 @@ export class Relay implements Registered {
   readonly #options: RelayOptions
   readonly #heartbeat: Heartbeat
   #slowTimer: NodeJS.Timeout | undefined
-  /** Messages of the browser that wait for the gate; undefined while none does. */
+  /** Messages of the browser that wait to be judged; undefined while each is judged at once. */
   #held: (readonly [Buffer, boolean])[] | undefined
-  /** The browser is not read because refusals wait for it. */
+  /** They wait because the browser does not read its refusals. */
   #isRefusing = false
   #ended = false
 
@@ -166,6 +166,8 @@ export class Relay implements Registered {
     if (this.#browser.socket.readyState !== WebSocket.OPEN) return
     const isWatched = this.#browser.send(refusal, false, maxBufferedBytes / 2)
     if (!isWatched || this.#browser.waitingBytes <= maxBufferedBytes) return
+    // Messages that were read together with this one would be refused, too.
+    this.#held = []
     this.#isRefusing = true
     this.#browser.pause()
     if (!this.#upstream.isPaused) this.#pause(this.#upstream)
@@ -187,11 +189,13 @@ export class Relay implements Registered {
 
   /** Reads on from the browser once upstream, and of its refusals the browser itself, have read enough. */
   #readOn(): void {
-    if (this.#ended || !this.#browser.isPaused || this.#held !== undefined) return
+    if (this.#ended || !this.#browser.isPaused) return
     const half = this.#limits.maxBufferedBytes / 2
-    if (this.#upstream.waitingBytes >= half || (this.#isRefusing && this.#browser.waitingBytes >= half)) return
-    this.#isRefusing = false
-    this.#browser.resume()
+    if (this.#isRefusing && this.#browser.waitingBytes < half) {
+      this.#isRefusing = false
+      return this.#judgeHeld()
+    }
+    if (this.#held === undefined && this.#upstream.waitingBytes < half) this.#browser.resume()
   }
 
   #gone(peer: Peer): void {

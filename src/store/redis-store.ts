@@ -6,6 +6,7 @@ import { LinkHealth, type StoreLog } from './link-health.ts'
 import type { ConfirmedWrites } from './confirmed-writes.ts'
 import type { Ledger, LedgerTerms } from './ledger/ledger.ts'
 import { linkTo } from './link-to.ts'
+import { readMarked } from './marked-reading.ts'
 import { warnOfForbiddenCommands } from './permissions.ts'
 import { ServerFacts } from './server-facts.ts'
 import {
@@ -13,27 +14,19 @@ import {
   EXTEND,
   LOCK,
   READ,
-  READ_MARKED,
   REMOVE_IF,
   REPLACE,
   runScript,
   type Ask,
   type ExtendReply,
-  type ReadMarkedReply,
   type ReadReply,
 } from './scripts.ts'
 import type { SessionIndex } from './session-index.ts'
 import { ChannelSubscriber, type SubscriberEvents } from './channel-subscriber.ts'
 import type { SharedDocument } from './shared-document.ts'
 import { redisLimits } from './shared-limits.ts'
-import {
-  StoreUnavailable,
-  type ConfirmableWrites,
-  type MarkedReading,
-  type Store,
-  type StoredValue,
-  type Tombstone,
-} from './store.ts'
+import type { ConfirmableWrites, MarkedReading, Store, StoredValue, Tombstone } from './store.ts'
+import { StoreUnavailable } from './store.ts'
 import type { StoreFacts, StoreFailure, StoreObserver } from '../telemetry/store-observer.ts'
 import { tryWrites, WriteRefusals } from './write-refusals.ts'
 
@@ -201,10 +194,8 @@ export class RedisStore implements Store {
     return openDocument(names, onChange, this.#listen, this.#askUntracked)
   }
 
-  async readMarked(key: string, mark: string): Promise<MarkedReading> {
-    const reply = await this.#askUntracked((redis) => runScript(redis, READ_MARKED, [key], [mark]))
-    const [isKnown, value, now] = reply as ReadMarkedReply
-    return { isKnown: isKnown === 1, value: value ?? undefined, now }
+  readMarked(key: string, mark: string): Promise<MarkedReading> {
+    return readMarked(this.#askUntracked, key, mark)
   }
 
   async openConfirmed(replicas: number): Promise<ConfirmableWrites> {

@@ -70,11 +70,3 @@ return value`)
 export const READ = `return {redis.call('GET', KEYS[1]), redis.call('PEXPIRETIME', KEYS[1])}`
 /** The reply to {@link READ}. The expiry is in epoch ms; it is negative without a key, or without an expiry. */
 export type ReadReply = [value: string | null, expiresAt: number]
-
-/** Reads a value unless it begins with the mark that is known already, and the server's time. */
-export const READ_MARKED = `${NOW}
-local value = redis.call('GET', KEYS[1])
-if value and string.match(value, '^%S*') == ARGV[1] then return {1, false, now} end
-return {0, value, now}`
-/** The reply to {@link READ_MARKED}. The time is epoch ms. */
-export type ReadMarkedReply = [isKnown: number, value: string | null, now: number]

@@ -6,12 +6,13 @@ import { until } from '../support/time/until.ts'
 
 type Body = Record<string, unknown>
 
+const state = async (port: number, headers: Record<string, string> = {}): Promise<Body> =>
+  (await (await fetch(`http://127.0.0.1:${port}/auth/session`, { headers })).json()) as Body
+
 await test('a notice is in GET /auth/session and on the session sockets of all instances, until it is lifted', async (t) => {
   const world = await controlsWorld(t)
   const { servers } = world
   const cookie = await world.user('CR1')
-  const state = async (port: number, headers: Record<string, string> = {}): Promise<Body> =>
-    (await (await fetch(`http://127.0.0.1:${port}/auth/session`, { headers })).json()) as Body
   const sockets = await Promise.all(
     servers.map(async ({ port }) => {
       const socket = new BrowserSocket(`ws://127.0.0.1:${port}/ws/session`, { origin: servers[0].url, cookie })

@@ -50,7 +50,7 @@ await test('controls survive a restart of all instances, and are sealed', async 
     notice: { message: 'a notice', version: 2 },
     instances: [{ version: 2 }],
   })
-  const client = await storeClient(t, { redis } as never)
+  const client = await storeClient(t, { redis })
   t.notMatch(await client.get(KEY), /CR-of-a-user|a message|a notice/)
 })
 
@@ -123,7 +123,7 @@ await test('an instance writes the controls back to a store that has forgotten t
   const redis = await testRedis(t)
   const [first, second] = await instances(t, redis.url, 2)
   if (first === undefined || second === undefined) throw new Error('no server')
-  const client = await storeClient(t, { redis } as never)
+  const client = await storeClient(t, { redis })
   await pause(first, { message: 'one' })
   await seesVersion(second, 1)
   const old = (await client.get(KEY)) ?? ''
@@ -141,7 +141,7 @@ await test('an instance writes the controls back to a store that has forgotten t
 await test('a new first secret seals the controls anew, so that the old one can go', async (t) => {
   const redis = await testRedis(t)
   const fresh = 'another-secret-of-thirty-two-bytes-or-more'
-  const client = await storeClient(t, { redis } as never)
+  const client = await storeClient(t, { redis })
   const roll = async (secrets: string) => {
     const [server] = await instances(t, redis.url, 1, { SESSION_SECRETS: secrets })
     if (server === undefined) throw new Error('no server')
@@ -162,7 +162,7 @@ await test('a new first secret seals the controls anew, so that the old one can 
   t.match(await shown(last), { orders: { message: 'kept' }, version: 1 })
   const stranger = await roll(SECRETS)
   const written = await client.get(KEY)
-  t.match((await (await fetch(`${stranger.opsUrl}/readyz`)).json()) as object, {
+  t.match(await (await fetch(`${stranger.opsUrl}/readyz`)).json(), {
     warnings: [/controls cannot be read/],
   })
   t.match(await pause(stranger), { status: 503 })
@@ -177,7 +177,7 @@ await test('instances with different first secrets do not take turns at sealing'
   if (first === undefined || second === undefined) throw new Error('no server')
   await pause(first)
   await seesVersion(second, 1)
-  const client = await storeClient(t, { redis } as never)
+  const client = await storeClient(t, { redis })
   const texts = new Set<string | null>()
   const since = Date.now()
   await until(async () => {

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { test } from 'tap'
 import { control, controlsWorld, pause, shown } from '../support/controls/controls-world.ts'
 import { samplesOf } from '../support/telemetry/metrics.ts'
@@ -112,8 +111,7 @@ await test('a session that cannot be identified may not order while somebody is 
   const world = await controlsWorld(t, { instances: 1 })
   const { server, asked } = world
   const { answer } = world
-  const refuse: typeof answer = (_request, response: ServerResponse) => answerJson(response, 500, {})
-  world.answer = refuse
+  world.answer = (_request, response) => answerJson(response, 500, {})
   const cookie = await world.user('CR2')
   const { browser, seen } = await world.trade(server, cookie)
   asked.length = 0

@@ -116,11 +116,11 @@ await test('orders under load on three instances: none leaves later than a secon
     if (request.method === 'POST') arrivals.push(performance.now())
     onRest(request, response)
   }
-  let isOver = false
+  const over = new AbortController()
   const statuses = new Map<number, number>()
   const buys: string[] = []
   const flood = async (server: TestServer): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const { status }: Answer = await world.order(server, cookie)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     }
@@ -143,7 +143,7 @@ await test('orders under load on three instances: none leaves later than a secon
   // Everything that still leaves has left by then, and much more would have.
   await until(() => (statuses.get(503) ?? 0) > 600, 'orders are refused')
   await until(() => performance.now() > answeredAt + 1500, 'a while passes')
-  isOver = true
+  over.abort()
   await Promise.all(floods)
   const late = arrivals.map((at) => at - answeredAt).filter((ms) => ms > 0)
   t.comment(

@@ -17,10 +17,7 @@ const PARAMETERS: Readonly<Record<AdminCommand['is'], readonly ('subject' | 'tag
 }
 const SECOND = 1000
 
-/**
- * What the ops listener has for operators: `GET` and `DELETE /sessions` (docs/operating/sessions.md, Ending the sessions of a
- * user), and `/controls`.
- */
+/** `GET` and `DELETE /sessions` of the ops listener (docs/operating/sessions.md, Ending the sessions of a user), and `/controls`. */
 export async function operatorRoutes(ops: FastifyInstance, options: OperatorRoutesOptions): Promise<void> {
   const isToken = tokenCheck(options.token)
   ops.addHook('onRequest', async (request, reply) => {

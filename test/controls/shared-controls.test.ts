@@ -7,6 +7,7 @@ import { storeClient } from '../support/login/token-endpoint.ts'
 import { SECRETS, testRedis, testServer, type TestServer } from '../support/server/world.ts'
 import { IDENTITY } from '../support/login/identity-world.ts'
 import { ALONE } from '../support/server/settings.ts'
+import { askRedis } from '../support/redis/topologies.ts'
 import { until } from '../support/time/until.ts'
 
 const PAUSED = { status: 503, json: { code: 'orders_paused' } }
@@ -244,4 +245,21 @@ await test('many changes at once on three instances are all made, each with a ve
   t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
   t.equal(new Set(answers.map(({ json }) => json['version'])).size, 30)
   for (const server of servers) await until(async () => (await shown(server)).subjects.length === 30)
+})
+
+await test('with IDEMPOTENCY_REPLICAS a PUT counts only once a replica has confirmed it, and is confirmed later by itself', async (t) => {
+  const master = await testRedis(t, ['--repl-diskless-sync-delay', '0'])
+  const [first, second] = await instances(t, master.url, 2, { IDEMPOTENCY_REPLICAS: '1' })
+  if (first === undefined || second === undefined) throw new Error('no server')
+  const alone = await pause(first, { message: 'unconfirmed' })
+  t.match(alone, { status: 503, json: { version: 1, error: /replicas do not confirm/ } })
+  const replica = await testRedis(t, ['--replicaof', '127.0.0.1', String(master.port)])
+  await until(async () => {
+    const client = String(await askRedis(replica, ['EXISTS', KEY]))
+    return client === '1' && (await control(first, 'PUT', '/notice', { message: 'confirmed' })).status === 200
+  }, 'a replica confirms')
+  t.match(await shown(second), { orders: { message: 'unconfirmed' }, notice: { message: 'confirmed' } })
+  await replica.close()
+  t.equal((await control(first, 'DELETE', '/orders')).status, 503, 'the replica is gone')
+  t.match((await control(first, 'GET', '')).json, { orders: null })
 })

@@ -67,6 +67,34 @@ await test('messages that wait for a gate leave in order, and none is lost or pa
   t.same(passed, [...all, 'e'])
 })
 
+await test('a message that comes after the pause was lifted does not overtake one that still waits', async (t) => {
+  let release: (() => void) | undefined
+  let isClosed = true
+  const gate: OrderGate = {
+    get isClosed() {
+      return isClosed
+    },
+    judge() {
+      if (!isClosed) return 'passes'
+      isClosed = false
+      return new Promise<void>((resolve) => (release = resolve))
+    },
+  }
+  const { browser, relay, upstream } = await isolatedRelay(t, {}, gate)
+  const passed: string[] = []
+  upstream.on('message', (data: Buffer) => passed.push(data.toString()))
+  // Read together, so that the second one comes although nothing more is read.
+  const { _socket: wire } = browser as unknown as { _socket: { cork(): void; uncork(): void } }
+  wire.cork()
+  for (const message of ['first', 'second', 'third']) browser.send(message)
+  wire.uncork()
+  await until(() => release !== undefined)
+  release?.()
+  await until(() => passed.length === 3)
+  t.same(passed, ['first', 'second', 'third'])
+  t.equal(relay.bufferedBytes, 0)
+})
+
 await test('a relay that ends while messages wait for its gate sends none of them', async (t) => {
   let release: (() => void) | undefined
   const gate: OrderGate = { isClosed: true, judge: () => new Promise<void>((resolve) => (release = resolve)) }
